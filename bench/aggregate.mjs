@@ -15,7 +15,7 @@ const BUILT = join(HERE, "results/others");
 
 const { values: args } = parseArgs({ options: { rounds: { type: "string", default: "9" } } });
 
-// DuckDB and mingo are many modules that name each other; a page loads them as one.
+// DuckDB and mingo consist of many modules; a page loads them as one bundle.
 const { build } = createRequire(join(HERE, "../js/package.json"))("esbuild");
 mkdirSync(BUILT, { recursive: true });
 await build({
@@ -41,7 +41,7 @@ const tasks = await withPage(
   more,
 );
 
-// `columns` is timepail where nothing is pushed down, put together or left out.
+// `columns` is timepail without pushdown or other optimisation.
 const names = ["timepail", "columns", "duckdb", "sqlite", "mingo", "loop"];
 const cell = (text) => String(text).padStart(17);
 console.log("milliseconds, medians (ratio to timepail)".padEnd(52) + names.map(cell).join(""));

@@ -8,8 +8,8 @@ import { launchChromium } from "../js/scripts/chromium.mjs";
 import { serve } from "../js/scripts/serve.mjs";
 
 /**
- * Calls `work` with the page once `globalThis.bench` is there; `globalThis.progress(line)` prints to standard error.
- * `more` maps URL prefixes to further folders that the page may read. `afterwards` is given the profile when the browser has ended.
+ * Calls `work` with the page as soon as `globalThis.bench` exists; `globalThis.progress(line)` prints to standard error.
+ * `more` maps URL prefixes to further folders that the page may read. `afterwards` gets the profile after the browser has ended.
  */
 export async function withPage(work, more = {}, afterwards = () => {}) {
   const profile = mkdtempSync(join(tmpdir(), "timepail-bench-"));

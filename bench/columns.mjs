@@ -44,7 +44,7 @@ async function build() {
   return glue.Case;
 }
 
-/** Nanoseconds a value of the fastest kind of run: the median over rounds of batches that last about 20 ms. */
+/** Nanoseconds per value: the median over rounds of batches that last about 20 ms. */
 function measure(work, rounds) {
   let times = 16;
   const run = () => {

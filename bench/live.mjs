@@ -1,4 +1,4 @@
-// Rows that are not folded yet against the same rows in buckets: a dashboard right behind its inserts, in headless Chromium and in Node 24 with SQLite and
+// Unfolded rows compared with the same rows in buckets: a dashboard right after its inserts, in headless Chromium and in Node 24 with SQLite and
 // in memory. Prints tables in Markdown; only ratios within one run mean anything.
 //
 //   node bench/live.mjs [--rounds 9] [--large] [--seconds 30] [--only compare,growth,ingest,folding,written,dashboard,others] [--in chromium,sqlite,memory] [--json file]
@@ -32,7 +32,7 @@ const MANY = { series: 1000, perCommit: 1000, stepMs: 1000 };
 const NEWEST = ["newest of each, `$sort` and `$group`", "newest of each, `$top`"];
 const LAST = "last minute of one sensor";
 
-/** The cases of each place: Chromium takes a millisecond a commit, memory none. */
+/** The cases of each place: a commit takes a millisecond in Chromium and nearly nothing in memory. */
 const CASES = [
   { task: "dashboard: 20 sensors, 20 rows a commit", options: DASHBOARD, rows: { chromium: 60_000, sqlite: 60_000, memory: 200_000 } },
   {
@@ -64,7 +64,7 @@ const WRITTEN = [
   ...[1, 20, 1000].map((series) => ({ task: `one row a commit, ${series} series`, options: { series, perCommit: 1, stepMs: 1000 }, rows: 20_000 })),
 ];
 
-/** Runs one part in one place: each in a process and with files of its own. */
+/** Runs one part in one place, each in its own process and with its own files. */
 async function run(place, order, { afterwards, more } = {}) {
   if (place === "chromium") return withPage((page) => page.evaluate(async (order) => (await import("./live/browser.js")).live(order), order), more, afterwards);
   const output = await must(node24(), ["--no-warnings", join(ROOT, "bench/live/node.mjs"), JSON.stringify({ place, ...order })], { show: "stderr" });

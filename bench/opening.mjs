@@ -1,6 +1,6 @@
-// How long a new browser process takes to open a stored database and to answer a query: a new process and a new copy of the profile a
-// round, because whoever opens the database folds what others have left. Measured twice: when browser and page have finished starting,
-// and at once, while the browser's own windows and services still compete with the page.
+// How long a new browser process takes to open a stored database and to answer a query: a new process and a new copy of the profile per
+// round, because opening the database folds the journals of others. Measured twice: after browser and page have finished starting,
+// and immediately, while the browser's own windows and services still compete with the page.
 //
 //   node bench/opening.mjs [--rounds 9] [--against folder]     another build of the package, which takes turns with this one
 
@@ -20,7 +20,7 @@ const START_MS = 2000;
 const folder = mkdtempSync(join(tmpdir(), "timepail-opening-"));
 const root = join(dirname(fileURLToPath(import.meta.url)), "page");
 
-/** A build, with a server and a stored database of its own. */
+/** A build with its own server and stored database. */
 async function builtAs(name, dist) {
   const server = await serve({ port: 0, root, more: dist ? { "/timepail/": resolve(dist) } : {} });
   const stored = join(folder, name);
@@ -28,7 +28,7 @@ async function builtAs(name, dist) {
   return { name, server, stored, results: { ask: [], bare: [], rushed: [] } };
 }
 
-/** What a page of a new browser answers that does what `task` says, `startMs` after it was loaded. */
+/** The result of `task` in a page of a new browser, started `startMs` after it was loaded. */
 async function page(server, profile, task, startMs = 0) {
   const browser = await launchChromium(profile);
   try {

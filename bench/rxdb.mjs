@@ -1,4 +1,4 @@
-// RxDB for a page: it is many modules that name each other, which a page loads as one.
+// RxDB as a single bundle for a page.
 
 import { mkdirSync } from "node:fs";
 import { createRequire } from "node:module";

@@ -1,4 +1,4 @@
-// timepail against itself: how its speed depends on the shape and the amount of what is written, in headless Chromium.
+// How the speed of timepail depends on the shape and the amount of data, in headless Chromium.
 //
 //   node bench/shapes.mjs [--commits 1000] [--growth 2000000] [--rounds 5]
 

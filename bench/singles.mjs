@@ -23,7 +23,7 @@ const times = await withPage((page) =>
         await work();
         return performance.now() - begin;
       };
-      // The first fifth warms up what is compiled while it runs.
+      // The first fifth is a warm-up.
       for (let turn = -turns / 5; turn < turns; turn++) {
         for (const name of turn % 2 ? names : names.toReversed()) {
           const documents = readings(TURN, { start: Date.UTC(2026, 0, 1) + (turn + turns) * 1000 * TURN, seed: turn + turns });

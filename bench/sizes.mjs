@@ -13,7 +13,7 @@ import { FIRST_TIME, addSensorPoints } from "../www/sensors.js";
 const { values } = parseArgs({ options: { points: { type: "string", default: "100000" } } });
 const total = Number(values.points);
 
-// The demo asks its server for the files of the npm package.
+// The demo gets the files of the npm package from its server.
 globalThis.fetch = async (url) => new Response(readFileSync(join(JS, "node_modules/vega-datasets/data", basename(url))));
 
 async function stored(name, bucketVersion) {

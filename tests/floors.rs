@@ -1,4 +1,4 @@
-//! The floors of `ARCHITECTURE.md`, held against every path that `src/` names.
+//! Checks every path in `src/` against the floors of `ARCHITECTURE.md`, and other rules about the sources.
 #![cfg(not(target_arch = "wasm32"))]
 // Helpers are no `#[test]` functions to clippy.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)]
@@ -14,16 +14,16 @@ use source::{Token, defined_types, edges, tokens, without_tests};
 
 const LINES_MAX: usize = 500;
 
-/// So many files of one room may name each other in a circle.
+/// The maximum number of files of one room that may import each other in a circle.
 const CIRCLE_MAX: usize = 3;
 
-/// Trees: an operator is part of an expression, and has expressions; the same goes for filters, and for documents and their values.
+/// Modules of recursive types, whose files import each other: an operator is part of an expression and has expressions; likewise filters and values.
 const TREES: [&str; 3] = ["query::expr", "query::filter", "value"];
 
-/// The rooms of the engine have its methods. `Engine` itself is known to all of them.
+/// `Engine` has its methods in all rooms of the engine, and all of them import it.
 const ENGINE: Spread<'_> = Spread { module: "engine", name: "Engine", callers: &["self", "engine"] };
 
-/// The floors that hand keys to a storage, or get them from it.
+/// The floors that handle keys of storage.
 const KEY_FLOORS: [&str; 4] = ["storage", "engine", "command", "bindings"];
 
 // ---- the rules ------------------------------------------------------------------------------------------------------
@@ -61,7 +61,7 @@ fn inside_the_query_imports_go_strictly_down_from_room_to_room() {
     check_rooms("query::plan", 10);
 }
 
-/// Holds the rooms of a module against the table in `ARCHITECTURE.md` that begins with `| floor | rooms of` it. So many arrows there are at least.
+/// Checks the rooms of a module against its table in `ARCHITECTURE.md`, `| floor | rooms of …`. At least `arrows_min` imports must be found.
 fn check_rooms(module: &str, arrows_min: usize) {
     let floors = parse_floors(&architecture(), &format!("| floor | rooms of `{module}` |"));
     let house = House::of_sources();
@@ -78,7 +78,7 @@ fn check_rooms(module: &str, arrows_min: usize) {
     let (mut wrong, mut seen) = (Vec::new(), 0);
     for arrow in &house.arrows {
         let (Some(from), Some(to)) = (room(arrow.from), room(arrow.to)) else { continue };
-        // The file of the module itself stands on all of them.
+        // The file of the module itself may import all rooms.
         if from == to || from.is_empty() {
             continue;
         }
@@ -97,7 +97,7 @@ fn no_files_import_each_other_in_a_large_circle_or_out_of_their_room() {
     let mut wrong = Vec::new();
     for circle in graph::circles(house.files.len(), &house.arrows) {
         let modules: Vec<String> = circle.iter().map(|at| house.files[*at].module.join("::")).collect();
-        // Of trees the nodes and their operators know each other.
+        // In a recursive type, nodes and operators import each other.
         if TREES.iter().any(|tree| modules.iter().all(|module| module.starts_with(tree))) {
             continue;
         }
@@ -135,7 +135,7 @@ fn javascript_is_known_to_bindings_and_storages_of_the_host_only() {
 
 #[test]
 fn time_and_randomness_come_from_the_host_alone() {
-    // Whoever asks for them elsewhere makes a run with a seed differ from the next.
+    // Otherwise two runs with the same seed would differ.
     let sources_of_chance = ["SystemTime", "Instant", "getrandom", "RandomState"];
     let mut wrong = sources();
     wrong.retain(|file| {
@@ -153,7 +153,7 @@ fn the_prefixes_of_keys_stand_in_the_key_space_alone() {
     let declared = fs::read_to_string(root().join(key_space)).unwrap();
     let prefixes: Vec<char> = declared.lines().filter_map(declared_prefix).collect();
     assert!(prefixes.len() >= 6, "only {prefixes:?} were found: the reader is broken");
-    // Decoding and encoding of dates, numbers and values has letters of its own, and never sees a key.
+    // Other floors encode dates, numbers and values with letters as well, and never handle keys.
     let sees_keys = |file: &Source| file.module.first().is_some_and(|top| KEY_FLOORS.contains(&top.as_str()));
     let files: Vec<Source> = sources().into_iter().filter(sees_keys).collect();
     assert!(files.len() > 50, "only {} files see keys: the reader is broken", files.len());
@@ -191,7 +191,7 @@ fn declared_prefix(line: &str) -> Option<char> {
     literal.chars().next()
 }
 
-/// True if a line has one of `prefixes` as a byte, or at the start of a byte string.
+/// True if a line contains one of `prefixes` as a byte literal or at the start of a byte string.
 fn names_prefix(line: &str, prefixes: &[char]) -> bool {
     let code = line.split("//").next().unwrap_or_default();
     prefixes.iter().any(|prefix| code.contains(&format!("b'{prefix}'")) || code.contains(&format!("b\"{prefix}")))
@@ -224,7 +224,7 @@ fn architecture() -> String {
     fs::read_to_string(root().join("ARCHITECTURE.md")).unwrap()
 }
 
-/// What the table that begins so says.
+/// Module and floor of each row of the table with this head.
 fn parse_floors(text: &str, head: &str) -> BTreeMap<String, u32> {
     let mut floors = BTreeMap::new();
     let table = text.lines().skip_while(|line| !line.starts_with(head)).take_while(|line| line.starts_with('|'));
@@ -249,17 +249,17 @@ struct Source {
 }
 
 impl Source {
-    /// Modules in files of their own that exist in tests only.
+    /// The modules of test-only files.
     fn test_modules(&self) -> Vec<Vec<String>> {
         let names = without_tests(self.tokens.clone()).1;
         names.into_iter().map(|name| self.module.iter().cloned().chain([name]).collect()).collect()
     }
 }
 
-/// What is compiled, and which file names which.
+/// The files of the crate, and which imports which.
 struct House {
     files: Vec<File>,
-    /// The folder of each file; that of a file with the name of a folder is this one.
+    /// The folder of each file; a file with the name of a folder belongs to that folder.
     rooms: Vec<PathBuf>,
     names: Vec<String>,
     arrows: Vec<Arrow>,
@@ -337,7 +337,7 @@ fn path(text: &str) -> Vec<String> {
     text.split("::").map(str::to_string).collect()
 }
 
-/// What the rules say about a snippet in a module, on a small house of four floors.
+/// The violations of a snippet in a module, in an example of four floors.
 fn objections(module: &str, snippet: &str) -> Vec<String> {
     let floors = [("engine", 3), ("catalog", 2), ("query", 2), ("value", 1), ("error", 0)];
     let floors = floors.into_iter().map(|(name, floor)| (name.to_string(), floor)).collect();
@@ -454,7 +454,7 @@ fn the_table_is_read() {
     assert_eq!(parse_floors(text, "| floor |"), expected.into());
 }
 
-/// Which of some small files names which, and in which lines.
+/// The imports among some small files, with their lines.
 fn arrows_of(files: &[(&str, &str)]) -> Vec<String> {
     let file = |(module, text): &(&str, &str)| File { module: path(module), tokens: without_tests(tokens(text)).0 };
     let read: Vec<File> = files.iter().map(file).collect();

@@ -1,6 +1,6 @@
 // The part of the benchmark of the live tail that runs in Node 24: rows in SQLite, in memory, and the bytes that go to a storage.
 //
-// `bench/live.mjs` starts it with the order as JSON; the last line that it prints is the result.
+// `bench/live.mjs` starts it with its task as JSON; its last line of output is the result.
 
 import { mkdtempSync, rmSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -18,8 +18,8 @@ const KINDS = { [JOURNAL]: "journal", [BUCKET]: "buckets", [INDEX]: "index" };
 const ORPHANS_DELAY_MS = 1000;
 
 /**
- * Opens a database over a storage that others may have open. A second after that it would fold what they have journalled, once, because nobody knows whether
- * they live; this is held back, for what is measured is a reader of rows that are not folded.
+ * Opens a database over a storage that others may have open. A second later it would fold their journals once, because it does not know whether
+ * they are alive. This is suppressed, because a reader of unfolded rows is measured.
  */
 async function openBeside(name, storage) {
   const start = globalThis.setTimeout;
@@ -65,7 +65,7 @@ function sqlite(folder) {
   };
 }
 
-/** The engine's own memory, which one opening has alone; so a second context is left out. */
+/** The engine's memory storage, which only one context can open; so there is no second context. */
 const memory = {
   name: "memory",
   open: (name) => open(name, { storage: "memory" }),
@@ -73,7 +73,7 @@ const memory = {
   drop: async () => {},
 };
 
-/** A storage that counts the bytes of the keys and values that are written, by kind of key; a key that is deleted is written too. */
+/** A storage that counts the written bytes of keys and values, by kind of key; deleted keys count too. */
 class Counted {
   bytes = { journal: 0, buckets: 0, index: 0, others: 0 };
   commits = 0;
@@ -99,7 +99,7 @@ class Counted {
   }
 }
 
-/** Bytes written a point: as the rows came in, and with a flush behind them. */
+/** Bytes written per point: while rows come in, and including a final flush. */
 async function written(folder, { task, options, rows }) {
   const file = join(folder, "written.db");
   const handle = new DatabaseSync(file);

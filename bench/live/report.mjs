@@ -9,7 +9,7 @@ function table(title, head, rows) {
   for (const cells of [head, head.map(() => "---"), ...rows]) console.log(`| ${cells.join(" | ")} |`);
 }
 
-/** One case of one place: what the context that wrote and a second one take. */
+/** One case of one place: the times of the writing context and of a second one. */
 export function comparison({ task, place, rows, perCommit, own, second, records }) {
   const other = new Map(second.map((row) => [row.question, row]));
   const cells = (row) => (row ? [ms(row.live), ms(row.folded), `**${row.ratio.toFixed(1)}**`] : ["–", "–", "–"]);
@@ -21,7 +21,7 @@ export function comparison({ task, place, rows, perCommit, own, second, records 
   );
 }
 
-/** What takes how long as a database grows that is never flushed. */
+/** Times in a growing database that is never flushed. */
 export function growing({ place, sizes }) {
   const most = (question) => Math.max(...sizes.map(({ times }) => times[question]));
   const [{ times: smallest }] = sizes;

@@ -11,7 +11,7 @@ const timeseries = { timeField: "at", metaField: "sensor" };
 const cents = (x) => Math.round(x * 100) / 100;
 const median = (values) => values.toSorted((a, b) => a - b)[values.length >> 1];
 
-/** One second apart, two values that walk. */
+/** Rows one second apart, with two random walks. */
 function columns(rows, seed) {
   const next = random(seed + 1);
   const [at, a, b] = Array.from({ length: 3 }, () => new Float64Array(rows));
@@ -108,7 +108,7 @@ async function compare(rounds, ways) {
       const ms = performance.now() - begin;
       wanted ??= answer;
       if (answer.length !== wanted.length || answer.some((number, i) => !near(number, wanted[i]))) throw new Error(`${name} says otherwise`);
-      // The first time is for compilers and caches, and nobody's.
+      // The first run warms up compilers and caches and does not count.
       if (round >= 0) times[name].push(ms);
     }
   }
@@ -121,7 +121,7 @@ const near = (a, b) => Math.abs(a - b) <= 1e-9 * Math.max(1, Math.abs(a), Math.a
 
 const sumOf = (rows, ...fields) => [rows.length, ...fields.map((field) => rows.reduce((sum, row) => sum + Number(row[field]), 0))];
 
-/** Mean, least and greatest an hour of each series. */
+/** Mean, minimum and maximum per hour of each series. */
 async function hourly(rounds, log) {
   const series = seriesOf(10, 10_000);
   const [own, duck, lite, over] = [await timepail(series), await duckdb(series), await sqlite(series), await mingo(series)];
@@ -182,7 +182,7 @@ async function newest(rounds, log) {
   ];
 }
 
-/** One group of each of ten series, and a line of a thousand points, over a million rows. */
+/** One group per series of ten, and a downsampled line of a thousand points, over a million rows. */
 async function million(rounds, log) {
   const series = seriesOf(10, 100_000);
   const [own, duck, lite] = [await timepail(series), await duckdb(series), await sqlite(series)];
@@ -215,7 +215,7 @@ async function million(rounds, log) {
   ];
 }
 
-/** What buckets know without their columns, and what the same takes out of the columns. */
+/** Aggregates that summaries of buckets answer, and the same computed from columns. */
 async function summed(rounds, series, own, duck, lite) {
   const ask = async (pipeline) => own.points.aggregate(pipeline).toArray();
   const compared = async (task, pipeline, of, sql, loop) => {
@@ -255,7 +255,7 @@ async function summed(rounds, series, own, duck, lite) {
   ];
 }
 
-/** Largest triangles over two arrays, as one writes it in JavaScript. */
+/** Largest triangle three buckets over two arrays, in plain JavaScript. */
 function lttb(at, a, points) {
   const chosen = [0];
   const width = (at.length - 2) / (points - 2);

@@ -10,7 +10,7 @@ const HOUR = 3_600_000;
 const PUT = "bare";
 
 const median = (values) => values.toSorted((a, b) => a - b)[values.length >> 1];
-// `fresh` documents for each store: some add keys to what they are given.
+// `fresh` documents for each store, because some add keys to the documents.
 const copies = (documents) => documents.map((d) => ({ ...d }));
 
 async function timed(work) {
@@ -23,15 +23,15 @@ function check(condition, what) {
   if (!condition) throw new Error(`wrong answer: ${what}`);
 }
 
-/** Lets the browser finish what was left to it: all stores of a page share one process, one log and one garbage collector. */
+/** Lets the browser finish background work: all stores of a page share one process, one log and one garbage collector. */
 const rest = () => new Promise((resolve) => setTimeout(resolve, 1000));
 
 const sum = (values) => values.reduce((a, b) => a + b, 0);
 const near = (a, b) => Math.abs(a - b) < 1e-6 * Math.max(1, Math.abs(b));
 
 /**
- * Answers `{ task: { contender: median milliseconds } }`.
- * `points` measurements of ten series, `rounds` repetitions with the stores in changing order.
+ * Resolves to `{ task: { contender: median milliseconds } }`.
+ * `points` is the number of measurements of ten series, `rounds` that of repetitions with the stores in changing order.
  */
 export async function run({ points = 100_000, rounds = 5, log = () => {} } = {}) {
   const documents = readings(points);
@@ -53,7 +53,7 @@ export async function run({ points = 100_000, rounds = 5, log = () => {} } = {})
         for (let i = 0; i < points; i += COMMIT) await store.insert(input.slice(i, i + COMMIT));
       });
       note("ingest", name, ingest.ms);
-      // What a store does after its acknowledgements counts too: timepail folds its journal into buckets.
+      // Work after the acknowledgements counts too: timepail folds its journal into buckets.
       const settle = await timed(async () => store.settle?.());
       note("ingest and settle", name, ingest.ms + settle.ms);
       check((await store.count()) === points, `${name} holds ${await store.count()} of ${points} points`);
@@ -80,7 +80,7 @@ export async function run({ points = 100_000, rounds = 5, log = () => {} } = {})
         note("newest row of one series", name, newest.ms);
       }
     }
-    // In turns of twenty, which a page's clock of tenths of a millisecond can time, so that a slow moment falls on every store.
+    // In turns of twenty, long enough for a clock of tenths of a millisecond, and short enough that slow phases affect every store.
     const singles = order.map((name) => ({ name, rest: readings(200, { start: start + points * 1000, seed: round + 1 }), ms: 0 }));
     while (singles[0].rest.length > 0) {
       for (const turn of singles) {
@@ -117,7 +117,7 @@ export async function run({ points = 100_000, rounds = 5, log = () => {} } = {})
   return { points, rounds, put: PUT, medians, sizes };
 }
 
-/** Stores `points` measurements in one store, in commits of 1000, and leaves them there: for what lies on the disk then. */
+/** Stores `points` measurements in one store, in commits of 1000, and keeps them, to measure the size on disk. */
 export async function fill({ name, points }) {
   const documents = readings(points);
   const store = await contenders[name](`disk-${name}`);

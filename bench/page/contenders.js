@@ -1,4 +1,4 @@
-// The same tasks over five stores: timepail, one record a point in bare IndexedDB, Dexie, RxDB, and a plain bucket prototype.
+// The same tasks over five stores: timepail, one record per point in bare IndexedDB, Dexie, RxDB, and a simple bucket prototype.
 
 import Dexie from "dexie";
 import { open as openTimepail } from "timepail";
@@ -35,7 +35,7 @@ export async function timepail(name) {
   };
 }
 
-/** One record a point, an index on series and time, nothing in between. */
+/** One record per point in bare IndexedDB, with an index on series and time. */
 export async function bare(name) {
   const db = await openIdb(name, (db) => db.createObjectStore("points", { autoIncrement: true }).createIndex("by", ["sensor", "at"]));
   const write = () => db.transaction("points", "readwrite", { durability: "relaxed" });
@@ -74,7 +74,7 @@ export async function dexie(name) {
   };
 }
 
-/** RxDB over its free storage, which is Dexie: documents are JSON, so that times are numbers, and need a primary key. */
+/** RxDB over its free storage, Dexie: documents are JSON, so times are numbers, and they need a primary key. */
 export async function rxdb(name) {
   const { createRxDatabase, getRxStorageDexie } = await import("rxdb"); // large, so that other benchmarks go without
   const storage = getRxStorageDexie({ chromeTransactionDurability: "relaxed" });
@@ -118,7 +118,7 @@ export async function rxdb(name) {
   };
 }
 
-/** A bucket prototype as one writes it in an afternoon: typed arrays of up to 1000 rows a series, the open one rewritten by each commit. */
+/** A simple bucket prototype: typed arrays of up to 1000 rows per series; each commit rewrites the open one. */
 export async function buckets(name) {
   const db = await openIdb(name, (db) => db.createObjectStore("buckets"));
   const open = new Map();

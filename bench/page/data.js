@@ -1,4 +1,4 @@
-// Seeded measurements: ten sensors, one reading a second each, four fields beside time and series.
+// Seeded measurements: ten sensors with one reading per second, and four fields beside time and series.
 
 export const SERIES = 10;
 

@@ -1,4 +1,4 @@
-// What indexes cost: the same measurements with the default index and with two more, and what it takes to make one.
+// The cost of indexes: the same measurements with the default index and with two more, and the time to create one.
 
 import { open } from "timepail";
 import { readings } from "./data.js";

@@ -1,4 +1,4 @@
-// Opening a stored database and asking it for the first time: `fill` stores it, `ask` opens it, `bare` reads as many entries of
+// Opening a stored database and the first query: `fill` stores it, `ask` opens it, `bare` reads as many entries of
 // IndexedDB without timepail.
 
 import { open } from "timepail";
@@ -6,14 +6,14 @@ import { SERIES, readings } from "./data.js";
 
 const NAME = "opening";
 const ROWS = 100_000;
-/** Commits of a row of each series that stay in the journal. */
+/** The number of commits, with a row per series each, that stay in the journal. */
 const UNFOLDED = 300;
 const START = Date.UTC(2024, 0, 1);
 const timeseries = { timeField: "at", metaField: "sensor" };
 
 const documents = (count, start) => readings(count, { start }).map(({ sensor, ...rest }) => ({ ...rest, sensor: { id: sensor, half: sensor < "s5" ? 0 : 1 } }));
 
-/** Buckets of 100 000 rows, an index of a user, and what was not folded when the browser ended. */
+/** Buckets of 100 000 rows, a user's index, and unfolded rows from when the browser ended. */
 async function fill() {
   const db = await open(NAME, { storage: "indexeddb" });
   const points = await db.createCollection("points", { timeseries });
@@ -41,7 +41,7 @@ async function ask() {
   return { loaded, opened: opened - loaded, answered: answered - loaded, navigated: answered, again: performance.now() - again, halves };
 }
 
-/** What the host itself takes: the database, and its first entries. */
+/** The host's own share: opening the database and reading its first entries. */
 async function bare() {
   const request = (r) => new Promise((resolve, reject) => Object.assign(r, { onsuccess: () => resolve(r.result), onerror: () => reject(r.error) }));
   const loaded = performance.now();

@@ -10,7 +10,7 @@ const timeseries = { timeField: "at", metaField: "sensor" };
 const cents = (x) => Math.round(x * 100) / 100;
 const median = (values) => values.toSorted((a, b) => a - b)[values.length >> 1];
 
-/** Columns of one series, a second apart; a value above 100 stands in one of ten thousand rows, a few of them side by side. */
+/** Columns of one series, a second apart; one of ten thousand rows has a value above 100, sometimes a few in a row. */
 function columns(rows, seed) {
   const next = random(seed);
   const [at, a, b] = Array.from({ length: 3 }, () => new Float64Array(rows));
@@ -77,7 +77,7 @@ export async function queries({ rows, rounds, log }) {
   await db.close();
   log(`${rows} rows inserted`);
 
-  // As a page that was just opened: nothing in memory at first.
+  // Like a page that was just opened, with nothing in memory.
   db = await open("queries", { storage: "indexeddb" });
   await db.flush();
   const stored = db.collection("points");
@@ -144,7 +144,7 @@ export async function queries({ rows, rounds, log }) {
   return results;
 }
 
-/** Buckets that a query examined and unpacked. */
+/** The numbers of buckets that a query examined and unpacked. */
 async function explained(collection, filter) {
   const plan = await collection.find(filter).explain("executionStats");
   const unpack = plan.stages.find((stage) => stage.$_internalUnpackBucket);

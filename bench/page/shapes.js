@@ -50,7 +50,7 @@ async function drop({ db }, name) {
 export async function shapes({ commits: count, growth, rounds, log }) {
   const results = [];
   const rate = (ms, rows) => rows / ms;
-  // The shapes take turns, that a slow moment of the machine falls on all of them.
+  // The shapes take turns, so that slow phases of the machine affect all of them.
   const shape = { ten: { series: 10 }, many: { series: 1000 }, late: { series: 10, late: 0.3 } };
   const times = { ten: [], many: [], late: [] };
   for (let round = 0; round < rounds; round++) {
@@ -66,7 +66,7 @@ export async function shapes({ commits: count, growth, rounds, log }) {
   results.push({ task: "one row of each of 1000 series a commit", value: many, unit: "k points/s", ratio: many / ten, of: "10 series" });
   results.push({ task: "30 % up to an hour late", value: late, unit: "k points/s", ratio: ten / late, of: "the time in order" });
 
-  // What is written before 0.2 million points is quicker, because the browser has not begun to compact its files.
+  // Writes before 0.2 million points are faster, because the browser has not begun to compact its files.
   const part = 200;
   const [early, grown] = [[], []];
   for (let round = 0; round < rounds; round++) {
@@ -81,10 +81,10 @@ export async function shapes({ commits: count, growth, rounds, log }) {
   log("growth");
   results.push({ task: `ingest of points up to ${(growth / 1e6).toFixed(1)} million`, value: median(grown), unit: "k points/s", ratio: median(grown) / median(early), of: "those behind 0.2 million" });
 
-  // Short of what a context folds by itself; many small sections are what takes longest to read.
+  // Just below the size that a context folds by itself; many small sections take longest to read.
   const full = await fresh("full");
   for (const rows of commits(265, { series: 1000 })) await full.points.insertMany(rows, { ordered: false });
-  // A second opening has none of it in memory; the journals of the first are still there.
+  // A second context has none of it in memory; the journals of the first still exist.
   const begin = performance.now();
   const db = await open("full", { storage: "indexeddb" });
   const newest = await db.collection("points").find({ sensor: "s3" }).toArray();

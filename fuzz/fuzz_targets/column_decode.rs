@@ -1,4 +1,4 @@
-//! Any bytes into the decoder: it must not panic, must keep to its bound, and must count as it decodes.
+//! Arbitrary bytes for the decoder: it must not panic, must respect its size limit, and its count must equal the decoded rows.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -1,5 +1,5 @@
-//! Any bytes, and damaged columns, into the engine's decoder and into the plain one of the tests: they must agree, and what they accept
-//! must come back from another round.
+//! Arbitrary bytes and damaged columns for the engine's decoder and for the reference decoder of the tests: they must agree, and accepted elements
+//! must survive another round trip.
 #![no_main]
 
 #[path = "../../tests/storage/column_cases/mod.rs"]
@@ -17,7 +17,7 @@ fuzz_target!(|bytes: &[u8]| {
         [0, column @ ..] => agree(column),
         // A column of items in any order.
         [what, items @ ..] if what % 2 == 0 => agree(&assembled(items)),
-        // So many edits of four bytes, then the steps that a column is made of.
+        // A number of edits of four bytes each, then the steps that generate a column.
         [what, rest @ ..] => {
             let (edits, steps) = rest.split_at(rest.len().min(4 * usize::from(what >> 5)));
             agree(&damaged(&encode(&column_of(&elements(steps, 30))), edits));
@@ -27,7 +27,7 @@ fuzz_target!(|bytes: &[u8]| {
 });
 
 fn agree(bytes: &[u8]) {
-    // Long columns are slow, and most of what there is to find is in short ones.
+    // Long columns are slow, and most findings need only short ones.
     let rows_max = if bytes.len() % 8 == 0 { 5_000 } else { 300 };
     match (decode(bytes, rows_max), column_reference::decode(bytes, rows_max)) {
         (Ok(column), Ok(reference)) => {

@@ -1,4 +1,4 @@
-//! Elements made of any bytes through the encoder and back; in turns also in parts, reopened, and encoded again.
+//! A round trip of elements generated from arbitrary bytes; in some modes in parts, with a reopened encoder, or encoded twice.
 #![no_main]
 
 #[path = "../../tests/storage/column_cases/mod.rs"]
@@ -13,7 +13,7 @@ use timepail::column::{ColumnWriter, count, decode, encode};
 
 fuzz_target!(|bytes: &[u8]| {
     let [how, cut, steps @ ..] = bytes else { return };
-    // Most columns are short, so that there can be many of them.
+    // Mostly short columns, so that there can be many.
     let rows_max = match how >> 2 {
         0 => 400,
         1..8 => 70,
@@ -28,7 +28,7 @@ fuzz_target!(|bytes: &[u8]| {
     let (before, behind) = rows.split_at(usize::from(*cut) * rows.len() / 255);
     let mut writer = ColumnWriter::new();
     match how & 3 {
-        // In parts, looked at in between.
+        // In parts, decoded in between.
         0 => {
             push_all(&mut writer, before);
             assert_eq!(writer.to_bytes(), encode(&column_of(before)));
@@ -41,7 +41,7 @@ fuzz_target!(|bytes: &[u8]| {
             assert_eq!(writer.to_bytes(), part);
             push_all(&mut writer, behind);
         }
-        // As it was decoded, be it a dictionary or not.
+        // In its decoded form, a dictionary or not.
         2 => writer.extend(&column, 0..rows.len()),
         _ => return assert_eq!(count(&whole, rows.len()), Ok(rows.len())),
     }

@@ -235,7 +235,7 @@ async function exampleWorker(result) {
   const totals = async (server) => (await json(server, "/stats")).reduce((sum, { series, readings, alarms }) => [sum[0] + series, sum[1] + readings, sum[2] + (alarms > 0)], [0, 0, 0]);
   let server = await start({});
   try {
-    await test("stores what is sent, spread over shards", async () => {
+    await test("stores measurements, spread over shards", async () => {
       assert.deepEqual(await post(server, [...rows(now - 240 * hour), ...rows(now)]), { stored: 1440 });
       assert.deepEqual(await totals(server), [12, 1440, 0]);
       assert.ok((await json(server, "/stats")).every(({ series }) => series > 0));
@@ -248,11 +248,11 @@ async function exampleWorker(result) {
     });
     await server.kill();
     server = await start({ KEEP_SECONDS: "7200", RETENTION_EVERY_MS: "1" });
-    await test("has everything when it was killed and comes back", async () => {
+    await test("has everything after it was killed and restarted", async () => {
       assert.deepEqual(await totals(server).then(([series]) => series), 12);
       assert.deepEqual(await json(server, asked), found);
     });
-    await test("removes what is too old when the alarm rings", async () => {
+    await test("removes expired measurements on its alarm", async () => {
       // One more reading a shard, for an alarm of this opening; each answer is waited for, so nothing sleeps.
       assert.deepEqual(await post(server, names.map((series) => ({ series, at: now + hour / 2, temp: 0 }))), { stored: 12 });
       let seen;

@@ -1,4 +1,4 @@
-// The block format: round trips, strictness, and that nothing but the typed error comes out of damaged bytes.
+// The block format: round trips, strictness, and typed errors for damaged bytes.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -34,14 +34,14 @@ function sample(): B.Column[] {
   ];
 }
 
-/** Reads everything that can be read, so that lazily checked parts are read too. */
+/** Reads everything, including lazily checked parts. */
 function readAll(bytes: Uint8Array): void {
   const block = B.decodeBlock(bytes);
   blockToDocuments(block);
   blocksToColumns([block]);
 }
 
-test("every type survives the way there and back", () => {
+test("every type survives the round trip", () => {
   const columns = sample();
   const decoded = B.decodeBlock(B.encodeBlock(3, columns));
   assert.equal(decoded.rows, 3);
@@ -62,7 +62,7 @@ test("columns are views into the block's own bytes", () => {
   for (const { data } of B.decodeBlock(bytes).columns) assert.equal(data.buffer, bytes.buffer);
 });
 
-test("a block at any position of a larger buffer is read", () => {
+test("a block inside a larger buffer is read", () => {
   const bytes = B.encodeBlock(3, sample());
   for (let shift = 0; shift < 16; shift++) {
     const larger = new Uint8Array(bytes.length + 32);
@@ -71,19 +71,19 @@ test("a block at any position of a larger buffer is read", () => {
   }
 });
 
-test("a block without rows or without columns is a block", () => {
+test("a block may have no rows or no columns", () => {
   assert.deepEqual(B.decodeBlock(B.encodeBlock(0, [])), { rows: 0, columns: [] });
   assert.deepEqual(blockToDocuments(B.decodeBlock(B.encodeBlock(2, []))), [{}, {}]);
   const empty = column("s", B.STRING, 0, Uint32Array.of(0), { aux: new Uint8Array(0) });
   assert.deepEqual(B.decodeBlock(B.encodeBlock(0, [empty])).columns, [empty]);
 });
 
-test("a block cut anywhere is refused", () => {
+test("a truncated block is refused", () => {
   const bytes = B.encodeBlock(3, sample());
   for (let length = 0; length < bytes.length; length++) {
     assert.throws(() => readAll(bytes.slice(0, length)), BadValueError, `length ${length}`);
   }
-  // Even when the header tells the new length.
+  // Even if the header has the new length.
   for (let length = 16; length < bytes.length; length++) {
     const cut = bytes.slice(0, length);
     new DataView(cut.buffer).setUint32(12, length, true);
@@ -129,7 +129,7 @@ test("text that is not UTF-8 is refused when it is read", () => {
   for (const each of [bad, split]) assert.throws(() => readAll(B.encodeBlock(3, [each])), BadValueError);
 });
 
-test("mutated blocks are read or refused, and never break", () => {
+test("mutated blocks are read or refused with a typed error", () => {
   const original = B.encodeBlock(3, sample());
   let seed = 20_251_121;
   const random = (below: number): number => {

@@ -1,4 +1,4 @@
-// bulkWrite, methods that are not there, and what other arguments and cursors say that do not fit.
+// bulkWrite, unsupported driver methods, and invalid arguments.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -40,7 +40,7 @@ test("operations of all kinds run in their order", async () => {
   await db.close();
 });
 
-test("an ordered bulk stops at the first operation that is refused, and says what was done", async () => {
+test("an ordered bulk stops at the first refused operation, and reports what was done", async () => {
   const { db, c, all } = await weather();
   const operations = [insert(1), insert(2), { updateMany: { filter: { n: 1 } as object, update: { $set: { station: "x" } } } }, { deleteMany: { filter: {} } }];
   await assert.rejects(c.bulkWrite(operations), (error: unknown) => {
@@ -72,7 +72,7 @@ test("an unordered bulk tries everything, and errors have the positions of their
   await db.close();
 });
 
-test("a value that cannot be stored is an error of the bulk, of its operation where others were done before", async () => {
+test("a value that cannot be stored is an error of the bulk, or of its operation if others were done before", async () => {
   const { db, c, all } = await weather();
   const invalid = { insertOne: { document: { at: new Date(NaN), station: "a", n: 5 } } };
   await assert.rejects(c.bulkWrite([invalid]), { name: "BadValueError" });
@@ -81,7 +81,7 @@ test("a value that cannot be stored is an error of the bulk, of its operation wh
   await db.close();
 });
 
-test("what is no operation is refused before anything is sent", async () => {
+test("invalid operations are refused before anything is sent", async () => {
   const { db, c, all } = await weather();
   for (const wrong of [[], {}, [null], [{ insertMany: [] }], [{ toString: {} }], [insert(1), { deleteMany: {} }], [insert(1), { deleteMany: { filter: {}, hints: "x" } }]]) {
     await assert.rejects(c.bulkWrite(wrong as never), TypeError, JSON.stringify(wrong));
@@ -91,7 +91,7 @@ test("what is no operation is refused before anything is sent", async () => {
   await db.close();
 });
 
-test("methods of the driver that are not here say what to do instead", async () => {
+test("unsupported driver methods say what to do instead", async () => {
   const { db, c } = await weather();
   const missing: [object, string, RegExp][] = [
     [c, "findOneAndUpdate", /There is no findOneAndUpdate\(\) here: .*updateMany\(\) changes metadata/],
@@ -108,7 +108,7 @@ test("methods of the driver that are not here say what to do instead", async () 
   await db.close();
 });
 
-test("a path where a storage belongs says what to pass", async () => {
+test("a path in place of a storage is refused with a hint", async () => {
   await assert.rejects(open("plant", { storage: "plant.db" as "memory" }), /Unknown storage "plant\.db".*openFile\("plant\.db"\) of timepail\/file/);
   assert.throws(() => sqliteStorage("plant.db" as never), /an open database, such as new DatabaseSync\("plant\.db"\)/);
   assert.throws(() => sqliteStorage(undefined as never), TypeError);

@@ -1,4 +1,4 @@
-// What charts ask for: columns of each series, and the pipelines that timepail/pipelines writes.
+// Data for charts: columns of each series, and the pipelines that timepail/pipelines builds.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -14,7 +14,7 @@ interface Reading {
 
 const MINUTE = 60_000;
 
-/** Two stations, a reading a minute from each for two hours; the second has no temperature at times. */
+/** Two stations with one reading per minute each for two hours; the second sometimes lacks the temperature. */
 async function weather(): Promise<{ db: Database; c: Collection<Reading> }> {
   const db = await open("charts", { storage: "memory" });
   const c = await db.createCollection<Reading>("weather", { timeseries: { timeField: "at", metaField: "station" } });
@@ -24,7 +24,7 @@ async function weather(): Promise<{ db: Database; c: Collection<Reading> }> {
   return { db, c };
 }
 
-test("columns come divided by series, aligned within each", async () => {
+test("columns are split by series and aligned within each", async () => {
   const { db, c } = await weather();
   const series = await c.find().sort({ at: 1 }).project({ _id: 0, at: 1, temp: 1, name: 1, station: 1 }).toColumns({ by: "station" });
   assert.deepEqual(series.map(({ key }) => key), [{ id: 1, site: "A" }, { id: 2, site: "A" }]);
@@ -59,7 +59,7 @@ test("without rows there are no series, and without the column an error", async 
   await db.close();
 });
 
-test("latest finds the newest of each, and reads no more than the last buckets", async () => {
+test("latest finds the newest row of each series, and reads only the last buckets", async () => {
   const { db, c } = await weather();
   await db.flush();
   const pipeline = latest({ time: "at", by: "station" });
@@ -90,7 +90,7 @@ test("window computes values by time, and by series", async () => {
   await db.close();
 });
 
-test("the pipelines are written as one would by hand", () => {
+test("the pipelines equal handwritten ones", () => {
   const group = { _id: { start: { $dateTrunc: { date: "$t", unit: "day", binSize: 2, timezone: "Europe/Berlin" } }, series: "$m.site" }, a: { $avg: "$a" }, b: { $avg: "$x.b" } };
   assert.deepEqual(window({ time: "t", by: "m.site", every: "2 days", timezone: "Europe/Berlin", values: ["a", "x.b"] }), [
     { $group: group },
@@ -99,7 +99,7 @@ test("the pipelines are written as one would by hand", () => {
   ]);
 });
 
-test("what is no option, no field and no length is refused", () => {
+test("invalid options, fields and lengths are refused", () => {
   const calls: [() => unknown, RegExp][] = [
     [() => latest({ time: "$at" }), /time must be the name of a field, without a \$/],
     [() => latest({} as never), /time must be/],

@@ -55,7 +55,7 @@ test("an aggregation sends its stages, and asks for batches as a find does", asy
   assert.throws(() => db.collection("c").aggregate({} as never), TypeError);
 });
 
-test("explain asks about the query and leaves the cursor as it is", async () => {
+test("explain does not change the cursor", async () => {
   const { engine, find } = await database(3);
   engine.intercept = (command) => ("explain" in command ? { ok: 1, stages: [] } : undefined);
   const cursor = find().filter({ s: "even" }).limit(1);
@@ -123,7 +123,7 @@ test("toArray and toColumns ask for everything at once", async () => {
   assert.deepEqual(names(engine), ["find", "find"]);
 });
 
-test("toArray and toColumns keep to a batch size that was set", async () => {
+test("toArray and toColumns respect a batch size", async () => {
   const { engine, find } = await database(5);
   assert.equal((await find().batchSize(2).toArray()).length, 5);
   const { n, s } = await find().batchSize(2).toColumns();
@@ -131,7 +131,7 @@ test("toArray and toColumns keep to a batch size that was set", async () => {
   assert.deepEqual(names(engine), ["find", "getMore", "getMore", "find", "getMore", "getMore"]);
 });
 
-test("toArray and toColumns give what is left of a cursor in use", async () => {
+test("toArray and toColumns return the remaining rows of a cursor in use", async () => {
   const { find } = await database(5);
   const cursor = find().batchSize(2);
   await cursor.next();
@@ -153,7 +153,7 @@ test("leaving a loop closes the cursor in the engine", async () => {
   assert.equal(engine.cursors.size, 0);
 });
 
-test("close kills what the engine holds, once", async () => {
+test("close kills the engine's cursor, once", async () => {
   const { engine, find } = await database(5);
   const cursor = find().batchSize(2);
   await cursor.next();
@@ -180,7 +180,7 @@ test("await using closes the cursor", async () => {
   assert.equal(engine.cursors.size, 0);
 });
 
-test("calls at the same time share a request and give each document once", async () => {
+test("concurrent calls share a request and return each document once", async () => {
   const { engine, find } = await database(5);
   const cursor = find().batchSize(2);
   const got = await Promise.all(Array.from({ length: 7 }, () => cursor.next()));
@@ -230,7 +230,7 @@ test("forEach stops at false", async () => {
   assert.equal(engine.cursors.size, 0);
 });
 
-test("every way to write a sort is understood", async () => {
+test("every form of a sort is accepted", async () => {
   const { engine, db } = await database(1);
   const sorts: [Parameters<FindCursor["sort"]>, [string, number][]][] = [
     [["a"], [["a", 1]]],
@@ -264,7 +264,7 @@ test("a negative limit is a limit and a single batch", async () => {
   assert.deepEqual([engine.commands[0]!["limit"], engine.commands[0]!["singleBatch"]], [2, true]);
 });
 
-test("a failure ends the cursor and says why", async () => {
+test("a failure ends the cursor with its error", async () => {
   const { engine, find } = await database(5);
   const cursor = find().batchSize(2);
   await cursor.next();
@@ -306,14 +306,14 @@ test("cursor ids beyond 2^53 are kept exactly", async () => {
   assert.deepEqual(engine.commands[1]!["cursors"], [id]);
 });
 
-test("toColumns of a cursor that was read to its end gives no row again", async () => {
+test("toColumns of an exhausted cursor returns no rows", async () => {
   const { find } = await database(3);
   const cursor = find();
   while (await cursor.next()) continue;
   assert.deepEqual(await cursor.toColumns(), {});
 });
 
-test("toColumns without rows has what the projection or the group names", async () => {
+test("toColumns without rows has the fields of the projection or the group", async () => {
   const { db, find, engine } = await database(0);
   const c = db.collection("c");
   const none = new Float64Array();

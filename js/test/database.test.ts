@@ -1,4 +1,4 @@
-// Databases and collections over a fake engine: the commands that they send, and what becomes of replies.
+// Databases and collections over a fake engine: the commands that they send, and how they handle replies.
 
 import { runInNewContext } from "node:vm";
 import assert from "node:assert/strict";
@@ -32,7 +32,7 @@ test("open hands storage, durability and a fresh context to the engine", async (
   assert.notEqual(other.options!.context, engine.options!.context);
 });
 
-test("open refuses what is no name and no storage", async () => {
+test("open refuses invalid names and storages", async () => {
   const never = async (): Promise<never> => assert.fail();
   await assert.rejects(openWith(never, ""), TypeError);
   await assert.rejects(openWith(never, 5 as unknown as string), TypeError);
@@ -41,20 +41,20 @@ test("open refuses what is no name and no storage", async () => {
   await assert.rejects(openWith(never, "a", { storege: "memory" } as OpenOptions), /Unknown option "storege"/);
 });
 
-test("misspelt options of a collection reach the engine, which knows which there are", async () => {
+test("unknown collection options reach the engine, which refuses them", async () => {
   const { engine, db } = await database();
   const options = { timeseries: { timeField: "at" }, expireAfter: 5, comment: undefined, promoteLongs: false, generateIds: true };
   await db.createCollection("c", options);
   assert.deepEqual(engine.commands.at(-1), { create: "c", timeseries: { timeField: "at" }, expireAfter: 5, $db: "plant" });
 });
 
-test("a promise is no filter, for it would match everything", async () => {
+test("a promise is refused as a filter, because it would match everything", async () => {
   const { engine, db } = await database();
   const filter = Promise.resolve({ x: 1 }) as unknown as Document;
   const sent = engine.commands.length;
   await assert.rejects(db.collection("c").deleteMany(filter), /is an await missing/);
   assert.throws(() => db.collection("c").find(filter), /is an await missing/);
-  // Neither are other objects that show no field, of whatever realm, nor functions in one.
+  // Other objects without own fields, from any realm, and functions inside objects are refused as well.
   const foreign = runInNewContext("Promise.resolve({ x: 1 })") as Document;
   class Hidden {
     #x = 1;
@@ -69,7 +69,7 @@ test("a promise is no filter, for it would match everything", async () => {
   assert.equal(engine.commands.length, sent);
 });
 
-test("undefined is null in a query, whatever holds it", async () => {
+test("undefined is null everywhere in a query", async () => {
   const { engine, db } = await database();
   class Query {
     x = undefined;
@@ -82,7 +82,7 @@ test("undefined is null in a query, whatever holds it", async () => {
   assert.deepEqual(filters, [{ x: null, inner: { y: null } }, { x: null }, {}]);
 });
 
-test("a promise where a value should be is refused, and nothing is sent", async () => {
+test("a promise in place of a value is refused, and nothing is sent", async () => {
   const { engine, db } = await database();
   const c = db.collection("c");
   const [at, late, sent] = [new Date(), Promise.resolve("a"), engine.commands.length];
@@ -92,7 +92,7 @@ test("a promise where a value should be is refused, and nothing is sent", async 
   assert.equal(engine.commands.length, sent);
 });
 
-test("where a later command of an insert fails, what was stored before it is told", async () => {
+test("if a later command of an insert fails, the error tells what was stored before", async () => {
   const { db } = await database();
   const documents = Array.from({ length: 100_001 }, (_, n) => ({ at: new Date(n < 100_000 ? n : NaN), _id: n }));
   for (const ordered of [true, false]) {
@@ -106,13 +106,13 @@ test("where a later command of an insert fails, what was stored before it is tol
   }
 });
 
-test("createCollection makes the collection of its first argument", async () => {
+test("createCollection returns the collection of its first argument", async () => {
   const { engine, db } = await database();
   await db.createCollection("c", { create: "other", timeseries: { timeField: "at" } } as never);
   assert.equal(engine.commands.at(-1)!["create"], "c");
 });
 
-test("createCollection sends the options in the server's words", async () => {
+test("createCollection sends the options under the server's names", async () => {
   const { engine, db } = await database();
   const timeseries = { timeField: "at", metaField: "station", granularity: "minutes" } as const;
   const collation = { locale: "de", strength: 2 };
@@ -134,7 +134,7 @@ test("insertMany and find exchange documents", async () => {
   assert.equal(await c.estimatedDocumentCount(), 2);
 });
 
-test("distinct asks for the values at a path", async () => {
+test("distinct returns the values at a path", async () => {
   const { engine, db } = await database();
   engine.intercept = () => ({ ok: 1, values: [1, "x", new Date(3)] });
   assert.deepEqual(await db.collection("c").distinct("a.b", { v: 2 }, { comment: "why" }), [1, "x", new Date(3)]);
@@ -183,7 +183,7 @@ test("documents without common keys go as BSON", async () => {
   assert.deepEqual(first!["_id"], insertedIds[0]);
 });
 
-test("more documents than a command may carry go in several, with indices of the whole", async () => {
+test("documents beyond the limit of a command go in several, with overall indexes", async () => {
   const { engine, db } = await database();
   engine.refuse = (document) => ((document["n"] as number) % 100_001 === 100_000 ? "refused" : undefined);
   const documents = Array.from({ length: 250_000 }, (_, n) => ({ _id: n, n }));
@@ -212,7 +212,7 @@ test("a refused document rejects with a BulkWriteError that is a ServerError too
   await assert.rejects(db.collection("c").insertOne({ v: 2 }), BulkWriteError);
 });
 
-test("single inserts of one turn are one command a collection, and each has an outcome of its own", async () => {
+test("single inserts of one turn are one command per collection, and each has its own outcome", async () => {
   const { engine, db } = await database();
   engine.refuse = (document) => (document["v"] === 2 ? "'at' must be present" : undefined);
   const events: Document[] = [];
@@ -241,7 +241,7 @@ test("single inserts of one turn are one command a collection, and each has an o
   assert.deepEqual(events.map((event) => [event["collection"], event["count"]]), [["d", 1], ["c", 2]]);
 });
 
-test("a failure of the command is that of each of its single inserts, and so many go in several", async () => {
+test("a failed command fails each of its single inserts, and many go in several commands", async () => {
   const { engine, db } = await database();
   const c = db.collection("c");
   const calls = Array.from({ length: 2001 }, (_, v) => c.insertOne({ v }));
@@ -252,7 +252,7 @@ test("a failure of the command is that of each of its single inserts, and so man
   assert.ok(outcomes.every((outcome) => outcome.status === "rejected" && outcome.reason instanceof ServerError && outcome.reason.code === 26));
 });
 
-test("what was inserted before the database is closed is sent", async () => {
+test("inserts before close are sent", async () => {
   const { engine, db } = await database();
   const insert = db.collection("c").insertOne({ v: 1 });
   await Promise.all([insert, db.close()]);
@@ -303,7 +303,7 @@ test("long columns go in several commands", async () => {
   assert.deepEqual([error.insertedCount, error.writeErrors[0]!.index, engine.commands.length], [149_999, 120_000, 2]);
 });
 
-test("deletes say how many", async () => {
+test("deletes return their count", async () => {
   const { engine, db } = await database();
   const c = db.collection("c");
   await c.insertMany([{ v: 1 }, { v: 1 }, { v: 2 }]);
@@ -314,7 +314,7 @@ test("deletes say how many", async () => {
   await assert.rejects(c.deleteMany({}), (error: unknown) => error instanceof ServerError && error.code === 72 && error.message === "no");
 });
 
-test("updates carry their statement and say how many matched and changed", async () => {
+test("updates send their statement and return matched and modified counts", async () => {
   const { engine, db } = await database();
   const c = db.collection("c");
   engine.intercept = () => ({ ok: 1, n: 3, nModified: 2 });
@@ -327,7 +327,7 @@ test("updates carry their statement and say how many matched and changed", async
   assert.deepEqual(engine.commands[1]!["updates"], [{ q: {}, u: { $set: { m: 1 } }, multi: false }]);
 });
 
-test("the one that is found and deleted is given, or null", async () => {
+test("findOneAndDelete returns the deleted document or null", async () => {
   const { engine, db } = await database();
   const c = db.collection("c");
   engine.intercept = () => ({ ok: 1, lastErrorObject: { n: 1 }, value: { v: 1 } });
@@ -387,7 +387,7 @@ test("collections are listed and dropped", async () => {
   assert.deepEqual(await db.listCollections({}, { nameOnly: true }).toArray(), []);
 });
 
-test("flush and close reach the engine, close once", async () => {
+test("flush and close reach the engine, and close only once", async () => {
   const { engine, db } = await database();
   await db.flush();
   await Promise.all([db.close(), db.close()]);
@@ -414,7 +414,7 @@ test("await using closes the database", async () => {
   assert.equal(engine.closed, 1);
 });
 
-/** Just enough of Web Locks: names that are held until their callback settles. */
+/** A minimal Web Locks implementation: a name is held until its callback settles. */
 function fakeLocks(): { held: Set<string>; manager: object } {
   const held = new Set<string>();
   const request = async (name: string, hold: () => Promise<void>): Promise<void> => {
@@ -436,7 +436,7 @@ async function withNavigator(manager: object | undefined, run: () => Promise<voi
   }
 }
 
-test("a lock tells that the opening is alive, and the journals of others are folded a second later", async (t) => {
+test("a lock shows that the context is alive, and journals of others are folded a second later", async (t) => {
   const { held, manager } = fakeLocks();
   t.mock.timers.enable({ apis: ["setTimeout"] });
   await withNavigator(manager, async () => {
@@ -466,7 +466,7 @@ test("the lock is released when opening fails", async () => {
   });
 });
 
-test("browsers without locks, or that refuse them, open all the same", async () => {
+test("browsers without locks, or that refuse them, can still open", async () => {
   const refusing = { request: () => Promise.reject(new Error("denied")), query: () => Promise.reject(new Error("denied")) };
   for (const manager of [undefined, refusing]) {
     await withNavigator(manager, async () => {

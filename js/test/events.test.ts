@@ -16,7 +16,7 @@ async function watched() {
   return { engine, db, heard };
 }
 
-test("inserts, creations and drops are heard with their counts", async () => {
+test("inserts, creates and drops emit events with their counts", async () => {
   const { db, heard } = await watched();
   const c = await db.createCollection("c", { timeseries: { timeField: "at" } });
   await c.insertMany([{ at: new Date(1) }, { at: new Date(2) }]);
@@ -29,7 +29,7 @@ test("inserts, creations and drops are heard with their counts", async () => {
   ]);
 });
 
-test("a delete that deletes nothing is no change, and one that fails is none", async () => {
+test("a delete of nothing and a failed one emit no event", async () => {
   const { engine, db, heard } = await watched();
   engine.intercept = (command) => ("delete" in command ? { ok: 1, n: 0 } : "drop" in command ? { ok: 0, code: 26, codeName: "NamespaceNotFound", errmsg: "x" } : undefined);
   await db.collection("c").deleteMany({});
@@ -40,7 +40,7 @@ test("a delete that deletes nothing is no change, and one that fails is none", a
   assert.deepEqual(heard, [{ operation: "delete", collection: "c", local: true, count: 3 }]);
 });
 
-test("an update is heard with what it has changed, and a measurement that was found and deleted as a delete", async () => {
+test("an update emits its changes, and findOneAndDelete a delete", async () => {
   const { engine, db, heard } = await watched();
   const c = db.collection("c");
   engine.intercept = () => ({ ok: 1, n: 3, nModified: 0 });
@@ -58,7 +58,7 @@ test("an update is heard with what it has changed, and a measurement that was fo
   ]);
 });
 
-test("what $out writes is heard, and a reply with another `collections` is no change", async () => {
+test("$out emits an event, and a reply with another `collections` does not", async () => {
   const { engine, db, heard } = await watched();
   engine.intercept = () => ({ ok: 1, cursor: { id: 0, ns: "plant.c", firstBatch: [] } });
   await db.collection("c").aggregate([{ $out: "d" }]).toArray();
@@ -69,7 +69,7 @@ test("what $out writes is heard, and a reply with another `collections` is no ch
   assert.deepEqual(heard, ["d", "e"].map((collection) => ({ operation: "replace", local: true, collection })));
 });
 
-test("what retention has deleted is heard, collection by collection", async () => {
+test("retention emits an event per collection", async () => {
   const { engine, db, heard } = await watched();
   const gone = { nBuckets: Long.fromNumber(2), nMeasurements: Long.fromNumber(30), nBytes: Long.fromNumber(999) };
   const collections = [{ name: "a", ...gone, oldest: new Date(7) }, { name: "b", ...gone, oldest: null }];
@@ -79,7 +79,7 @@ test("what retention has deleted is heard, collection by collection", async () =
   assert.deepEqual(heard, [{ ...expected, collection: "a", oldest: new Date(7) }, { ...expected, collection: "b", oldest: null }]);
 });
 
-test("a listener that was taken off hears nothing, one that throws keeps nobody from going on", async (t) => {
+test("a removed listener gets no events, and one that throws affects no other", async (t) => {
   const { db, heard } = await watched();
   const queued: (() => void)[] = [];
   t.mock.method(globalThis, "queueMicrotask", (callback: () => void) => void queued.push(callback));
@@ -96,7 +96,7 @@ test("a listener that was taken off hears nothing, one that throws keeps nobody 
   assert.throws(() => db.off("insert" as "change", never), TypeError);
 });
 
-test("a reply that says so has folds and retention run in the background, once for each", async () => {
+test("a reply can start folds and retention in the background, each once", async () => {
   const { engine, db } = await watched();
   const run = engine.run_command.bind(engine);
   engine.run_command = async (command, payload) => ({ ...(await run(command, payload)), due: true });
@@ -117,7 +117,7 @@ test("with an interval, retention runs by itself until the database is closed", 
     };
   });
   const db = await openWith(async () => engine, "plant", { storage: "memory", retentionIntervalMS: 1 });
-  // The timer alone does not keep the process alive.
+  // The timer does not keep the process alive.
   const alive = setInterval(() => {}, 1000);
   await expired;
   clearInterval(alive);
@@ -127,9 +127,9 @@ test("with an interval, retention runs by itself until the database is closed", 
   assert.equal(engine.commands.length, count);
 });
 
-test("another opening of the database hears changes, inserts added up, and says that they are not its own", async () => {
+test("other contexts get change events, with inserts combined and marked as foreign", async () => {
   const [here, there] = [new Events("shared", true), new Events("shared", true)];
-  // The channel alone does not keep the process alive.
+  // The channel does not keep the process alive.
   const alive = setInterval(() => {}, 1000);
   const heard: ChangeEvent[] = [];
   const dropped = new Promise<void>((resolve) => {

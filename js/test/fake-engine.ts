@@ -1,4 +1,4 @@
-// A tiny engine in JavaScript for tests of the driver: keeps documents in arrays, answers insert, find, getMore and the like.
+// A tiny engine in JavaScript for tests of the driver: it keeps documents in arrays and answers insert, find, getMore and so on.
 
 import { deserialize, serialize, type Document, type Long } from "bson";
 import { decodeBlock } from "../src/block.ts";
@@ -14,9 +14,9 @@ export class FakeEngine implements Engine {
   options: EngineOptions | undefined;
   closed = 0;
   #nextCursor = 1;
-  /** Refuses documents for which it gives a text. */
+  /** Refuses documents for which it returns a message. */
   refuse: (document: Document) => string | undefined = () => undefined;
-  /** Answers in place of the fake, when it gives something. */
+  /** Answers in place of the fake if it returns something. */
   intercept: (command: Document) => Document | undefined = () => undefined;
 
   async run_command(bytes: Uint8Array, payload?: Uint8Array | null): Promise<CommandReply> {

@@ -1,4 +1,4 @@
-// A database in a file, and the warning that one in memory forgets: each in a process of its own, with the package installed as users install it.
+// A database in a file, and the warning about databases in memory, each in its own process with the package installed as users install it.
 
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
@@ -14,7 +14,7 @@ const folder = mkdtempSync(join(tmpdir(), "timepail-file-"));
 installed(folder);
 after(() => rmSync(folder, { recursive: true, force: true }));
 
-/** What a program prints in Node 24, and what it complains of. */
+/** The standard output and the warnings of a program in Node 24. */
 function run(program: string, ...flags: string[]): Promise<{ out: string; err: string }> {
   writeFileSync(join(folder, "program.mjs"), program);
   return new Promise((resolve, reject) => {
@@ -43,7 +43,7 @@ test("a file is opened, kept and closed", async () => {
   assert.equal((await run(closes)).out, "ClosedError\n");
 });
 
-/** Has no node:sqlite, but for the stand-in: as Node 20. */
+/** Hides node:sqlite from everything but the stand-in, like Node 20. */
 const WITHOUT = `
   import { registerHooks } from "node:module";
   registerHooks({
@@ -54,7 +54,7 @@ const WITHOUT = `
   });
 `;
 
-/** better-sqlite3 as it behaves where it differs: a statement either returns data or does not, and says so; blobs are buffers. */
+/** better-sqlite3 with its differences: a statement says whether it returns data, and blobs are buffers. */
 const STAND_IN = `
   import { DatabaseSync } from "node:sqlite";
   const buffers = (row) => Object.fromEntries(Object.entries(row).map(([key, value]) => [key, value instanceof Uint8Array ? Buffer.from(value) : value]));
@@ -97,13 +97,13 @@ test("without node:sqlite, better-sqlite3 takes its place where it is installed"
   assert.match((await run(contract)).out, /kept\n$/, "the rules of a storage hold");
 });
 
-test("a path is what openFile takes", async () => {
+test("openFile takes only a path", async () => {
   await assert.rejects(openFile(undefined as unknown as string), /openFile takes the path of a file/);
   await assert.rejects(openFile(""), TypeError);
   await assert.rejects(run(`import { openFile } from "timepail/file"; await openFile("absent/plant.db");`), /unable to open database file/);
 });
 
-test("without a storage a warning says once that memory forgets", async () => {
+test("without a storage, a warning about memory appears once", async () => {
   const { err } = await run(`
     import { open } from "timepail";
     await (await open("plant")).close();

@@ -13,7 +13,7 @@ const EXAMPLES = join(process.cwd(), "examples");
 const GUIDES = join(EXAMPLES, "guides");
 const example = (name) => import(join(GUIDES, name));
 
-test("a page of docs/ that names an example shows it word for word, and every example is shown", () => {
+test("pages of docs/ show their examples verbatim, and every example is shown", () => {
   const shown = new Set();
   for (const page of readdirSync(DOCS).filter((name) => name.endsWith(".md"))) {
     const text = readFileSync(join(DOCS, page), "utf8");
@@ -26,11 +26,11 @@ test("a page of docs/ that names an example shows it word for word, and every ex
   assert.deepEqual([...shown].filter((name) => name.startsWith("react/")).sort(), ["react/rooms.jsx", "react/timepail-react.js"]);
 });
 
-test("the reference says what is declared (node js/scripts/api.mjs writes it)", () => {
+test("the reference matches the declarations (node js/scripts/api.mjs writes it)", () => {
   assert.equal(readFileSync(join(DOCS, "api.md"), "utf8"), reference());
 });
 
-test("links between the documents lead somewhere", () => {
+test("links between the documents are valid", () => {
   const ROOT = join(DOCS, "..");
   const listed = readdirSync(DOCS, { recursive: true, encoding: "utf8" }).map((name) => join("docs", name));
   const others = ["README.md", "llms.txt", "ARCHITECTURE.md", "COMPAT.md", "CONTRIBUTING.md", "bench/README.md", "bench/decisions.md"];
@@ -45,7 +45,7 @@ test("links between the documents lead somewhere", () => {
   assert.deepEqual(broken, []);
 });
 
-test("the tour names every file, and nothing else", () => {
+test("the tour lists exactly the existing files", () => {
   const ROOT = join(DOCS, "..");
   const isSource = (name) => /\.(rs|ts|mjs|sh)$/.test(name) && !name.endsWith(".d.mts") && !name.startsWith("js/src/wasm/");
   const inside = (folder) => readdirSync(join(ROOT, folder), { recursive: true, encoding: "utf8" }).map((name) => `${folder}/${name}`);
@@ -72,7 +72,7 @@ test("files of the crate that documents name exist", () => {
   assert.deepEqual(gone, []);
 });
 
-test("an outbox keeps what could not be sent and sends the rest once", async () => {
+test("an outbox keeps unsent measurements and sends each once", async () => {
   const { openOutbox } = await example("outbox.mjs");
   const arrived = [];
   let online = false;
@@ -101,7 +101,7 @@ test("a chart of a typed collection is ready whether or not there are rows", asy
   await db.close();
 });
 
-test("charts have the newest of each, means, and a line for each station", async () => {
+test("charts show the newest values, means, and a line per station", async () => {
   const { lines, means, newestOfEach } = await example("charts.mjs");
   const db = await open("charts", { storage: "memory" });
   const weather = await db.createCollection("weather", { timeseries: { timeField: "at", metaField: "station" } });
@@ -115,7 +115,7 @@ test("charts have the newest of each, means, and a line for each station", async
   await db.close();
 });
 
-test("what is recorded while an outbox sends stays for the next time", async () => {
+test("measurements recorded during a send stay for the next one", async () => {
   const { openOutbox } = await example("outbox.mjs");
   const batches = [];
   const send = async (rows) => {
@@ -129,7 +129,7 @@ test("what is recorded while an outbox sends stays for the next time", async () 
   await outbox.close();
 });
 
-test("buckets that are exported and imported hold the same measurements", async () => {
+test("exported and imported buckets have the same measurements", async () => {
   const { exportBuckets, importBuckets } = await example("exchange.mjs");
   const timeseries = { timeField: "at", metaField: "room" };
   const [from, to] = [await open("from", { storage: "memory" }), await open("to", { storage: "memory" })];

@@ -1,4 +1,4 @@
-// Databases in storages of the host: what its failures become, and that nothing is lost by them.
+// Databases in storages of the host: how failures are reported, and that they lose nothing.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -42,18 +42,18 @@ test("the contract finds a storage that breaks a rule", async () => {
   }
 });
 
-test("a database lives in a storage of the host, over a crash and with several contexts", async () => {
+test("a database works in a host storage, over a crash and with several contexts", async () => {
   let storage = new MemoryStorage();
   const make = async (): Promise<HostStorage> => storage;
   for (const step of before) await step.run(make);
-  // What the crash leaves; the contexts before it go on in a store of their own.
+  // The state after the crash; the earlier contexts continue on a copy.
   storage = storage.copy();
   for (const step of after) await step.run(make);
   await Promise.all([0, 1, 2].map((number) => writer(number).run(make)));
   await counted(3).run(make);
 });
 
-test("answers may be promises", async () => {
+test("a storage may return promises", async () => {
   const storage = new MemoryStorage();
   const later = async <T>(value: T): Promise<T> => value;
   const db = await opened({
@@ -67,7 +67,7 @@ test("answers may be promises", async () => {
   assert.equal(await (await open("plant", { storage })).collection("c").countDocuments(), 1);
 });
 
-test("what a storage says when it fails reaches the caller, and the database goes on", async () => {
+test("the error of a storage reaches the caller, and the database stays usable", async () => {
   const storage = new MemoryStorage();
   const db = await opened(storage);
   const c = db.collection("c");
@@ -83,7 +83,7 @@ test("what a storage says when it fails reaches the caller, and the database goe
   assert.deepEqual((await c.find().toArray()).map(({ v }) => v), [3]);
 });
 
-test("a commit that failed once is asked again, and a lost answer does no harm", async () => {
+test("a failed commit is retried, and a lost answer does no harm", async () => {
   const storage = new MemoryStorage();
   storage.loseAnswers();
   const db = await opened(storage);
@@ -102,7 +102,7 @@ test("a commit that failed once is asked again, and a lost answer does no harm",
   assert.equal((await db.command({ validate: "c", full: true }))["valid"], true);
 });
 
-test("whatever commit fails or loses its answer, what was acknowledged is there and what was refused is not doubled", async () => {
+test("whichever commit fails or loses its answer, acknowledged rows are stored and nothing is duplicated", async () => {
   const work = async (storage: MemoryStorage, from: number, isLate: boolean): Promise<number> => {
     let calls = 0;
     const acknowledged: number[] = [];
@@ -143,7 +143,7 @@ test("whatever commit fails or loses its answer, what was acknowledged is there 
   }
 });
 
-test("a guard that does not hold is tried again as with any other storage", async () => {
+test("a failed guard is retried as with any other storage", async () => {
   const storage = new MemoryStorage();
   const [one, other] = [await opened(storage), await open("plant", { storage })];
   await one.collection("c").insertMany([0, 1, 2, 3].map((minute) => row(minute)));
@@ -152,7 +152,7 @@ test("a guard that does not hold is tried again as with any other storage", asyn
   const meddling: HostStorage = {
     ...methods(storage),
     async commit(changes: StorageChange[]) {
-      // Another context deletes in front of the first delete of this one.
+      // Another context deletes before the first delete of this one.
       if (refusals === 0 && changes.some(([kind]) => kind === "require") && changes.length > 1) {
         refusals = -1;
         await other.collection("c").deleteMany({ v: 0 });
@@ -170,7 +170,7 @@ test("a guard that does not hold is tried again as with any other storage", asyn
   assert.deepEqual((await one.collection("c").find().sort({ at: 1 }).toArray()).map(({ v }) => v), [1, 2]);
 });
 
-test("a storage that breaks its contract is told so", async () => {
+test("a storage that breaks its contract gets a clear error", async () => {
   const breaches: [Partial<Record<keyof HostStorage, unknown>>, RegExp][] = [
     [{ commit: () => undefined }, /breaks its contract: commit must return true or false/],
     [{ getMany: () => [] }, /breaks its contract: getMany must return one value per key/],

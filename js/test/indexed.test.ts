@@ -1,5 +1,5 @@
-// Collections with indexes of users, and the first half of the module alone. The built package, which has both halves, makes them: its module is
-// another than that of the source here.
+// Collections with user indexes, and the first half of the module alone. The built package, which has both halves, creates them: its module is
+// a different one from that of the source here.
 
 import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
@@ -16,11 +16,11 @@ const halved = (storage: MemoryStorage) => ({
   },
 });
 const timeseries = { timeField: "at", metaField: "m" };
-/** Young enough to stay. */
+/** A time that has not expired. */
 const START = Date.now() - 200 * 60_000;
 const row = (i: number) => ({ at: new Date(START + i * 60_000), m: { id: i % 5, tag: `t${i % 3}` }, v: i });
 
-test("what a collection with indexes needs for everyday commands is in the first half", async () => {
+test("common commands on a collection with indexes need only the first half", async () => {
   const storage = new MemoryStorage();
   const whole = await openWhole("plant", { storage });
   const made = await whole.createCollection("c", { timeseries });
@@ -47,7 +47,7 @@ test("what a collection with indexes needs for everyday commands is in the first
   await db.flush();
   await db.command({ foldJournals: 1, alive: [] });
   assert.equal((await c.deleteMany({ v: { $lt: 90 } })).deletedCount, 90);
-  // An age of an index is kept by the second half.
+  // expireAfterSeconds of an index needs the second half.
   await assert.rejects(db.command({ expire: 1 }), /not today/);
   assert.deepEqual(await values({ v: { $gte: 88, $lt: 92 } }, "v_1"), [90, 91]);
   assert.deepEqual(await values({ v: { $gte: 127 } }, "v_1"), [127, 128, 129]);
@@ -58,7 +58,7 @@ test("what a collection with indexes needs for everyday commands is in the first
   await whole.close();
 });
 
-test("a collection with an index on places waits for the second half", async () => {
+test("a collection with a geospatial index waits for the second half", async () => {
   const storage = new MemoryStorage();
   const whole = await openWhole("plant", { storage });
   await (await whole.createCollection("c", { timeseries })).createIndex({ place: "2dsphere" });

@@ -1,5 +1,5 @@
-// A cursor that needs the second half of the module only when it has given rows already. A file of its own, for the first database decides
-// what a process has loaded.
+// A cursor that needs the second half of the module only after its first rows. A separate file, because the first database decides
+// what the process loads.
 
 import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
@@ -9,7 +9,7 @@ import { open } from "../src/entry/node.js";
 
 const bytes = (name: string): Promise<Uint8Array<ArrayBuffer>> => readFile(new URL(`../dist/${name}`, import.meta.url)) as Promise<Uint8Array<ArrayBuffer>>;
 
-test("a cursor that meets its first decimal in a later batch goes on, and loses no row", async () => {
+test("a cursor that meets its first decimal in a later batch continues without losing rows", async () => {
   let loads = 0;
   const options = {
     storage: "memory" as const,

@@ -1,4 +1,4 @@
-// Loading the module: every way that works, and what is said when none does.
+// Loading the module: every way that works, and the error if none does.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -12,7 +12,7 @@ function answer(body: BodyInit, type: string, status = 200): Response {
   return new Response(body, { status, headers: { "content-type": type } });
 }
 
-test("a module is compiled from whatever is given", async () => {
+test("a module is compiled from every accepted source", async () => {
   const data = `data:application/wasm;base64,${Buffer.from(WASM).toString("base64")}`;
   const sources = [
     WASM, WASM.buffer, await WebAssembly.compile(WASM), answer(WASM, "application/wasm"), answer(WASM, "application/octet-stream"), data, new URL(data), Promise.resolve(WASM),
@@ -20,7 +20,7 @@ test("a module is compiled from whatever is given", async () => {
   for (const source of sources) assert.ok((await compileModule(source)) instanceof WebAssembly.Module);
 });
 
-test("a page in place of the module is recognised", async () => {
+test("an HTML page in place of the module is recognised", async () => {
   for (const type of ["text/html", "application/octet-stream"]) {
     await assert.rejects(compileModule(answer("\n<!doctype html><title>App</title>", type)), (error: unknown) => error instanceof LoadError && /HTML page.*serve both \.wasm files/.test(error.message));
   }
@@ -34,7 +34,7 @@ test("a missing module, an unreachable one and a damaged one each say so", async
   await assert.rejects(compileModule(answer("\0asm", "application/wasm")), LoadError);
 });
 
-test("a runtime without WebAssembly is told apart", async () => {
+test("a runtime without WebAssembly gets its own error", async () => {
   const before = globalThis.WebAssembly;
   try {
     (globalThis as { WebAssembly?: unknown }).WebAssembly = undefined;

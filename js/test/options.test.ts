@@ -1,4 +1,4 @@
-// Options that there are not: refused by name, with the nearest one that there is, before anything is sent.
+// Unknown options: refused by name with the nearest known one, before anything is sent.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -13,7 +13,7 @@ async function weather(): Promise<{ engine: FakeEngine; db: Database; c: Collect
   return { engine, db, c: db.collection("weather") };
 }
 
-test("an option that there is not is refused by name, whatever the method", async () => {
+test("an unknown option is refused by name in every method", async () => {
   const { engine, db, c } = await weather();
   const rows = [{ at: new Date() }];
   const calls: [() => unknown, RegExp][] = [
@@ -41,13 +41,13 @@ test("an option that there is not is refused by name, whatever the method", asyn
   assert.deepEqual(engine.commands, []);
 });
 
-test("an option of undefined is known or not, as any other", async () => {
+test("an unknown option with the value undefined is refused as well", async () => {
   const { c } = await weather();
   await c.insertMany([{ at: new Date() }], { ordered: undefined } as never);
   await assert.rejects(c.insertMany([{ at: new Date() }], { orderly: undefined } as never), TypeError);
 });
 
-test("metadata of as many elements as there are rows belongs among the columns", async () => {
+test("metadata with one element per row is refused with a hint to pass it as a column", async () => {
   const { engine, c } = await weather();
   await assert.rejects(c.insertColumns({ at: [1, 2] }, { meta: ["a", "b"] }), { name: "TypeError", message: /has one a row: give it as a column, under the name of the metaField/ });
   assert.deepEqual(engine.commands, []);

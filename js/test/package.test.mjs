@@ -1,4 +1,4 @@
-// What npm would publish: its files, its manifest, and what the linters of packages say.
+// The package as npm would publish it: files, manifest, and package linters.
 
 import assert from "node:assert/strict";
 import { execFileSync, spawnSync } from "node:child_process";
@@ -25,7 +25,7 @@ before(() => {
 
 after(() => rmSync(folder, { recursive: true, force: true }));
 
-test("the package is what users need, and nothing else", () => {
+test("the package has only what users need", () => {
   const files = readdirSync(folder, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile());
   const names = files.map(({ parentPath, path, name }) => join(parentPath ?? path, name).slice(folder.length + 9)).sort();
   const guides = readdirSync(join(JS, "../docs")).filter((name) => name.endsWith(".md"));
@@ -41,7 +41,7 @@ test("the package is what users need, and nothing else", () => {
     "llms.txt",
     "package.json",
   ]);
-  // Declarations import each other; none is missing, and none is there for nothing.
+  // Declarations import each other; none is missing and none is unused.
   const reached = new Set();
   const follow = (file) => {
     if (reached.has(file)) return;
@@ -64,7 +64,7 @@ test("links of the documents lead to others in the package", () => {
   assert.ok(links > 20);
 });
 
-test("a link to what the package lacks leads to the repository, or is mere text", () => {
+test("a link to a file outside the package leads to the repository, or is plain text", () => {
   const text = "[here](b.md#x), [there](../ARCHITECTURE.md#floors), [below](#end), [away](https://example.org/b.md)";
   const linked = (repository) => withLinks("docs/a.md", text, ["docs/a.md", "docs/b.md"], repository);
   assert.equal(linked(""), text.replace("[there](../ARCHITECTURE.md#floors)", "there"));
@@ -82,14 +82,14 @@ test("the manifest runs nothing on users' machines and names every entry for eve
   assert.deepEqual([scripts, devDependencies, optionalDependencies, type, sideEffects], [undefined, undefined, undefined, "module", false]);
   assert.deepEqual(Object.keys(dependencies), ["bson"]);
   assert.deepEqual(Object.keys(exports), [".", "./slim", "./file", "./pipelines", "./sqlite", "./deno-kv", "./testing", "./timepail.wasm", "./timepail-more.wasm", "./package.json"]);
-  // Conditions are tried from the first to the last: Bun and Deno have "node", too, and Workers have "browser".
+  // Conditions are tried in order: Bun and Deno also have "node", and Workers have "browser".
   assert.deepEqual(Object.keys(exports["."]), ["types", "workerd", "deno", "bun", "browser", "node", "default"]);
   for (const target of Object.values(exports).flatMap((target) => (typeof target === "string" ? [target] : Object.values(target)))) {
     assert.ok(existsSync(join(folder, "package", target)), target);
   }
 });
 
-test("nothing runs when it is imported, and adapters bring no engine along", async () => {
+test("importing has no side effects, and adapters do not include the engine", async () => {
   const before = Object.keys(globalThis);
   for (const entry of ["index", "node", "slim", "file", "pipelines", "sqlite", "deno-kv", "testing"]) {
     const exported = await import(join(JS, `dist/${entry}.js`));
@@ -100,7 +100,7 @@ test("nothing runs when it is imported, and adapters bring no engine along", asy
   assert.doesNotMatch(readFileSync(join(JS, "dist/slim.js"), "utf8"), /import\.meta|\.wasm"/);
 });
 
-test("an uncaught error in Node prints the line that it comes from, and no more", async () => {
+test("an uncaught error in Node prints only its source line", async () => {
   for (const entry of ["node", "file", "sqlite", "deno-kv", "testing"]) {
     const longest = Math.max(...readFileSync(join(folder, `package/dist/${entry}.js`), "utf8").split("\n").map((line) => line.length));
     assert.ok(longest < 400, `${entry}: a line of ${longest} characters`);
@@ -112,7 +112,7 @@ test("an uncaught error in Node prints the line that it comes from, and no more"
   assert.ok(stderr.length < 1500, stderr);
 });
 
-test("the README tells what a page downloads, to a fiftieth", () => {
+test("the download size in the README is right to two per cent", () => {
   const { outputFiles } = buildSync({ stdin: { contents: 'export * from "./dist/index.js"', resolveDir: JS }, bundle: true, minify: true, format: "esm", write: false });
   const files = [Buffer.from(outputFiles[0].contents), ...["timepail.wasm", "timepail-more.wasm"].map((name) => readFileSync(join(JS, "dist", name)))];
   const sizes = [(bytes) => gzipSync(bytes, { level: 9 }), (bytes) => brotliCompressSync(bytes)].map((compress) => files.map((file) => compress(file).length / 1000));
@@ -127,12 +127,12 @@ test("publint finds nothing", () => {
 });
 
 test("types resolve wherever modules do (attw)", () => {
-  // Throws where it finds something.
+  // Throws if it finds something.
   const said = node("node_modules/@arethetypeswrong/cli/dist/index.js", TARBALL, "--profile", "esm-only", "--no-color", "--no-emoji", "--exclude-entrypoints", "./timepail.wasm", "./timepail-more.wasm", "./package.json");
   for (const entry of ["timepail", "timepail/slim", "timepail/file", "timepail/pipelines", "timepail/sqlite", "timepail/deno-kv", "timepail/testing"]) assert.ok(said.includes(`"${entry}"`), entry);
 });
 
-test("the lock has all that npm ci wants, whatever the platform", () => {
+test("the lock file is complete for npm ci on every platform", () => {
   const { packages } = JSON.parse(readFileSync(join(JS, "package-lock.json"), "utf8"));
   const known = new Set(Object.keys(packages).map((path) => path.split("node_modules/").at(-1)));
   const missing = Object.entries(packages).flatMap(([path, { dependencies, optionalDependencies }]) =>

@@ -40,7 +40,7 @@ test("each JavaScript and BSON type has its column", () => {
   }
 });
 
-test("values come back as they were", () => {
+test("values survive the round trip", () => {
   const documents = [
     { n: 1.5, i: new Int32(-7), l: 2n ** 62n, d: new Date(-5), b: true, s: "°C 😀", o: id, a: [1, [2, "x"]], e: { f: { g: null } } },
     { n: -0, i: new Int32(8), l: -1n, d: new Date(8.64e15), b: false, s: "", o: new ObjectId(), a: [], e: {} },
@@ -49,7 +49,7 @@ test("values come back as they were", () => {
   assert.deepEqual(roundTrip(documents, { useBigInt64: true }), expected);
 });
 
-test("rare BSON types come back as they were", () => {
+test("rare BSON types survive the round trip", () => {
   const rare = {
     decimal: Decimal128.fromString("1.10"),
     binary: new Binary(Uint8Array.of(1, 2), 5),
@@ -104,7 +104,7 @@ test("functions and symbols are left out", () => {
   assert.deepEqual(roundTrip([{ v: { a: 1, f: () => 1, u: undefined } }]), [{ v: { a: 1 } }]);
 });
 
-test("a column that no row has is no column", () => {
+test("a field that no row has gets no column", () => {
   assert.deepEqual(pivot([{ a: undefined }, { a: undefined }]).columns, []);
 });
 
@@ -149,7 +149,7 @@ test("distinct text and objects are stored plainly", () => {
   assert.deepEqual(blockToDocuments(block), documents);
 });
 
-test("a dictionary tells alike values apart", () => {
+test("a dictionary distinguishes similar values", () => {
   const alike: unknown[] = [
     { a: 1 }, { a: "1" }, { a: true }, { a: 1n }, { a: null }, { a: 0 }, { a: -0 }, { a: NaN }, { a: {} }, { a: { b: 1 } }, { a: [1] }, {},
     { a: 1, b: 2 }, { b: 2, a: 1 }, { a: new Int32(1) }, { a: new Date(1) }, { "a1": "" }, { a: { b: 1 }, c: 2 }, { a: { b: 1, c: 2 } }, "a", 1, "1", null, [], { a: undefined },
@@ -207,18 +207,18 @@ test("circular values are refused", () => {
   assert.throws(() => documentsToBlock(Array.from({ length: 20 }, () => ({ v: circular }))), BadValueError);
 });
 
-test("what is no document is a TypeError with its index", () => {
+test("a value that is no document is a TypeError with its index", () => {
   for (const bad of [null, undefined, 1, "a", [], new Date(), new Map(), id, () => 1, new Uint8Array(1)]) {
     assert.throws(() => documentsToBlock([{}, bad as unknown as Document]), (error: unknown) => error instanceof TypeError && /Document 1 is /.test(error.message));
   }
 });
 
-test("documents with hardly a key in common are left to BSON", () => {
+test("documents with hardly a key in common are sent as BSON", () => {
   assert.equal(documentsToBlock(Array.from({ length: 2000 }, (_, i) => ({ [`key${i}`]: i }))), undefined);
   assert.ok(documentsToBlock(Array.from({ length: 50 }, (_, i) => ({ [`key${i}`]: i }))));
 });
 
-test("ids given apart become the first column", () => {
+test("separate ids become the first column", () => {
   const own = { temp: 1, _id: "own" };
   const back = blockToDocuments(pivot([{ temp: 2 }, own], [id, "own"]));
   assert.deepEqual(back, [{ _id: id, temp: 2 }, { _id: "own", temp: 1 }]);
@@ -231,7 +231,7 @@ test("toBSON is honoured in values", () => {
   assert.deepEqual(roundTrip([{ v: { toBSON: () => undefined }, w: 1 }]), [{ w: 1 }]);
 });
 
-test("a hundred thousand documents of changing shape come back as they were", () => {
+test("a hundred thousand documents of changing shape survive the round trip", () => {
   const documents = Array.from({ length: 100_000 }, (_, i) => ({
     at: new Date(1.7e12 + i * 1000),
     station: { id: i % 50, site: i % 3 ? "A" : "B" },
@@ -275,12 +275,12 @@ test("typed arrays and arrays become columns", () => {
   });
 });
 
-test("typed arrays that are parts of larger buffers are stored as they look", () => {
+test("typed arrays that are views of larger buffers are stored correctly", () => {
   const larger = Float64Array.of(9, 1, 2, 9);
   assert.deepEqual(fromColumns({ a: larger.subarray(1, 3) }).documents, [{ a: 1 }, { a: 2 }]);
 });
 
-test("columns of different lengths, and what is no column, are a TypeError", () => {
+test("columns of different lengths and values that are no columns are a TypeError", () => {
   const bad: unknown[] = [{ a: [1], b: [1, 2] }, {}, null, [1], { a: 1 }, { a: "text" }, { a: new DataView(new ArrayBuffer(8)) }, { a: new BigUint64Array(1) }];
   for (const input of bad) assert.throws(() => columnsToBlock(input as Record<string, ColumnInput>), TypeError);
 });

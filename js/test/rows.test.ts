@@ -79,7 +79,7 @@ test("integers without absent cells stay integers", () => {
   assert.deepEqual(toColumns([[{ i: new Int32(1), l: 1n }], [{ i: new Int32(2), l: 2n }]]), { i: Int32Array.of(1, 2), l: BigInt64Array.of(1n, 2n) });
 });
 
-test("batches are joined, whatever fields and types each has", () => {
+test("batches are joined whatever their fields and types", () => {
   const id = new ObjectId();
   assert.deepEqual(
     toColumns([[{ a: 1, s: "x" }, { a: 2, s: "y" }], [], [{ a: new Int32(3), m: 1 }], [{ a: 4, s: 5, m: "x", o: id }]]),
@@ -93,7 +93,7 @@ test("64-bit integers among doubles keep their value", () => {
   assert.deepEqual(toColumns([[{ a: 2n ** 60n + 1n }], [{ a: 1.5 }]]), { a: [2n ** 60n + 1n, 1.5] });
 });
 
-test("nothing found is no columns", () => {
+test("no rows give no columns", () => {
   assert.deepEqual(toColumns([]), {});
 });
 

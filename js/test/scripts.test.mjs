@@ -1,4 +1,4 @@
-// The scripts that a wrong build would slip through, or that a test depends on.
+// Scripts that could let a wrong build pass, or that tests depend on.
 
 import assert from "node:assert/strict";
 import { mkdtempSync, mkdirSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
@@ -25,7 +25,7 @@ describe("the table of builds", () => {
   it("is accepted when everything agrees", () => {
     assert.deepEqual(checkedBuild(table(), lock("0.2.1"), cargo).budget, { wasm: 2, more: 3, js: 1 });
   });
-  it("must pin the version that Cargo.lock has, and that alone", () => {
+  it("must pin exactly the version in Cargo.lock", () => {
     assert.throws(() => checkedBuild(table(), lock("0.2.2"), cargo), /pins wasm-bindgen 0\.2\.1, Cargo\.lock has 0\.2\.2/);
     assert.throws(() => checkedBuild(table(), lock("0.2.1", "0.2.2"), cargo), /must be equal/);
   });
@@ -49,7 +49,7 @@ const section = (id, ...contents) => [id, ...leb(contents.flat().length), ...con
 const custom = (name, ...contents) => section(0, text(name), ...contents);
 
 describe("constants", () => {
-  // Three at 64, 96 and 128; `one` reads the first, `two` the second, which has the address of the third, and the fourth is no constant.
+  // Three constants at 64, 96 and 128: `one` reads the first, `two` the second, which has the address of the third. The fourth is no constant.
   const number = (value) => [0x41, ...(value < 64 ? [value] : [(value & 0x7f) | 0x80, value >> 7])];
   const body = (address) => [0, ...number(address), 0x1a, 0x0b];
   const bodies = [body(64), body(96)];
@@ -87,7 +87,7 @@ describe("constants", () => {
 });
 
 describe("the graph of a module", () => {
-  // `root` calls `called` and names a constant, in which stands the place of `held`; nothing names `alone`.
+  // `root` calls `called` and names a constant that has the table index of `held`; nothing names `alone`.
   const root = [0, 0x10, 1, 0x41, 0, 0x1a, 0x0b];
   const bodies = [root, [0, 0x0b], [0, 0x0b], [0, 0x0b]];
   const names = ["root", "called", "held", "alone"];
@@ -105,18 +105,18 @@ describe("the graph of a module", () => {
   ]);
   const graph = new Graph(module);
 
-  it("has what is called, what a constant holds the place of, and nothing else", () => {
+  it("has functions that are called or whose table index is in a constant, and nothing else", () => {
     assert.deepEqual([...graph.exports()], [["start", 0]]);
     const { functions, calls, places, constants } = graph.reach([0]);
     assert.deepEqual([functions, calls, places, constants].map((set) => [...set]), [[0, 1, 2], [1], [2], [4]]);
   });
-  it("ends at functions that are closed", () => {
+  it("ends at closed functions", () => {
     assert.deepEqual([...graph.reach([0], new Set([0])).functions], [0]);
   });
 });
 
 describe("the halves of a module", () => {
-  // From outside comes one function. `start` calls `later`, which answers 7; the place 1 of the table is of a method that answers 9.
+  // One function is imported. `start` calls `later`, which returns 7; table index 1 is a method that returns 9.
   const module = Buffer.from([
     ...[0x00, 0x61, 0x73, 0x6d, 1, 0, 0, 0],
     ...section(1, 1, [0x60, 0, 1, 0x7f]),
@@ -133,7 +133,7 @@ describe("the halves of a module", () => {
   const instance = (bytes, more) => new WebAssembly.Instance(new WebAssembly.Module(bytes), { ...imports, ...more }).exports;
   const taken = (careful) => halves(new Whole(module), { entered: [1], careful: new Set(careful), fills: (own) => (own === 2 ? 1 : undefined) });
 
-  it("call each other once both are there, and each fills its own places in the table", () => {
+  it("call each other once both are loaded, and each fills its own table entries", () => {
     const [first, second] = taken([]);
     const exports = instance(first);
     assert.throws(exports.start, WebAssembly.RuntimeError);
@@ -141,7 +141,7 @@ describe("the halves of a module", () => {
     instance(second, { [SHARED]: exports });
     assert.deepEqual([exports.start(), exports.table0.get(1)()], [7, 9]);
   });
-  it("answer 0 before, where a function may be called before", () => {
+  it("answer 0 before that, for functions that may be called early", () => {
     const [first, second] = taken([1]);
     const exports = instance(first);
     assert.equal(exports.start(), 0);
@@ -151,7 +151,7 @@ describe("the halves of a module", () => {
 });
 
 describe("names of functions", () => {
-  it("say in which file the function stands, and in which function a closure", () => {
+  it("give the file of a function, and the function of a closure", () => {
     for (const [symbol, owner] of [
       ["_RNvNtNtCslxBrXWkRWEV_8timepail3geo5parse4pair", "geo::parse pair"],
       ["_RNCNvMNtNtCs1_8timepail6engine9raw_writeNtB4_6Engine13store_buckets0B6_", "engine::raw_write Engine::store_buckets"],
@@ -163,7 +163,7 @@ describe("names of functions", () => {
       assert.equal(`${module} ${name}`, owner);
     }
   });
-  it("say nothing of generic functions of others, nor of symbols of other languages", () => {
+  it("give nothing for generic functions of other crates or symbols of other languages", () => {
     const others = "_RNCINvMNtCsfDgiNtEHuWe_4core5sliceSRSh15partition_pointNCNCNvNtNtNtCslxBrXWkRWEV_8timepail7storage3idb6commit25inserts_touched_elsewhere00E0B13_";
     assert.deepEqual([ownerOf(others), ownerOf("memcpy"), ownerOf(undefined)], [undefined, undefined, undefined]);
   });
@@ -202,7 +202,7 @@ fn free() {
 `;
   const shown = (marks) => marks.map(({ place, module, name, isLater }) => [place, module, name, isLater]);
 
-  it("are of the module at the head of a file, and of the function before or around which they stand", () => {
+  it("belong to the module at the head of a file, or to the function after or around them", () => {
     assert.deepEqual(shown(marksIn("query/stage/mod.rs", source)), [["src/query/stage/mod.rs:3", "query::stage", undefined, true]]);
     assert.deepEqual(shown(marksIn("engine/raw.rs", functions)), [
       ["src/engine/raw.rs:8", "engine::raw", "Engine::store", true],
@@ -210,12 +210,12 @@ fn free() {
       ["src/engine/raw.rs:21", "engine::raw", "free", false],
     ]);
   });
-  it("are refused where they say or mean nothing", () => {
+  it("are refused if they are empty or match nothing", () => {
     for (const text of ["// Loaded later\nfn a() {", "// Loaded by now:\nfn a() {", "// Loaded by now.\nfn a() {"]) assert.throws(() => marksIn("a.rs", text), /src\/a\.rs:1: a mark reads/);
     for (const text of ["use a;\n// Loaded later.\nuse b;", "// Loaded by now: why.\nuse b;"]) assert.throws(() => marksIn("a.rs", text), /neither before a function/);
   });
 
-  // `first` calls `over` of others, which calls `second`; the second is marked.
+  // `first` calls `over` of another crate, which calls `second`; `second` is marked.
   const named = (calls = []) => ({ calls: new Set(calls), places: new Set(), constants: new Set() });
   const graph = {
     names: new Map([[0, "_RNvNtC8timepail1a5first"], [1, "_RNvC4core4over"], [2, "_RNvNtC8timepail1b6second"], [3, "_RNvNtC8timepail1b16second_if_loaded"]]),
@@ -231,14 +231,14 @@ fn ${name}() {`);
     assert.deepEqual([...markedLater(graph, later)], [2, 3]);
     assert.deepEqual([...markedLater(graph, marksIn("b.rs", "// Loaded later.\nfn second() {"))], [2]);
   });
-  it("must give a reason where the first half calls the second, unless the name of what is called does", () => {
+  it("must give a reason if the first half calls the second, unless the callee's name ends in _if_loaded", () => {
     assert.match(complained().join(), /^a::first calls b::second of the second half: say in it why/);
     assert.deepEqual(complained(...reason("first")), []);
   });
-  it("may stand in a function that was inlined in one of its file", () => {
+  it("may be in a function that was inlined into one of the same file", () => {
     assert.deepEqual(complained(...reason("inlined")), []);
   });
-  it("must not stand where there is nothing to say", () => {
+  it("must not be superfluous", () => {
     assert.match(complained(...marksIn("c.rs", "// Loaded later.\n")).join("\n"), /src\/c\.rs:1: c is not in the module/);
     const needless = marksIn("c.rs", "fn other() {\n// Loaded by now: why.\n");
     assert.match(complained(...reason("first"), ...needless).join("\n"), /^src\/c\.rs:2: c::other calls nothing of the second half/);
@@ -246,14 +246,14 @@ fn ${name}() {`);
 });
 
 describe("functions", () => {
-  // Bodies of some constants that are dropped again.
+  // Function bodies that push and drop some constants.
   const body = (...numbers) => Buffer.from([0, ...numbers.flatMap((number) => [0x41, number, 0x1a]), 0x0b]);
   const bodies = [body(1, 2, 3), body(11, 12, 13, 14), body(1, 2, 4), body(11, 12, 13, 15), body(21, 22, 23)];
 
-  it("stand beside those that look like them", () => {
+  it("are placed beside similar ones", () => {
     assert.deepEqual(orderOf(bodies), [0, 2, 1, 3, 4]);
   });
-  it("get names that sort in that order, those from outside first", () => {
+  it("get names that sort in that order, imported ones first", () => {
     const module = Buffer.from([
       ...[0x00, 0x61, 0x73, 0x6d, 1, 0, 0, 0],
       ...section(1, 1, [0x60, 0, 0]),
@@ -284,7 +284,7 @@ describe("the server of the demo", () => {
     rmSync(folder, { recursive: true });
   });
 
-  // Not fetch: it tidies the dots in a path away before sending it.
+  // Not `fetch`, which normalises dots in the path before sending it.
   const get = (path) =>
     new Promise((resolve, reject) => {
       const { port } = new URL(server.url);
@@ -299,7 +299,7 @@ describe("the server of the demo", () => {
   it("answers a folder with its index page", async () => {
     assert.deepEqual(await get("/?day=1"), { status: 200, type: "text/html; charset=utf-8", text: "<p>page</p>" });
   });
-  it("says application/wasm, without which a browser does not compile while it downloads", async () => {
+  it("answers wasm files as application/wasm, which streaming compilation needs", async () => {
     assert.equal((await get("/timepail/timepail.wasm")).type, "application/wasm");
   });
   it("shows the libraries of the page", async () => {

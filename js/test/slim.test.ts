@@ -1,4 +1,4 @@
-// The entry that guesses no address: what it is given is what it loads. A process of its own, for the first database decides.
+// The entry that guesses no address and loads what it is given. A separate process, because the first database decides.
 
 import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
@@ -7,7 +7,7 @@ import { LoadError, open } from "timepail/slim";
 
 const bytes = async (name: string): Promise<Uint8Array<ArrayBuffer>> => Uint8Array.from(await readFile(`dist/${name}`));
 
-test("slim opens with the module that it is given, asks for the second half when it is needed, and says what is wrong", async () => {
+test("slim opens with the given module, loads the second half on demand, and reports errors", async () => {
   await assert.rejects(open("plant", { wasm: undefined as never, wasmMore: undefined as never }), (error: unknown) => error instanceof LoadError && /wasm/.test(error.message));
   await assert.rejects(open("plant", { wasm: new Response("<html>"), wasmMore: "" }), LoadError);
   let asked = 0;

@@ -1,5 +1,5 @@
-// The two halves of the module: what the first one can do alone, and what becomes of a command whose half cannot be had.
-// A module a test: the first database decides where a process has it from.
+// The two halves of the module: what the first can do alone, and commands whose half cannot be loaded.
+// One module instance per test, because the first database decides where a process loads it from.
 
 import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
@@ -9,7 +9,7 @@ import { LoadError, open } from "../src/entry/node.js";
 
 const bytes = (name: string): Promise<Uint8Array<ArrayBuffer>> => readFile(new URL(`../dist/${name}`, import.meta.url)) as Promise<Uint8Array<ArrayBuffer>>;
 
-test("common commands need one half, others wait for the second, and go on once it can be had", async () => {
+test("common commands need one half, others wait for the second and continue once it is available", async () => {
   let wasmMore: Promise<Uint8Array<ArrayBuffer>> = Promise.reject(new LoadError("not today"));
   wasmMore.catch(() => {});
   const options = {
@@ -47,12 +47,12 @@ test("common commands need one half, others wait for the second, and go on once 
   await assert.rejects(c.countDocuments(near), LoadError);
   await assert.rejects(c.find(valid).toArray(), LoadError);
   await assert.rejects(db.command({ nonsense: 1 }), /not today/);
-  // Operators that only the second half has.
+  // Operators of the second half.
   const trimmed = { $expr: { $eq: [{ $trim: { input: { $toString: "$m.id" } } }, "1"] } };
   await assert.rejects(c.find(trimmed).toArray(), /not today/);
   await assert.rejects(c.find().project({ x: { $pow: ["$v", 2] } }).toArray(), /not today/);
   await assert.rejects(c.deleteMany(trimmed), /not today/);
-  // And operators that it has for decimals alone.
+  // Operators that need the second half only for decimals.
   const exact = { $expr: { $gt: [{ $add: ["$v", Decimal128.fromString("0.5")] }, 39] } };
   await assert.rejects(c.countDocuments(exact), /not today/);
   assert.equal(await c.countDocuments(), 41);

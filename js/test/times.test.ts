@@ -1,4 +1,4 @@
-// Times of the wrong kind, and options that change or are left alone at opening: the package against its engine.
+// Times of the wrong kind, and options that are changed or kept on opening, with the package and its engine.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -7,7 +7,7 @@ import { MemoryStorage } from "timepail/testing";
 
 const timeseries = { timeField: "at", metaField: "station" } as const;
 
-test("seconds are refused as milliseconds, and converted where they are named", async () => {
+test("seconds are refused as milliseconds, and converted if the unit is named", async () => {
   const db = await open("times", { storage: "memory" });
   const c = await db.createCollection("c", { timeseries });
   const seconds = [1_700_000_000, 1_700_000_060];
@@ -20,7 +20,7 @@ test("seconds are refused as milliseconds, and converted where they are named", 
   await db.close();
 });
 
-test("with strict, a time that is compared with a number or a string is an error", async () => {
+test("with strict, comparing the time with a number or a string is an error", async () => {
   const storage = new MemoryStorage();
   const db = await open("times", { storage, strict: true });
   const c = await db.createCollection("c", { timeseries });
@@ -35,7 +35,7 @@ test("with strict, a time that is compared with a number or a string is an error
   await usual.close();
 });
 
-test("a collection that exists says what differs, or is changed", async () => {
+test("create of an existing collection reports differences, or changes it", async () => {
   const db = await open("times", { storage: "memory" });
   await db.createCollection("c", { timeseries, expireAfterSeconds: 60 });
   const options = { timeseries, expireAfterSeconds: 90, maxBytes: 5000 };
@@ -46,7 +46,7 @@ test("a collection that exists says what differs, or is changed", async () => {
   await db.close();
 });
 
-test("with retention by hand, what is old stays until expire runs", async () => {
+test("with manual retention, expired measurements stay until expire runs", async () => {
   const storage = new MemoryStorage();
   const old = await open("times", { storage, retention: "manual" });
   const c = await old.createCollection("c", { timeseries, expireAfterSeconds: 60 });

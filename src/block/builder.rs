@@ -271,7 +271,7 @@ mod tests {
     }
 
     #[test]
-    fn a_builder_goes_on_where_a_column_ends() {
+    fn a_builder_continues_an_existing_column() {
         let mut absent = ColumnBuilder::new();
         absent.push_absent(2);
         let mut resumed = ColumnBuilder::resume(absent.finish());
@@ -285,7 +285,7 @@ mod tests {
     }
 
     #[test]
-    fn columns_of_numbers_grow_in_place_until_one_differs() {
+    fn number_columns_grow_in_place_until_a_value_has_another_type() {
         let block = |t: i64, x: ColumnData| {
             let mut block = Block::new(2);
             block.set_column("t", Column::new(ColumnData::Date(vec![t, t + 1]), None));
@@ -308,7 +308,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_block_that_grows_in_place_is_the_block_of_all_its_parts(
+        fn a_block_that_grows_in_place_equals_the_concatenation_of_its_parts(
             parts in proptest::collection::vec((any_cells(), any_cells(), any::<bool>()), 0..6), at in 0_usize..6,
         ) {
             let column = |cells: &[Option<OwnedValue>], rows: usize| {
@@ -340,7 +340,7 @@ mod tests {
         }
 
         #[test]
-        fn a_column_gives_back_the_cells_it_was_built_from(cells in any_cells()) {
+        fn a_column_returns_the_cells_it_was_built_from(cells in any_cells()) {
             prop_assert_eq!(read(&build(&cells)), cells);
         }
 

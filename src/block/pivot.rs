@@ -89,7 +89,7 @@ mod tests {
     use bson::rawdoc;
 
     #[test]
-    fn documents_of_different_shapes_come_back_field_by_field() {
+    fn documents_of_different_shapes_survive_the_round_trip() {
         let docs =
             [rawdoc! { "a": 1.0, "b": "x" }, rawdoc! { "b": "y", "c": [1, 2] }, rawdoc! {}, rawdoc! { "a": 2.0 }];
         let block = pivot_docs(docs.iter().map(|d| Doc::parse(d.as_bytes()).unwrap())).unwrap();
@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_given_twice_is_refused_with_the_servers_code() {
+    fn a_duplicate_field_name_is_refused_with_the_servers_code() {
         let mut writer = DocWriter::new();
         writer.int32("a", 1).int32("a", 2);
         let doc = writer.finish();

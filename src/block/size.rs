@@ -39,7 +39,7 @@ mod tests {
     use crate::value::OwnedValue;
 
     #[test]
-    fn a_value_takes_what_its_document_has_more_than_an_empty_one() {
+    fn the_size_of_a_value_is_what_it_adds_to_an_empty_document() {
         let values = [
             OwnedValue::double(1.0),
             OwnedValue::int32(1),

@@ -356,7 +356,7 @@ mod tests {
     }
 
     #[test]
-    fn a_block_cut_anywhere_is_refused() {
+    fn a_truncated_block_is_refused() {
         let bytes = encode(&sample());
         for len in 0..bytes.len() {
             assert_eq!(decode(&bytes[..len]).unwrap_err().code, crate::error::ErrorCode::BadValue, "cut at {len}");
@@ -364,7 +364,7 @@ mod tests {
     }
 
     #[test]
-    fn times_that_are_no_dates_are_refused_with_their_row() {
+    fn a_time_that_is_not_a_date_is_refused_with_its_row_number() {
         let mut block = Block::new(2);
         block.set_column("t", Column::new(ColumnData::Date(vec![0, 1]), None));
         let bytes = encode(&block);
@@ -383,7 +383,7 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(20_000))]
         #[test]
-        fn damaged_bytes_are_refused_or_read_as_a_sound_block(
+        fn damaged_bytes_are_refused_or_read_as_a_valid_block(
             hits in proptest::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..6), words in any::<bool>(),
         ) {
             let mut bytes = encode(&sample());

@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn a_series_without_metadata_has_no_meta_and_a_closed_bucket_says_so() {
+    fn a_bucket_without_metadata_has_no_meta_field_and_a_closed_one_is_marked() {
         let rows = samples::block(&[rawdoc! { "t": bson::DateTime::from_millis(1) }]);
         let header = Header { id: ID, meta: None, closed: true, version: BucketVersion::Uncompressed };
         let built = build(&header, &rows, &summary(&rows, 0), "t").unwrap();
@@ -205,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn a_column_without_a_cell_leaves_no_trace() {
+    fn a_column_without_cells_is_not_written() {
         let rows = samples::block(&[
             rawdoc! { "t": bson::DateTime::from_millis(1), "a": 1 },
             rawdoc! { "t": bson::DateTime::from_millis(2) },

@@ -298,7 +298,7 @@ mod tests {
     }
 
     #[test]
-    fn options_are_shown_made_complete_and_read_back_equal() {
+    fn options_are_listed_with_defaults_and_parse_back_to_the_same() {
         assert_eq!(
             shown(rawdoc! { "create": "c", "timeseries": { "timeField": "t" }, "$db": "d" }),
             rawdoc! { "timeseries": { "timeField": "t", "granularity": "seconds", "bucketMaxSpanSeconds": 3600 } }
@@ -322,7 +322,7 @@ mod tests {
     }
 
     #[test]
-    fn options_that_configure_nothing_here_and_generic_arguments_are_accepted() {
+    fn options_without_effect_and_generic_arguments_are_accepted() {
         let options = create(&rawdoc! {
             "create": "c", "timeseries": { "timeField": "t", "metaField": null }, "storageEngine": {}, "temp": false,
             "indexOptionDefaults": {}, "collation": { "locale": "simple" }, "writeConcern": { "w": 1 }, "comment": 1,
@@ -380,7 +380,7 @@ mod tests {
     }
 
     #[test]
-    fn an_age_must_be_positive_and_not_older_than_the_epoch() {
+    fn expire_after_seconds_must_be_positive_and_must_not_reach_before_the_epoch() {
         let age = |seconds: bson::RawBson| {
             create(&rawdoc! { "create": "c", "timeseries": { "timeField": "t" }, "expireAfterSeconds": seconds })
                 .map(|options| options.expire_after_seconds)
@@ -396,7 +396,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bound_on_bytes_is_a_number_above_zero_and_kept() {
+    fn max_bytes_must_be_a_positive_number_and_is_stored() {
         let bound = |bytes: bson::RawBson| {
             let stored = create(&rawdoc! { "create": "c", "timeseries": { "timeField": "t" }, "maxBytes": bytes })
                 .map_err(|error| error.code)?
@@ -412,7 +412,7 @@ mod tests {
     }
 
     #[test]
-    fn types_are_checked_before_siblings_and_siblings_before_field_names() {
+    fn types_are_checked_before_other_options_and_these_before_field_names() {
         assert_eq!(
             code(rawdoc! { "create": "c", "capped": true, "timeseries": { "timeField": 1 } }),
             ErrorCode::TypeMismatch
@@ -455,7 +455,7 @@ mod tests {
     }
 
     #[test]
-    fn a_collection_name_leaves_room_for_that_of_its_buckets() {
+    fn a_collection_name_must_fit_with_the_prefix_of_the_buckets_collection() {
         assert_eq!(validate_collection_name("db", "weather.2024"), Ok(()));
         assert_eq!(validate_collection_name("db", &"x".repeat(255 - 18)), Ok(()));
         for name in ["", "system.views", "a$b", "a\0b", ".a", &"x".repeat(255 - 17)] {

@@ -64,7 +64,7 @@ mod tests {
     }
 
     fn control() -> RawDocumentBuf {
-        // Looser than the rows, as after deletes.
+        // The summaries are wider than the rows, as after deletes.
         rawdoc! { "version": 1, "min": { "t": date(0), "a": -5 }, "max": { "t": date(9), "a": 7 }, "closed": true }
     }
 
@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_in_the_format_already_stays_as_it_is() {
+    fn a_bucket_already_in_the_format_is_unchanged() {
         let document = bucket(control(), rawdoc! { "t": { "0": date(3), "1": date(1) } });
         let options = options(Some("m"));
         assert_eq!(decompress(view(&document), &options).unwrap().view(), view(&document));
@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bucket_whose_cells_have_no_times_stays_uncompressed() {
+    fn a_bucket_with_cells_without_a_time_stays_uncompressed() {
         let options = options(Some("m"));
         for data in [
             rawdoc! { "t": { "0": date(1) }, "a": { "1": 1 } },
@@ -126,7 +126,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_bucket_comes_back_from_either_format_without_loss(docs in any_docs(1..40, true)) {
+        fn converting_a_bucket_to_either_format_loses_nothing(docs in any_docs(1..40, true)) {
             let options = options(Some("m"));
             let rows = super::super::samples::pivot(&docs);
             let id = BucketId::from_bytes([9; 12]);

@@ -340,7 +340,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bucket_of_the_wrong_shape_is_refused_by_name() {
+    fn a_malformed_bucket_is_refused_naming_the_field() {
         let with = |name: &str, value: RawBson| {
             let mut changed = RawDocumentBuf::new();
             for (key, old) in control().iter_elements().flatten().map(|e| (e.key(), e.value().unwrap())) {
@@ -379,7 +379,7 @@ mod tests {
     }
 
     #[test]
-    fn fields_at_the_top_are_only_those_of_a_bucket_and_stand_once() {
+    fn unknown_and_duplicate_top_level_fields_are_refused() {
         let mut document = bucket(control(), data());
         document.append(bson::cstr!("x"), 1);
         assert!(BucketDoc::parse(view(&document), &options(Some("m"))).is_err());
@@ -391,7 +391,7 @@ mod tests {
     }
 
     #[test]
-    fn other_metadata_stands_where_metadata_stands_and_changes_nothing_else() {
+    fn replacing_metadata_changes_only_the_meta_field() {
         let (document, options) = (bucket(control(), data()), options(Some("m")));
         let none = with_meta(view(&document), None).unwrap();
         assert_eq!(BucketDoc::parse(none.view(), &options).unwrap().meta(), None);

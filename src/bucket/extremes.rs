@@ -86,7 +86,7 @@ mod tests {
     }
 
     #[test]
-    fn nan_is_below_all_and_equal_cells_never_replace_each_other() {
+    fn nan_is_the_minimum_and_of_equal_cells_the_first_stays() {
         let column = Column::new(ColumnData::F64(vec![0.0, -0.0, 5.0, f64::NAN, -1.0, f64::NAN, 5.0]), None);
         assert_eq!(found(&column, Rows::from(0..7)), Some((3, 2)));
         assert_eq!(found(&column, Rows::from(0..2)), Some((0, 0)));
@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn entries_of_a_dictionary_that_no_row_points_at_do_not_count() {
+    fn unused_dictionary_entries_do_not_count() {
         let values = Column::new(ColumnData::I64(vec![-9, 4, 2, 9]), None);
         let column = Column::new(ColumnData::Dictionary(vec![1, 2, 1, 3, 1, 2], Box::new(values)), None);
         assert_eq!(found(&column, Rows::from(0..3)), Some((2, 1)));

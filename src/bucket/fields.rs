@@ -70,7 +70,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_found_in_any_order_and_kept_in_the_first() {
+    fn names_are_found_in_any_order_and_keep_first_seen_order() {
         let mut fields = Siblings::<usize>::default();
         let names: Vec<String> = (0..40).map(|i| format!("n{i}")).collect();
         for (i, name) in names.iter().enumerate() {

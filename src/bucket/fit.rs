@@ -118,7 +118,7 @@ mod tests {
         bson::DateTime::from_millis(seconds * 1000)
     }
 
-    /// How a bucket that starts at second 60 with one row `{a: 1}` judges `docs`, given in two additions.
+    /// How many of `docs`, added in two parts, fit a bucket that starts at second 60 and has one row `{a: 1}`.
     fn fits(docs: &[bson::RawDocumentBuf], count_max: usize) -> Fit {
         let options = options(Some("m"));
         let first = block(&[rawdoc! { "t": at(61), "a": 1 }]);
@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn rows_fit_up_to_the_first_that_does_not() {
+    fn rows_are_accepted_up_to_the_first_that_does_not_fit() {
         let good = rawdoc! { "t": at(60), "a": 2.5, "b": "x" };
         let late = rawdoc! { "t": at(3660), "a": "x" };
         let last = rawdoc! { "t": at(3659) };
@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn a_closed_bucket_one_of_another_series_and_one_of_mixed_types_take_nothing() {
+    fn closed_buckets_and_those_of_other_series_or_of_mixed_types_accept_no_rows() {
         let options = options(Some("m"));
         let rows = block(&[rawdoc! { "t": at(1), "a": 1 }, rawdoc! { "t": at(1), "a": "x" }]);
         let answer = |count: usize, closed: bool, meta: Option<Value<'_>>| {
@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn rows_without_a_column_of_dates_are_our_own_mistake() {
+    fn rows_without_a_date_column_are_an_internal_error_in_fit() {
         let options = options(None);
         let rows = block(&[rawdoc! { "t": at(1) }]);
         let document = merge(None, &ID, 0, None, &[(&rows, 0..1)], BucketFormat::Compressed, &options).unwrap();

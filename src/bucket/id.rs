@@ -128,7 +128,7 @@ mod tests {
     use crate::bucket::time::bucket_start_ms;
 
     #[test]
-    fn the_time_bytes_are_the_rounded_seconds_with_a_mark_beyond_32_bits() {
+    fn the_time_bytes_are_the_rounded_seconds_with_a_flag_for_dates_beyond_32_bits() {
         for (seconds, rounded, bytes, extended) in [
             (0, 0, 0x0000_0000, false),
             (0x5FEE_6600, 0x5FEE_6600, 0x5FEE_6600, false),
@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn the_counter_is_counted_up_before_use_and_follows_the_time() {
+    fn the_counter_is_incremented_before_use_and_stands_after_the_time() {
         let mut ids = IdGenerator::new(0x0102_0304_0506_0707);
         assert_eq!(format!("{}", ids.next(60_000)), "0000003c0102030405060708");
         assert_eq!(format!("{:?}", ids.next(60_000)), "0000003c0102030405060709");

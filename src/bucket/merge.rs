@@ -178,7 +178,7 @@ mod tests {
         }
 
         #[test]
-        fn every_batch_of_a_compressed_bucket_is_sorted_and_one_that_comes_too_early_makes_it_unsorted_for_ever(
+        fn an_early_batch_makes_a_compressed_bucket_unsorted_for_good(
             docs in any_docs(1..40, true), cuts in proptest::collection::vec(any::<prop::sample::Index>(), 0..4),
         ) {
             let whole = pivot(&docs);
@@ -200,7 +200,7 @@ mod tests {
         }
 
         #[test]
-        fn a_bucket_without_some_rows_is_the_bucket_of_the_others(docs in any_docs(1..30, true), bits in any::<u64>()) {
+        fn removing_rows_from_a_bucket_equals_building_it_from_the_others(docs in any_docs(1..30, true), bits in any::<u64>()) {
             let options = options(Some("m"));
             let stored = merged(None, &[(&pivot(&docs), 0..docs.len())]);
             let bucket = BucketDoc::parse(stored.view(), &options).unwrap();
@@ -214,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stored_bucket_keeps_its_start_and_its_mark_of_being_closed() {
+    fn a_merge_keeps_the_start_and_the_closed_flag_of_the_stored_bucket() {
         let options = options(None);
         let rows = block(&[rawdoc! { "t": at(70) }]);
         let header = Header { id: ID, meta: None, closed: true, version: BucketVersion::Uncompressed };
@@ -231,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn rows_of_another_series_or_bucket_and_no_rows_at_all_are_our_own_mistake() {
+    fn merging_rows_of_another_series_or_bucket_or_no_rows_is_an_internal_error() {
         let options = options(Some("m"));
         let rows = block(&[rawdoc! { "t": at(1) }]);
         let document = merged(None, &[(&rows, 0..1)]);
@@ -257,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn deleting_from_an_unsorted_bucket_leaves_it_unsorted_while_what_is_left_is() {
+    fn deleting_from_an_unsorted_bucket_keeps_it_unsorted_unless_the_rest_is_sorted() {
         let options = options(Some("m"));
         let rows = block(&[rawdoc! { "t": at(3) }, rawdoc! { "t": at(1) }, rawdoc! { "t": at(2) }]);
         let document = merged_as(BucketFormat::Compressed, None, &[(&rows, 0..1), (&rows, 1..3)]);

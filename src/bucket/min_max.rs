@@ -338,7 +338,7 @@ mod tests {
     }
 
     #[test]
-    fn an_object_and_an_array_at_one_path_summarise_to_the_lesser_and_the_greater_type() {
+    fn an_object_and_an_array_at_one_path_become_the_minimum_and_the_maximum() {
         assert_summary(
             &[
                 rawdoc! { "a": { "z": 1 }, "b": [{ "z": 1 }, { "z": 2 }] },
@@ -363,7 +363,7 @@ mod tests {
     }
 
     #[test]
-    fn what_lay_below_a_replaced_container_is_forgotten() {
+    fn the_fields_of_a_replaced_container_are_forgotten() {
         assert_summary(
             &[
                 rawdoc! { "a": { "x": 9 } },
@@ -382,7 +382,7 @@ mod tests {
     }
 
     #[test]
-    fn equal_values_never_replace_and_nan_is_least() {
+    fn equal_values_do_not_replace_each_other_and_nan_is_the_minimum() {
         assert_summary(
             &[rawdoc! { "a": 1, "z": 0.0 }, rawdoc! { "a": 1.0, "z": -0.0 }],
             rawdoc! { "a": 1, "z": 0.0 },
@@ -396,7 +396,7 @@ mod tests {
     }
 
     #[test]
-    fn the_seeded_time_stands_first_and_its_minimum_stays() {
+    fn the_seeded_time_comes_first_and_keeps_its_minimum() {
         let mut summary = MinMax::seed_time("t", 60_000, &Collation::default());
         let doc = rawdoc! { "a": 1, "t": bson::DateTime::from_millis(61_000) };
         view(&doc).iter().for_each(|(name, value)| summary.update(name, value));
@@ -430,7 +430,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn columns_summarise_as_their_rows_do(docs in any_docs(1..25, true), cut in 0_usize..25, skipped in any::<bool>()) {
+        fn summaries_of_columns_equal_those_of_their_rows(docs in any_docs(1..25, true), cut in 0_usize..25, skipped in any::<bool>()) {
             let skip = skipped.then_some("b");
             let mut by_row = MinMax::default();
             for (name, value) in docs.iter().flat_map(|doc| doc.view().iter()).filter(|(name, _)| Some(*name) != skip) {

@@ -331,7 +331,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_left_out_is_filled_in_from_the_preset() {
+    fn missing_options_come_from_the_granularity() {
         use Granularity::{Hours, Minutes, Seconds};
         assert_eq!(bucketing_of(None, None, None), Ok((Some(Seconds), 3_600, None)));
         assert_eq!(bucketing_of(Some("seconds"), None, None), Ok((Some(Seconds), 3_600, None)));
@@ -341,7 +341,7 @@ mod tests {
     }
 
     #[test]
-    fn a_granularity_excludes_another_span_and_any_rounding() {
+    fn a_granularity_cannot_be_combined_with_another_span_or_a_rounding() {
         for (span, rounding) in
             [(Some(3_601), None), (Some(3_601), Some(60)), (None, Some(60)), (Some(3_600), Some(60))]
         {
@@ -351,7 +351,7 @@ mod tests {
     }
 
     #[test]
-    fn span_and_rounding_are_given_together_and_equal() {
+    fn span_and_rounding_must_be_given_together_and_equal() {
         assert_eq!(bucketing_of(None, Some(900), Some(900)), Ok((None, 900, Some(900))));
         for (span, rounding) in [(Some(3_600), None), (None, Some(60)), (Some(3_600), Some(60))] {
             assert_eq!(bucketing_of(None, span, rounding).unwrap_err().code, ErrorCode::InvalidOptions);
@@ -359,7 +359,7 @@ mod tests {
     }
 
     #[test]
-    fn seconds_outside_a_year_are_refused_before_anything_else() {
+    fn seconds_beyond_a_year_are_refused_first() {
         for n in [0, -1, 31_536_001] {
             let doc = rawdoc! { "timeField": "a.b", "bucketMaxSpanSeconds": n, "bucketRoundingSeconds": n };
             assert_eq!(code(doc), ErrorCode::BadValue);
@@ -406,7 +406,7 @@ mod tests {
     }
 
     #[test]
-    fn buckets_may_get_longer_and_coarser_and_never_the_other_way() {
+    fn spans_and_granularities_can_only_grow() {
         let presets = [("seconds", 3_600, 60), ("minutes", 86_400, 3_600), ("hours", 2_592_000, 86_400)];
         let preset = |name: &str| rawdoc! { "granularity": name };
         let custom = |n: i32| rawdoc! { "bucketMaxSpanSeconds": n, "bucketRoundingSeconds": n };
@@ -454,7 +454,7 @@ mod tests {
     }
 
     #[test]
-    fn options_are_the_same_when_they_make_the_same_buckets() {
+    fn options_that_make_the_same_buckets_are_equal() {
         let seconds = parse(&rawdoc! { "timeField": "t" }).unwrap();
         let spelled =
             parse(&rawdoc! { "timeField": "t", "granularity": "seconds", "bucketMaxSpanSeconds": 3600 }).unwrap();

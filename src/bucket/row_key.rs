@@ -91,7 +91,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn heads_count_up_in_decimal() {
+    fn heads_count_in_decimal() {
         let mut head = CellHead::first(Kind::Double);
         for row in 0..ROWS_MAX {
             if row < 2000 || row % 997 == 0 || row + 1 == ROWS_MAX || row.to_string().ends_with("00") {
@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn a_head_is_told_from_one_with_more_digits_and_from_one_cut_short() {
+    fn a_head_with_more_digits_or_a_truncated_one_is_recognised() {
         let head = CellHead::first(Kind::Double);
         assert!(!head.begins(b"\x0100\0"));
         assert!(!head.begins(b"\x01"));

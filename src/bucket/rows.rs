@@ -83,7 +83,7 @@ mod tests {
     use bson::rawdoc;
 
     #[test]
-    fn columns_stand_in_the_order_of_their_first_cell() {
+    fn columns_are_in_the_order_of_their_first_cell() {
         let docs = [rawdoc! { "a": 1 }, rawdoc! { "c": 1, "b": 1 }, rawdoc! { "b": 1 }, rawdoc! { "d": 1, "c": 1 }];
         let block = pivot_docs(docs.iter().map(|d| Doc::parse(d.as_bytes()).unwrap())).unwrap();
         let names = |rows: Rows<'_>| first_seen(&block, rows).map(|(name, _)| name).collect::<String>();

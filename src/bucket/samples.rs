@@ -1,4 +1,4 @@
-//! Measurements for the tests of this folder, with cases that are easy to get wrong: holes, mixed types, NaN, signed
+//! Measurements for the tests of this folder, with values that are easy to get wrong: holes, mixed types, NaN, signed
 //! zeros.
 
 use std::ops::Range;

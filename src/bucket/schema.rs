@@ -218,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn each_field_is_held_to_its_own_type() {
+    fn each_field_keeps_its_own_type() {
         assert_groups(&[
             vec![rawdoc! { "b": 1.0 }, rawdoc! { "c": {} }],
             vec![rawdoc! { "a": 1.0, "b": 2.0, "c": 3.0 }],
@@ -253,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn scalars_objects_and_arrays_never_mix() {
+    fn scalars_objects_and_arrays_do_not_mix() {
         let undefined = bson::RawBson::Undefined;
         let values: [bson::RawBson; 3] = [1.into(), rawdoc! { "b": 1 }.into(), bson::rawbson!([1])];
         for (at, first) in values.iter().enumerate() {
@@ -268,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn null_is_a_type_and_absence_is_none() {
+    fn null_is_a_type_and_a_missing_value_is_not() {
         assert_groups(&[vec![rawdoc! { "a": null }, rawdoc! {}], vec![rawdoc! { "a": 1 }, rawdoc! {}]]);
     }
 
@@ -282,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stored_bucket_holds_new_measurements_to_its_types() {
+    fn a_schema_from_a_stored_bucket_refuses_other_types() {
         let schema = |min: RawDocumentBuf, max: RawDocumentBuf| Schema::from_control(view(&min), view(&max)).unwrap();
         let refuses = |schema: &Schema, doc: RawDocumentBuf| !fits(&mut schema.clone(), &doc);
         let numbers = schema(rawdoc! { "a": 1 }, rawdoc! { "a": 2 });
@@ -313,7 +313,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_given_twice_in_a_nested_object_does_not_keep_a_measurement_out_of_a_new_bucket() {
+    fn a_measurement_with_a_duplicate_nested_name_fits_an_empty_bucket() {
         let mut inner = crate::value::DocWriter::new();
         inner.int32("b", 1).string("b", "x");
         let inner = inner.finish();
@@ -324,7 +324,7 @@ mod tests {
     }
 
     #[test]
-    fn the_column_to_skip_is_not_looked_at() {
+    fn the_skipped_column_is_ignored() {
         let docs = [rawdoc! { "m": 1, "a": 1 }, rawdoc! { "m": "x", "a": 2 }];
         let block = pivot_docs(docs.iter().map(view)).unwrap();
         assert_eq!(Schema::new().fits_run(&block, Rows::from(0..2), Some("m")), 2);

@@ -23,7 +23,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_bucket_starts_at_the_multiple_below_its_first_measurement() {
+    fn a_bucket_starts_at_the_multiple_at_or_below_its_first_measurement() {
         for (time, by_minute, by_hour, by_day) in [
             (1_619_122_214_134, 1_619_122_200_000, 1_619_121_600_000, 1_619_049_600_000),
             (-1, -60_000, -3_600_000, -86_400_000),
@@ -38,7 +38,7 @@ mod tests {
     }
 
     #[test]
-    fn a_start_below_the_smallest_date_is_the_smallest_date() {
+    fn a_start_before_the_smallest_date_becomes_the_smallest_date() {
         assert_eq!(bucket_start_ms(i64::MIN, 60), i64::MIN);
         assert_eq!(bucket_start_ms(i64::MIN + 1, 86_400), i64::MIN);
         assert_eq!(bucket_start_ms(i64::MAX, 1), i64::MAX - i64::MAX % 1000);
@@ -61,7 +61,7 @@ mod tests {
     const DAY: i64 = 18_739;
 
     #[test]
-    fn seconds_share_a_bucket_from_the_minute_for_an_hour() {
+    fn granularity_seconds_rounds_to_the_minute_and_spans_an_hour() {
         let start = bucket_start_ms(at(DAY, 20, 10, 14, 134), 60);
         assert_eq!(start, at(DAY, 20, 10, 0, 0));
         assert!(at(DAY, 20, 10, 5, 0) >= start && at(DAY, 21, 9, 59, 999) - start < 3_600_000);
@@ -69,7 +69,7 @@ mod tests {
     }
 
     #[test]
-    fn minutes_share_a_bucket_from_the_hour_for_a_day() {
+    fn granularity_minutes_rounds_to_the_hour_and_spans_a_day() {
         let start = bucket_start_ms(at(DAY, 20, 10, 14, 0), 3_600);
         assert_eq!(start, at(DAY, 20, 0, 0, 0));
         assert!(at(DAY, 20, 5, 0, 0) >= start && at(DAY + 1, 19, 59, 59, 999) - start < 86_400_000);
@@ -77,7 +77,7 @@ mod tests {
     }
 
     #[test]
-    fn hours_share_a_bucket_from_the_day_for_thirty_days() {
+    fn granularity_hours_rounds_to_the_day_and_spans_thirty_days() {
         let start = bucket_start_ms(at(DAY, 20, 10, 0, 0), 86_400);
         assert_eq!(start, at(DAY, 0, 0, 0, 0));
         assert!(at(DAY, 10, 10, 0, 0) >= start && at(DAY + 29, 23, 59, 59, 999) - start < 2_592_000_000);

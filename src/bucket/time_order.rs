@@ -49,7 +49,7 @@ mod tests {
     }
 
     #[test]
-    fn rows_of_one_time_keep_their_order_and_dates_before_1970_come_first() {
+    fn rows_with_equal_times_keep_their_order_and_dates_before_1970_come_first() {
         let rows = block(&[row(9, 0), row(5, 1), row(-1, 2), row(5, 3), row(i64::MIN, 4), row(7, 5)]);
         let sorted = in_time_order(&rows, 1..6, "t").unwrap().unwrap();
         let expected = block(&[row(i64::MIN, 4), row(-1, 2), row(5, 1), row(5, 3), row(7, 5)]);
@@ -58,7 +58,7 @@ mod tests {
     }
 
     #[test]
-    fn rows_without_dates_are_our_own_mistake() {
+    fn sorting_rows_without_dates_is_an_internal_error() {
         let rows = block(&[rawdoc! { "t": 1 }]);
         assert!(dates(&rows, 0..1, "t").is_err());
         assert!(dates(&block(&[row(1, 1)]), 0..2, "t").is_err());

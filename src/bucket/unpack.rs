@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn only_the_columns_asked_for_are_unpacked() {
+    fn only_the_wanted_columns_are_unpacked() {
         let data = rawdoc! { "a": { "0": 1, "1": 2 }, "t": { "0": date(1), "1": date(2) }, "b": { "1": "x" } };
         assert_eq!(names(&unpacked(data.clone(), &FieldSet::All).unwrap()), ["t", "a", "b"]);
         let one = unpacked(data.clone(), &only(&["b", "nowhere"])).unwrap();
@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn cells_are_matched_to_times_by_number_and_not_by_place() {
+    fn cells_are_matched_to_times_by_key_and_not_by_position() {
         let data = rawdoc! {
             "t": { "2": date(1), "10": date(2), "9": date(3) },
             "a": { "9": 3, "2": 1 }, "b": { "10": 2.5 }, "c": {},
@@ -269,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn the_time_column_of_a_compressed_bucket_may_stand_anywhere_and_versions_2_and_3_read_alike() {
+    fn the_time_column_of_a_compressed_bucket_may_be_anywhere_in_versions_2_and_3() {
         let options = options(None);
         for version in [2, 3] {
             let document = bucket(version, rawdoc! { "a": doubles(&[1.5, 2.5]), "t": dates(&[5, 3]) });
@@ -285,7 +285,7 @@ mod tests {
     }
 
     #[test]
-    fn of_a_bucket_in_the_order_of_time_the_row_at_an_edge_comes_alone() {
+    fn only_the_first_or_the_last_row_of_a_sorted_bucket_is_unpacked() {
         let options = options(None);
         let several = |version: i32, times: &[i64], first_or_last: (bool, usize)| {
             let values: Vec<f64> = times.iter().map(|ms| *ms as f64 / 4.0).collect();
@@ -298,11 +298,11 @@ mod tests {
         assert_eq!(at(2, &[3, 5, 8], true), expected(&[row(8)]));
         assert_eq!(at(2, &[3, 5, 8], false), expected(&[row(3)]));
         assert_eq!(at(3, &[3, 8, 5], true), expected(&[row(3), row(8), row(5)]));
-        // A column that is damaged before the row is an error all the same.
+        // Damage before the row is still an error.
         let document = bucket(2, rawdoc! { "a": doubles(&[1.0]), "t": dates(&[1, 2]) });
         let bucket = BucketDoc::parse(view(&document), &options).unwrap();
         assert!(unpack_first_or_last(&bucket, &FieldSet::All, &options, (true, 1)).is_err());
-        // With several rows, one more tells whether others tie.
+        // With several rows, one more is decoded to see whether others tie.
         assert_eq!(several(2, &[1, 3, 5, 8], (true, 2)), expected(&[row(3), row(5), row(8)]));
         assert_eq!(several(2, &[1, 3, 5, 8], (false, 2)), expected(&[row(1), row(3), row(5)]));
         assert_eq!(several(2, &[1, 5, 5, 5, 8], (true, 2)).len(), 5);
@@ -311,7 +311,7 @@ mod tests {
     }
 
     #[test]
-    fn a_column_that_is_not_asked_for_is_not_decoded() {
+    fn an_unwanted_column_is_not_decoded() {
         let options = options(None);
         let limits = rawdoc! { "t": date(0) };
         let control = rawdoc! { "version": 2, "min": limits.clone(), "max": limits, "count": 2 };
@@ -384,7 +384,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_built_unpacks_to_the_same_rows(docs in any_docs(1..130, true)) {
+        fn a_built_bucket_unpacks_to_the_same_rows(docs in any_docs(1..130, true)) {
             let block = pivot(&docs);
             let back = round_trip(&block);
             let typed = |block: &Block| {
@@ -404,7 +404,7 @@ mod tests {
         }
 
         #[test]
-        fn a_damaged_bucket_is_an_error_or_unpacks_to_something(docs in any_docs(1..12, true), at in any::<prop::sample::Index>(), bit in 0..8_u8, compressed in any::<bool>()) {
+        fn a_damaged_bucket_is_an_error_or_unpacks(docs in any_docs(1..12, true), at in any::<prop::sample::Index>(), bit in 0..8_u8, compressed in any::<bool>()) {
             let version = if compressed { BucketVersion::Unsorted } else { BucketVersion::Uncompressed };
             let mut bytes = build_as(version, &pivot(&docs)).into_bytes();
             let at = at.index(bytes.len());

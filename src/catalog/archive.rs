@@ -75,7 +75,7 @@ mod tests {
     }
 
     #[test]
-    fn the_candidate_begins_last_before_the_time_and_reaches_it() {
+    fn the_candidate_is_the_last_to_begin_before_the_time_and_spans_it() {
         let mut archive = Archive::default();
         assert!(archive.insert(1, 100, id(1)) && archive.insert(1, 150, id(2)) && archive.insert(2, 0, id(3)));
         for (series, time, expected) in [
@@ -94,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn of_two_buckets_that_begin_together_the_older_entry_stays() {
+    fn of_two_buckets_with_the_same_start_the_older_entry_stays() {
         let mut archive = Archive::default();
         assert!(archive.insert(1, 100, id(1)) && !archive.insert(1, 100, id(2)));
         assert!(!archive.remove(1, 100, id(2)) && archive.remove(1, 100, id(1)));
@@ -102,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn the_greatest_entry_goes_first() {
+    fn the_largest_entry_is_removed_first() {
         let mut archive = Archive::default();
         assert!(archive.insert(2, 0, id(1)) && archive.insert(1, 900, id(2)) && archive.insert(2, 5, id(3)));
         assert!(archive.pop());

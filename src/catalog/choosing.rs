@@ -136,7 +136,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_measurement_before_the_bucket_opens_another_and_archives_it() {
+    fn a_measurement_before_the_start_of_the_bucket_archives_it_and_opens_another() {
         let mut catalog = catalog();
         insert(&mut catalog, &[at(2 * HOUR)]);
         assert_eq!(shape(&insert(&mut catalog, &[at(119 * MINUTE)])), [(119 * MINUTE, 1)]);
@@ -179,7 +179,7 @@ mod tests {
         }
     }
 
-    /// Puts buckets of the series of `at` into a catalog, all starting at time 0, each given by reason and number of
+    /// A catalog with buckets of the series of `at`, all starting at time 0, each given by its rollover reason and number of
     /// staged rows.
     fn with_buckets(marked: &[(Option<RolloverReason>, usize)]) -> (Catalog, Vec<crate::bucket::BucketId>) {
         let mut catalog = catalog();
@@ -201,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn buckets_are_tried_soft_closed_first_then_archived_then_the_current_one_and_emptier_ones_first() {
+    fn candidates_are_soft_closed_then_archived_then_current_buckets_with_emptier_ones_first() {
         use RolloverReason::{TimeBackward, TimeForward};
         let mut marked = vec![
             (None, 0),
@@ -219,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn a_marked_bucket_with_uncommitted_rows_takes_what_lies_in_its_span_and_hard_ones_nothing() {
+    fn a_soft_closed_bucket_with_uncommitted_rows_takes_rows_in_its_span_and_a_hard_closed_one_none() {
         for (reason, taken) in [(RolloverReason::TimeForward, true), (RolloverReason::Count, false)] {
             let (mut catalog, ids) = with_buckets(&[(Some(reason), 1)]);
             assert_eq!(stage(&mut catalog, &[at(5)])[0].bucket == ids[0], taken);
@@ -229,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn a_frozen_id_is_skipped_and_leaves_no_trace() {
+    fn a_frozen_bucket_id_is_skipped() {
         let mut catalog = catalog();
         let next = catalog.ids.clone().next(0);
         catalog.freeze(next);
@@ -242,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn ids_that_are_all_taken_are_an_error() {
+    fn running_out_of_bucket_ids_is_an_error() {
         let mut catalog =
             catalog_with(CatalogOptions { duplicate_retries_max: 0, reopening: false, ..CatalogOptions::default() });
         let next = catalog.ids.clone().next(0);
@@ -263,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn large_measurements_close_a_bucket_by_size_but_keep_it_open_below_the_least_count() {
+    fn large_measurements_close_a_bucket_by_size_only_above_the_minimum_count() {
         let mut catalog = catalog();
         let docs: Vec<_> = (0..25).map(|ms| text_at(ms, &"y".repeat(40_000))).collect();
         assert_eq!(shape(&insert(&mut catalog, &docs)), [(0, 10), (0, 10), (0, 5)]);
@@ -272,7 +272,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bucket_kept_open_for_large_measurements_is_still_held_to_its_types() {
+    fn a_bucket_kept_open_for_large_measurements_still_refuses_other_types() {
         let mut catalog = catalog();
         let mut docs: Vec<_> = (0..4).map(|ms| text_at(ms, &"y".repeat(40_000))).collect();
         docs.push(at(5));

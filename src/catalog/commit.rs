@@ -58,7 +58,7 @@ mod tests {
     use super::Counter;
 
     #[test]
-    fn an_aborted_commit_leaves_no_trace_in_the_bucket_that_it_would_have_filled() {
+    fn an_aborted_commit_leaves_its_bucket_unchanged() {
         let mut catalog = catalog();
         let docs: Vec<_> = (0..600).map(at).collect();
         stage(&mut catalog, &docs);
@@ -68,7 +68,7 @@ mod tests {
     }
 
     #[test]
-    fn a_commit_tells_which_buckets_it_began() {
+    fn a_commit_reports_the_buckets_it_opened() {
         let mut catalog = catalog();
         let first = stage(&mut catalog, &[of(0, "a"), of(0, "b")]);
         assert_eq!(catalog.finish(9), [first[0].bucket, first[1].bucket]);
@@ -77,7 +77,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bucket_forgotten_while_its_rows_are_committed_does_not_spoil_the_commit() {
+    fn a_commit_succeeds_if_its_bucket_is_forgotten_meanwhile() {
         let mut catalog = catalog();
         let first = stage(&mut catalog, &[at(0)]);
         catalog.clear();
@@ -92,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn one_bucket_forgotten_while_its_rows_are_committed_is_not_gone_on_with_and_others_are() {
+    fn a_bucket_forgotten_during_its_commit_is_not_reused_and_others_are() {
         let mut catalog = catalog();
         let first = stage(&mut catalog, &[of(0, "a"), of(0, "b")]);
         catalog.clear_bucket(first[0].bucket);
@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn a_batch_that_meets_a_cleared_catalog_begins_again() {
+    fn a_batch_starts_over_if_the_catalog_was_cleared() {
         let mut catalog = reopening_catalog();
         insert(&mut catalog, &[of(0, "b")]);
         let mut batch = catalog.batch(block(&[of(1, "b"), of(0, "a")]));
@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bucket_that_was_marked_rolls_over_when_its_rows_are_stored() {
+    fn a_marked_bucket_rolls_over_when_its_rows_are_stored() {
         let mut catalog = catalog();
         stage(&mut catalog, &[at(0), at(HOUR)]);
         assert_eq!((catalog.stats()[Counter::ClosedDueToTimeForward], catalog.stats().active), (0, 2));
@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn stored_bytes_take_the_place_of_the_estimate_of_large_cells() {
+    fn the_stored_size_replaces_the_estimate_for_large_cells() {
         let mut catalog = catalog();
         let sections = stage(&mut catalog, &[text_at(0, &"y".repeat(1000)), of(0, "b")]);
         let size = |catalog: &super::Catalog, slot: usize| catalog.series[slot].buckets[0].size_bytes;

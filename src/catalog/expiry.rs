@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn one_byte_too_many_archives_one_bucket_and_later_closes_it() {
+    fn one_byte_over_the_threshold_archives_a_bucket_and_later_closes_it() {
         let mut catalog = narrow(usize::MAX);
         insert(&mut catalog, &[of(0, "a"), of(0, "b")]);
         catalog.options.memory_bytes_max = catalog.stats().memory_bytes - 1;
@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn at_most_four_buckets_go_at_a_time_and_those_idle_longest_first() {
+    fn at_most_four_buckets_are_archived_at_a_time_longest_idle_first() {
         let mut catalog = narrow(usize::MAX);
         for name in ["a", "b", "c", "d", "e", "f"] {
             insert(&mut catalog, &[of(0, name)]);
@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn memory_of_every_catalog_counts_and_goes_with_it() {
+    fn the_memory_of_a_catalog_counts_until_it_is_dropped() {
         let totals = std::rc::Rc::<super::super::Totals>::default();
         let timeseries = catalog().timeseries.clone();
         let options = CatalogOptions { reopening: false, ..CatalogOptions::default() };
@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn a_full_bucket_is_closed_where_it_would_be_archived() {
+    fn a_full_bucket_is_closed_instead_of_archived() {
         let mut catalog = narrow(usize::MAX);
         insert(&mut catalog, &(0..1000).map(at).collect::<Vec<_>>());
         catalog.options.memory_bytes_max = 0;
@@ -167,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_longer_idle_does_not_pile_up() {
+    fn stale_entries_do_not_pile_up_in_the_idle_list() {
         let mut catalog = narrow(usize::MAX);
         for n in 0..900 {
             insert(&mut catalog, &[of(n, "a"), of(n, "b")]);

@@ -382,7 +382,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(400))]
 
     #[test]
-    fn runs_of_rows_go_where_single_measurements_go(
+    fn runs_of_rows_get_the_same_buckets_as_single_measurements(
         options in some_options(),
         commits in proptest::collection::vec(a_commit(), 1..25),
     ) {

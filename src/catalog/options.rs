@@ -213,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_out_of_range_are_bad_values_and_what_is_no_number_is_a_type_mismatch() {
+    fn numbers_out_of_range_are_bad_values_and_other_types_are_type_mismatches() {
         for (name, least) in [
             ("timeseriesBucketMaxCount", 1),
             ("timeseriesBucketMaxSize", 1),
@@ -249,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn a_threshold_of_memory_that_is_not_positive_is_the_default() {
+    fn a_memory_threshold_that_is_not_positive_means_the_default() {
         for n in [0, -1, i64::MIN] {
             let name = "timeseriesIdleBucketExpiryMemoryUsageThreshold";
             assert_eq!(with(&one(name, n)).unwrap().memory_bytes_max, 16 << 20);

@@ -96,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn direct_writes_stack_and_the_last_to_end_frees_the_bucket() {
+    fn direct_writes_nest_and_the_last_to_end_frees_the_bucket() {
         let mut registry = Registry::default();
         assert!(registry.start(id(2)) && registry.start(id(1)) && !registry.start(id(2)));
         assert_eq!(registry.state(id(2)), Some(BucketState::DirectWrite(2)));
@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn a_frozen_bucket_stays_frozen_whatever_direct_writes_do() {
+    fn direct_writes_do_not_unfreeze_a_bucket() {
         let mut registry = Registry::default();
         assert!(registry.start(id(1)) && registry.freeze(id(1)) && !registry.freeze(id(1)));
         assert!(!registry.start(id(1)) && !registry.finish(id(1)) && !registry.finish(id(1)));
@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn an_end_without_a_beginning_changes_nothing() {
+    fn ending_a_direct_write_that_never_began_changes_nothing() {
         let mut registry = Registry::default();
         assert!(!registry.finish(id(1)) && registry.len() == 0);
     }

@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stored_bucket_is_reopened_once_and_goes_on_taking_measurements() {
+    fn a_stored_bucket_is_reopened_once_and_then_stays_open() {
         let mut catalog = reopening_catalog();
         let sections = stage_answering(&mut catalog, &[at(7)], &mut |_| Offer::Found(stored(id(1), 0))).sections;
         catalog.finish(0);
@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn a_measurement_in_the_span_of_an_archived_bucket_reopens_that_one() {
+    fn a_measurement_in_the_span_of_an_archived_bucket_reopens_it() {
         let mut catalog = reopening_catalog();
         let first = insert(&mut catalog, &[at(1000 * HOUR)]);
         let second = insert(&mut catalog, &[at(0)]);
@@ -167,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn a_measurement_that_goes_back_after_two_months_reopens_the_first_bucket() {
+    fn a_late_measurement_reopens_the_first_bucket_after_two_months() {
         let mut catalog = reopening_catalog();
         let first = insert(&mut catalog, &[at(0)]);
         let second = insert(&mut catalog, &[at(1440 * HOUR)]);
@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bucket_that_a_reopened_one_displaces_is_closed_or_marked_while_it_has_uncommitted_rows() {
+    fn a_reopened_bucket_displaces_another_which_is_closed_or_marked_if_it_has_uncommitted_rows() {
         for staged in [0, 1] {
             let mut catalog = reopening_catalog();
             insert(&mut catalog, &[at(5 * HOUR)]);
@@ -213,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_used_is_counted_and_a_new_bucket_opened() {
+    fn an_unusable_stored_bucket_is_counted_and_a_new_one_is_opened() {
         use ReopenFailure::*;
         let failures = [
             MalformedIdField,
@@ -242,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn a_conflict_is_asked_again_but_not_for_ever() {
+    fn a_conflict_is_retried_a_limited_number_of_times() {
         let mut catalog = reopening_catalog();
         let mut asked = 0;
         let answer = &mut |_: &ReopenRequest| {
@@ -254,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bucket_that_is_open_already_is_not_installed_twice() {
+    fn an_open_bucket_is_not_opened_a_second_time() {
         let mut catalog = reopening_catalog();
         let open = insert(&mut catalog, &[at(HOUR)])[0].bucket;
         let sections = stage_answering(&mut catalog, &[at(0)], &mut |_| Offer::Found(stored(open, 0))).sections;
@@ -272,7 +272,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stored_bucket_that_does_not_fit_keeps_the_reason_and_a_new_one_is_opened() {
+    fn a_stored_bucket_that_does_not_fit_is_marked_with_the_reason_and_a_new_one_is_opened() {
         let mut catalog = reopening_catalog();
         let answer = &mut |_: &ReopenRequest| Offer::Found(stored(id(1), 0));
         let sections = stage_answering(&mut catalog, &[text_at(0, "x")], answer).sections;
@@ -282,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn only_a_measurement_before_the_open_bucket_asks_for_stored_ones() {
+    fn stored_buckets_are_requested_only_for_a_measurement_before_the_open_bucket() {
         let full: Vec<_> = (0..1000).map(at).collect();
         for (before, then, asks) in [
             (vec![at(0)], at(HOUR), false),
@@ -300,7 +300,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_asked_where_reopening_is_off() {
+    fn stored_buckets_are_not_requested_if_reopening_is_off() {
         let mut catalog = catalog();
         insert(&mut catalog, &[at(HOUR)]);
         stage_answering(&mut catalog, &[at(0), at(HOUR)], &mut |_| unreachable!());

@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn a_dictionary_splits_as_the_plain_column_does() {
+    fn a_dictionary_splits_into_series_like_a_plain_column() {
         let values = pivot_docs([
             Doc::parse(rawdoc! { "m": { "b": 1, "a": 2 } }.as_bytes()).unwrap(),
             Doc::parse(rawdoc! { "m": "x" }.as_bytes()).unwrap(),

@@ -60,7 +60,7 @@ mod tests {
     }
 
     #[test]
-    fn a_share_is_rounded_as_one_division_rounds_it() {
+    fn the_share_of_the_cache_is_rounded_once() {
         let limit = |cache_bytes, active| {
             SizeLimit::new(&CatalogOptions { cache_bytes, ..CatalogOptions::default() }, active).derived_bytes
         };

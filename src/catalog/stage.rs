@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn metadata_without_any_of_a_kind_and_of_another_collection_have_buckets_of_their_own() {
+    fn missing_metadata_and_other_collections_have_separate_buckets() {
         let (mut one, mut other) = (catalog(), catalog());
         let without = rawdoc! { "t": DateTime::from_millis(0), "x": 1.0 };
         let empty = rawdoc! { "t": DateTime::from_millis(0), "m": {}, "x": 1.0 };
@@ -230,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn one_answer_asks_for_every_series_and_rows_that_waited_keep_their_place() {
+    fn all_series_request_stored_buckets_at_once_and_waiting_rows_keep_their_order() {
         let mut catalog = reopening_catalog();
         insert(&mut catalog, &[of(0, "b")]);
         let mut asked = Vec::new();
@@ -274,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn a_batch_that_was_given_up_leaves_nothing_behind() {
+    fn an_abandoned_batch_leaves_nothing_behind() {
         let mut catalog = reopening_catalog();
         insert(&mut catalog, &[of(0, "b")]);
         let mut batch = catalog.batch(block(&[of(1, "b"), of(0, "a")]));
@@ -286,7 +286,7 @@ mod tests {
     }
 
     #[test]
-    fn places_of_series_without_buckets_are_given_up_and_the_others_still_found() {
+    fn entries_of_abandoned_series_are_removed_and_others_are_still_found() {
         let mut catalog = catalog();
         let kept: Vec<_> = (0..50).map(|n| of(0, &format!("kept{n}"))).collect();
         for round in 0..3 {

@@ -265,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn what_two_catalogs_count_and_hold_adds_up() {
+    fn the_statistics_of_two_catalogs_add_up() {
         let mut one = Stats { active: 1, idle: 2, ..Stats::default() };
         one[Counter::Commits] += 3;
         let mut sum = one;

@@ -112,14 +112,14 @@ mod tests {
     }
 
     #[test]
-    fn the_counter_and_the_seconds_of_an_object_id_lie_low() {
+    fn the_counter_and_the_seconds_of_an_object_id_are_the_low_bits() {
         let id = [0, 0, 0, 1, 9, 9, 9, 9, 9, 0, 0, 2];
         assert_eq!(of_object_id(id), 0x0102);
         assert_eq!(process_of(&id), [9; 5]);
     }
 
     #[test]
-    fn the_last_character_of_a_text_lies_lowest_and_the_first_byte_of_a_binary_does() {
+    fn the_last_character_of_a_string_and_the_first_byte_of_a_binary_are_the_low_bits() {
         assert_eq!(of_text(b"ab"), Some(0x6162));
         assert_eq!(of_text(b""), Some(0));
         assert_eq!(of_text(b"\0a"), None);
@@ -130,7 +130,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn integers_give_their_values_back(a in any::<i64>(), b in any::<i128>(), id in any::<[u8; 12]>(), text in "[^\0]{0,8}") {
+        fn integers_are_decoded_to_their_values(a in any::<i64>(), b in any::<i128>(), id in any::<[u8; 12]>(), text in "[^\0]{0,8}") {
             prop_assert_eq!(unzigzag(zigzag(a)), a);
             prop_assert_eq!(unzigzag128(zigzag128(b)), b);
             prop_assert_eq!(to_object_id(of_object_id(id), id), id);

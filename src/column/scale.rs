@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn control_nibbles_name_scales_and_no_others() {
+    fn only_some_control_nibbles_are_scales() {
         for scale in 0..=RAW {
             assert_eq!(scale_of(nibble_of(scale) | 7), Some(scale));
         }
@@ -148,7 +148,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_scale_that_is_plainly_the_least_is_the_least(magnitude in 0..51_u32, any in any::<i64>(), scale in 0..=RAW) {
+        fn the_chosen_scale_is_the_smallest_exact_one(magnitude in 0..51_u32, any in any::<i64>(), scale in 0..=RAW) {
             for integer in [any >> (63 - magnitude), (any >> (63 - magnitude)) / 10_000 * 10_000, 999_999_999_999_999] {
                 if is_least(integer, scale) {
                     prop_assert_eq!(best(decode(integer, scale), 0), (integer, scale));

@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn every_layout_is_found_by_its_head_and_no_other_head_has_one() {
+    fn a_layout_is_found_by_its_head_and_other_heads_have_none() {
         for layout in all() {
             assert_eq!(WordLayout::of(layout.head()), Some(layout));
         }

@@ -12,7 +12,7 @@ fn codes_are_sorted_and_unique() {
 }
 
 #[test]
-fn bare_locations_are_named_by_their_number() {
+fn codes_without_a_name_are_named_by_their_number() {
     let [named, numbered] = ErrorCode::all();
     assert!(named.iter().all(|code| !code.name().starts_with("Location")));
     for code in numbered {

@@ -129,7 +129,7 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig { cases: 20_000, failure_persistence: None, ..ProptestConfig::default() })]
         #[test]
-        fn rectangles_that_meet_find_each_other(stored in prop::collection::vec(any_rect(), 1..3), asked in prop::collection::vec(any_rect(), 1..3)) {
+        fn cells_of_intersecting_rectangles_overlap(stored in prop::collection::vec(any_rect(), 1..3), asked in prop::collection::vec(any_rect(), 1..3)) {
             let meet = stored.iter().any(|one| asked.iter().any(|other| one.meets(other, false)));
             let cell = Grid::SPHERE.cell(&stored);
             let ranges = Grid::SPHERE.ranges(&asked);
@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn a_small_region_leaves_most_places_out() {
+    fn the_cells_of_a_small_region_exclude_most_places() {
         let region = Rect { x: [10.0, 10.1], y: [50.0, 50.1] };
         let ranges = Grid::SPHERE.ranges(&[region]);
         let found = |x: f64, y: f64| {
@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn a_grid_of_the_plane_takes_what_lies_outside_to_its_edge() {
+    fn places_outside_a_plane_grid_are_in_its_border_cells() {
         let grid = Grid(Rect { x: [0.0, 100.0], y: [0.0, 100.0] });
         let at = |x: f64, y: f64| grid.cell(&[Rect { x: [x, x], y: [y, y] }]);
         let ranges = grid.ranges(&[Rect { x: [-50.0, 20.0], y: [90.0, 400.0] }]);

@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn distances_are_those_to_the_nearest_part() {
+    fn the_distance_to_a_geometry_is_that_to_its_nearest_part() {
         is_near(metres(rawbson!({ "type": "Point", "coordinates": [0, 13] })), 3.0);
         is_near(metres(rawbson!([0, 8])), 2.0);
         is_near(metres(rawbson!({ "type": "MultiPoint", "coordinates": [[0, 50], [0, 11]] })), 1.0);
@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pair_measures_radians_or_the_plane() {
+    fn the_distance_to_a_pair_is_in_radians_or_on_the_plane() {
         let from = value(rawbson!([180, 0]));
         let flat = Near::parse(from.view(), false).unwrap();
         assert_eq!(flat.distance(value(rawbson!([0, 9])).view()), Some(180.0_f64.hypot(9.0)));
@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn the_region_holds_all_that_is_near_enough() {
+    fn the_region_contains_every_place_within_the_distance() {
         for (near, spherical) in [
             (rawbson!({ "type": "Point", "coordinates": [10, 50] }), false),
             (rawbson!([10, 50]), true),

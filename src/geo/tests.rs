@@ -1,4 +1,4 @@
-//! Geometries and regions by the values they are made of.
+//! Geometries and regions.
 
 use bson::{RawBson, RawDocumentBuf, rawbson, rawdoc};
 use proptest::prelude::*;
@@ -60,7 +60,7 @@ fn touches(geometry: RawBson, stored: RawBson) -> bool {
 // ---- values ---------------------------------------------------------------------------------------------------------
 
 #[test]
-fn every_kind_of_geojson_and_pairs_are_read() {
+fn every_kind_of_geojson_and_legacy_pairs_are_parsed() {
     let line = rawbson!([[0, 0], [1, 1]]);
     for (given, [points, lines, polygons]) in [
         (point(1.0, 2.0), [1, 0, 0]),
@@ -81,7 +81,7 @@ fn every_kind_of_geojson_and_pairs_are_read() {
 }
 
 #[test]
-fn what_is_no_geometry_is_refused() {
+fn invalid_geometries_are_refused() {
     for given in [
         rawbson!(3),
         rawbson!("Point"),
@@ -123,12 +123,12 @@ fn a_polygon_has_rings_that_do_not_touch_themselves_and_holes_within_the_outer_o
         assert!(parse(of("Polygon", rings.clone())).is_err(), "{rings:?}");
     }
     assert!(parse(of("Polygon", rawbson!([[[0, 0], [0, 0], [4, 0], [4, 4], [4, 4], [0, 0]]]))).is_ok());
-    // All around the globe.
+    // A ring around the whole globe.
     assert!(parse(of("Polygon", rawbson!([[[0, 0], [120, 0], [-120, 0], [0, 0]]]))).is_err());
 }
 
 #[test]
-fn coordinates_are_of_wgs_84() {
+fn only_the_wgs_84_reference_system_is_accepted() {
     let with = |crs: RawBson| parse(rawbson!({ "type": "Point", "coordinates": [1, 2], "crs": crs }));
     for name in ["EPSG:4326", "urn:ogc:def:crs:OGC:1.3:CRS84"] {
         assert!(with(rawbson!({ "type": "name", "properties": { "name": name } })).is_ok());
@@ -146,7 +146,7 @@ fn coordinates_are_of_wgs_84() {
 // ---- within ---------------------------------------------------------------------------------------------------------
 
 #[test]
-fn a_polygon_contains_what_lies_inside_and_on_its_rings_but_not_what_lies_in_its_holes() {
+fn a_polygon_contains_its_inside_and_its_rings_but_not_its_holes() {
     for (lng, lat, inside) in [
         (1.0, 1.0, true),
         (5.0, 5.0, false),
@@ -167,7 +167,7 @@ fn a_polygon_contains_what_lies_inside_and_on_its_rings_but_not_what_lies_in_its
 
 #[test]
 fn edges_are_great_circles() {
-    // The northern edge between two places on a parallel bulges towards the pole.
+    // The northern edge, between two places of equal latitude, bulges towards the pole.
     let wide = square(-40.0, 10.0, 40.0, 50.0);
     assert!(lies_in(wide.clone(), point(0.0, 55.0)));
     assert!(!lies_in(wide, point(0.0, 12.0)));
@@ -175,7 +175,7 @@ fn edges_are_great_circles() {
 }
 
 #[test]
-fn polygons_may_lie_across_the_line_of_180_degrees_and_around_a_pole() {
+fn polygons_may_cross_the_antimeridian_and_surround_a_pole() {
     let across = of("Polygon", rawbson!([[[170, -10], [-170, -10], [-170, 10], [170, 10], [170, -10]]]));
     for (lng, inside) in [(179.0, true), (-179.0, true), (180.0, true), (-180.0, true), (160.0, false), (0.0, false)] {
         assert_eq!(lies_in(across.clone(), point(lng, 1.0)), inside, "{lng}");
@@ -189,7 +189,7 @@ fn polygons_may_lie_across_the_line_of_180_degrees_and_around_a_pole() {
 }
 
 #[test]
-fn every_part_of_a_value_has_to_lie_in_one_polygon() {
+fn all_parts_of_a_value_must_be_in_one_polygon() {
     let two = of("MultiPolygon", rawbson!([[ring(0.0, 0.0, 4.0, 4.0)], [ring(6.0, 0.0, 10.0, 4.0)]]));
     assert!(lies_in(two.clone(), of("MultiPoint", rawbson!([[1, 1], [7, 1]]))));
     assert!(!lies_in(two.clone(), of("MultiPoint", rawbson!([[1, 1], [5, 1]]))));
@@ -208,7 +208,7 @@ fn a_line_within_a_polygon_may_touch_its_rings_but_not_leave_it() {
     assert!(!line(rawbson!([[1, 5], [9, 5]])));
     assert!(!line(rawbson!([[4, 4], [6, 6]])));
     assert!(!line(rawbson!([[1, 1], [11, 1]])));
-    // From corner to corner over a bay.
+    // From corner to corner, across a concave part of the polygon.
     let bay = of("Polygon", rawbson!([[[0, 0], [10, 0], [10, 10], [5, 2], [0, 10], [0, 0]]]));
     assert!(!lies_in(bay.clone(), of("LineString", rawbson!([[0, 10], [10, 10]]))));
     assert!(lies_in(bay, of("LineString", rawbson!([[0, 10], [5, 2], [10, 10]]))));
@@ -228,7 +228,7 @@ fn a_polygon_within_another_does_not_fill_its_holes() {
 }
 
 #[test]
-fn circles_on_the_sphere_hold_what_is_near_enough() {
+fn circles_on_the_sphere_contain_places_within_the_radius() {
     let circle = |radius: f64| rawdoc! { "$centerSphere": [[10, 50], radius] };
     let near = 100_000.0 / EARTH_RADIUS_M;
     assert!(is_within(circle(near), rawbson!([10.0, 50.89])));
@@ -238,13 +238,13 @@ fn circles_on_the_sphere_hold_what_is_near_enough() {
     assert!(!is_within(circle(near), of("LineString", rawbson!([[10, 50], [12, 50.5]]))));
     assert!(is_within(circle(near), square(9.9, 49.9, 10.1, 50.1)));
     assert!(!is_within(circle(near), square(9.0, 49.0, 10.1, 50.1)));
-    // Around a pole, and everywhere.
+    // Around a pole, and the whole sphere.
     assert!(is_within(rawdoc! { "$centerSphere": [[0, 89], 0.04] }, point(180.0, 89.0)));
     assert!(is_within(circle(4.0), point(-170.0, -50.0)));
 }
 
 #[test]
-fn shapes_of_the_plane_hold_points_alone_their_edges_included() {
+fn plane_shapes_contain_only_points_including_those_on_their_edges() {
     for (shape, inside, outside) in [
         (rawdoc! { "$box": [[0, 0], [3, 2]] }, [[0.0, 0.0], [3.0, 2.0], [1.0, 2.0]], [3.000_001, 1.0]),
         (rawdoc! { "$box": [[3, 0], [0, 2]] }, [[0.0, 0.0], [3.0, 2.0], [1.0, 2.0]], [1.0, -0.000_001]),
@@ -278,7 +278,7 @@ fn shapes_of_the_plane_hold_points_alone_their_edges_included() {
 }
 
 #[test]
-fn regions_that_make_no_sense_are_refused() {
+fn invalid_regions_are_refused() {
     for operand in [
         rawdoc! {},
         rawdoc! { "$geometry": point(1.0, 1.0) },
@@ -304,7 +304,7 @@ fn regions_that_make_no_sense_are_refused() {
 // ---- touching -------------------------------------------------------------------------------------------------------
 
 #[test]
-fn geometries_touch_where_they_have_a_place_in_common() {
+fn geometries_intersect_if_they_share_a_place() {
     let line = |coordinates: RawBson| of("LineString", coordinates);
     assert!(touches(point(1.0, 1.0), point(1.0, 1.0)));
     assert!(!touches(point(1.0, 1.0), point(1.0, 1.000_001)));
@@ -331,7 +331,7 @@ fn geometries_touch_where_they_have_a_place_in_common() {
 // ---- rectangles -----------------------------------------------------------------------------------------------------
 
 #[test]
-fn rectangles_are_tight_and_know_poles_and_the_line_of_180_degrees() {
+fn bounding_rectangles_are_tight_at_poles_and_the_antimeridian() {
     let rect = |given: RawBson| Rect::of(&parse(given).unwrap())[0];
     let near = |a: f64, b: f64| (a - b).abs() < 1e-6;
     let small = rect(square(10.0, 20.0, 11.0, 21.0));
@@ -349,7 +349,7 @@ fn rectangles_are_tight_and_know_poles_and_the_line_of_180_degrees() {
 }
 
 #[test]
-fn points_between_extremes_are_told_where_all_are_written_alike() {
+fn a_summary_bounds_points_only_if_all_are_written_in_the_same_form() {
     let between = |low: RawBson, high: RawBson| Rect::between(value(low).view(), value(high).view());
     let rect = Some(Rect { x: [1.0, 3.0], y: [2.0, 4.0] });
     assert_eq!(between(rawbson!([1, 2]), rawbson!([3, 4])), rect);
@@ -373,14 +373,14 @@ fn points_between_extremes_are_told_where_all_are_written_alike() {
     }
 }
 
-/// A place anywhere, often on an axis, a pole or beside the line of 180 degrees.
+/// Any place, often on an axis, at a pole or next to the antimeridian.
 fn any_place() -> impl Strategy<Value = (f64, f64)> {
     let lng = prop_oneof![-180.0..180.0_f64, prop::sample::select(vec![-180.0, -179.9, -90.0, 0.0, 90.0, 180.0])];
     let lat = prop_oneof![-90.0..90.0_f64, prop::sample::select(vec![-90.0, -89.9, 0.0, 45.0, 89.999, 90.0])];
     (lng, lat)
 }
 
-/// A star around a place: a ring of few corners at changing distances.
+/// A star-shaped ring around a place: a few corners at varying distances.
 fn any_star() -> impl Strategy<Value = Vec<Position>> {
     (any_place(), prop::collection::vec(0.01..1.2_f64, 3..7)).prop_map(|((lng, lat), distances)| {
         let center = Vector3::on_sphere(lng, lat);
@@ -405,7 +405,7 @@ fn any_star() -> impl Strategy<Value = Vec<Position>> {
     })
 }
 
-/// How often the ring turns around the place: the sum of the angles under which its edges are seen from there.
+/// The winding number of the ring around the place: the sum of the angles between the directions to its corners.
 fn turns(ring: &[Position], place: Vector3) -> f64 {
     let seen: Vec<Vector3> = ring.iter().map(|corner| corner.at.plus(-corner.at.dot(place), place)).collect();
     let angle = |a: Vector3, b: Vector3| a.cross(b).dot(place).atan2(a.dot(b));
@@ -416,17 +416,17 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 20_000, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn a_polygon_contains_the_places_that_its_ring_turns_around(ring in any_star(), (lng, lat) in any_place()) {
+    fn a_polygon_contains_the_places_with_a_winding_number(ring in any_star(), (lng, lat) in any_place()) {
         let Ok(polygon) = Polygon::new(vec![ring.clone()], false) else { return Ok(()) };
         let place = Vector3::on_sphere(lng, lat);
         prop_assume!(!polygon.is_on_ring(place));
-        // The far side of the sphere is turned around as well.
+        // The ring also winds around the far side of the sphere.
         let inside = polygon.middle().dot(place) > 0.0 && turns(&ring, place).abs() > 0.5;
         prop_assert_eq!(polygon.contains(place), inside);
     }
 
     #[test]
-    fn rectangles_hold_all_that_they_are_around(ring in any_star(), (lng, lat) in any_place(), radius in 0.0..3.5_f64) {
+    fn bounding_rectangles_contain_their_geometry(ring in any_star(), (lng, lat) in any_place(), radius in 0.0..3.5_f64) {
         let place = Position::on_sphere(lng, lat);
         let center = ring[0];
         if center.at.angle(place.at) <= radius {
@@ -452,7 +452,7 @@ proptest! {
     }
 
     #[test]
-    fn what_lies_in_a_polygon_touches_it(ring in any_star(), other in any_star(), places in prop::collection::vec(any_place(), 4)) {
+    fn geometries_inside_a_polygon_intersect_it(ring in any_star(), other in any_star(), places in prop::collection::vec(any_place(), 4)) {
         let (Ok(polygon), Ok(inner)) = (Polygon::new(vec![ring], false), Polygon::new(vec![other], false)) else { return Ok(()) };
         let one = Geometry { polygons: vec![polygon.clone()], ..Geometry::default() };
         let other = Geometry { polygons: vec![inner.clone()], ..Geometry::default() };

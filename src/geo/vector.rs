@@ -85,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn the_angle_of_near_directions_is_exact() {
+    fn the_angle_between_close_directions_is_exact() {
         let tiny = 1e-9_f64;
         let angle = at(10.0, 0.0).angle(at(10.0, tiny.to_degrees()));
         assert!((angle / tiny - 1.0).abs() < 1e-6, "{angle}");
@@ -94,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn edges_cross_on_the_near_side_only() {
+    fn edges_do_not_cross_on_the_far_side_of_the_sphere() {
         assert!(cross(at(-10.0, 0.0), at(10.0, 0.0), at(0.0, -10.0), at(0.0, 10.0)));
         assert!(cross(at(170.0, 0.0), at(-170.0, 0.0), at(180.0, -10.0), at(180.0, 10.0)));
         assert!(!cross(at(-10.0, 0.0), at(10.0, 0.0), at(180.0, -10.0), at(180.0, 10.0)));
@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn a_place_on_an_edge_is_told_from_one_beside_or_beyond_it() {
+    fn a_place_on_an_edge_differs_from_one_beside_or_beyond_it() {
         let (a, b) = (at(10.0, 20.0), at(10.0, 50.0));
         for lat in [20.0, 20.1, 33.333_333, 50.0] {
             assert!(on_edge(a, b, at(10.0, lat)), "{lat}");

@@ -69,7 +69,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bucket_is_found_by_equal_metadata_of_any_numeric_type_and_by_no_other() {
+    fn a_bucket_is_found_by_equal_metadata_of_any_numeric_type() {
         let entry = entries(Some(OwnedValue::int32(7).view()), 0).remove(0);
         for equal in [OwnedValue::int32(7), OwnedValue::int64(7), OwnedValue::double(7.0)] {
             assert!(within(&entry, &range(Some(equal.view()), 100, None, None)));

@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn two_arrays_that_stand_apart_are_parallel_and_one_that_is_shared_is_not() {
+    fn arrays_on_different_paths_are_parallel_and_a_shared_one_is_not() {
         let ab: &[_] = &[("m.a", ""), ("m.b", "")];
         for (parts, value, expected) in [
             (ab, bson!({"a": [1], "b": [2]}), Some(171)),
@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn a_hashed_index_takes_no_array_on_any_of_its_paths() {
+    fn a_hashed_index_refuses_arrays_on_its_paths() {
         for (parts, value, expected) in [
             (&[("m", "hashed")][..], bson!([1]), Some(16766)),
             (&[("m.a", "hashed")], bson!({"a": []}), Some(16766)),
@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn arrays_are_noted_by_the_components_that_lead_to_them() {
+    fn multikey_paths_are_the_components_that_lead_to_arrays() {
         for (path, value, expected) in [
             ("meta.a", bson!({"a": [{"b": 1}]}), &[1][..]),
             ("meta.a.b", bson!({"a": [{"b": [1]}, {"b": 2}]}), &[1, 2]),

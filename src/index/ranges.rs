@@ -26,7 +26,7 @@ mod tests {
     }
 
     #[test]
-    fn ranges_that_touch_become_one_and_empty_ones_vanish() {
+    fn adjacent_ranges_are_joined_and_empty_ones_removed() {
         let mixed =
             [range(7, 9), range(1, 3), range(5, 5), range(2, 6), range(4, 5), range(8, 9), range(9, 10), range(6, 2)];
         assert_eq!(apart(mixed.to_vec()), [range(1, 6), range(7, 10)]);

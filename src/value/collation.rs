@@ -332,7 +332,7 @@ mod tests {
     }
 
     #[test]
-    fn strings_and_symbols_compare_by_the_locale_and_code_does_not() {
+    fn strings_and_symbols_compare_by_the_collation_and_code_does_not() {
         let (upper, lower) = (OwnedValue::string("É"), OwnedValue::string("e"));
         let symbol = owned(RawBson::Symbol("E".into()));
         for (a, b) in [(&upper, &lower), (&symbol, &lower)] {
@@ -353,7 +353,7 @@ mod tests {
     }
 
     #[test]
-    fn ties_of_the_highest_strength_go_by_code_points() {
+    fn at_the_highest_strength_ties_are_broken_by_code_points() {
         let compare = |strength: i32, a: &str, b: &str| {
             collation(rawdoc! { "locale": "en", "strength": strength }).compare_texts(a.as_bytes(), b.as_bytes())
         };
@@ -363,7 +363,7 @@ mod tests {
     }
 
     #[test]
-    fn collations_agree_on_what_holds_no_string() {
+    fn values_without_strings_compare_alike_under_every_collation() {
         let simple = Collation::default();
         for (value, agree) in [
             (rawbson!(1), true),

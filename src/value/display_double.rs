@@ -85,7 +85,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn reads_as_the_standard_library_writes_it() {
+    fn doubles_are_displayed_like_the_standard_library_does() {
         for x in [
             0.0,
             -0.0,
@@ -120,13 +120,13 @@ mod tests {
 
     proptest! {
         #[test]
-        fn fourteen_digits_are_right(x in -1.79e308..1.79e308_f64) {
+        fn fourteen_digits_are_correct(x in -1.79e308..1.79e308_f64) {
             let shown: f64 = DisplayDouble(x).to_string().parse().unwrap();
             prop_assert!(shown == x || ((shown - x) / x).abs() < 1e-14, "{x:?} reads {shown:?}");
         }
 
         #[test]
-        fn numbers_of_few_digits_are_right(n in -1_000_000_i32..1_000_000, places in 0..5) {
+        fn numbers_of_few_digits_are_correct(n in -1_000_000_i32..1_000_000, places in 0..5) {
             let x = f64::from(n) / 10_f64.powi(places);
             prop_assert_eq!(DisplayDouble(x).to_string(), format!("{x:?}"));
         }

@@ -300,7 +300,7 @@ mod tests {
     }
 
     #[test]
-    fn a_document_cut_at_any_byte_is_refused() {
+    fn a_truncated_document_is_refused() {
         let bytes = sample();
         for len in 0..bytes.len() {
             assert!(Doc::parse(&bytes[..len]).is_err(), "cut at {len}");

@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn names_ascend_and_come_once() {
+    fn field_names_are_sorted_and_unique() {
         let mut fields = FieldSet::none();
         ["b", "a", "b", "c", "a"].iter().for_each(|name| fields.add(name));
         assert_eq!(fields.names(), ["a".into(), "b".into(), "c".into()]);
@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn all_fields_and_some_are_all_fields() {
+    fn the_set_of_all_fields_never_changes() {
         let mut fields = FieldSet::one("a");
         fields.add_all(&FieldSet::one("b"));
         assert_eq!(fields.names(), ["a".into(), "b".into()]);

@@ -111,7 +111,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_key_keeps_the_number_that_it_got_first() {
+    fn a_key_keeps_its_first_number() {
         let mut numbers = Interner::default();
         assert_eq!(numbers.add(b"a"), (0, true));
         assert_eq!(numbers.add(b""), (1, true));
@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn keys_without_a_new_number_are_forgotten() {
+    fn renumbering_forgets_keys_without_a_new_number() {
         let mut numbers = Interner::default();
         assert_eq!([b"a", b"b", b"c"].map(|key| numbers.add(key).0), [0, 1, 2]);
         numbers.renumber(&|number| number.checked_sub(1));
@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn many_keys_of_every_length_are_told_apart() {
+    fn many_keys_of_every_length_are_distinguished() {
         let keys: Vec<Vec<u8>> =
             (0..3000_u32).map(|n| n.to_le_bytes().repeat(1 + n as usize % 5)[n as usize % 4..].to_vec()).collect();
         let mut numbers = Interner::default();

@@ -234,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn a_number_that_a_double_holds_takes_ten_bytes() {
+    fn a_number_that_fits_a_double_has_a_key_of_ten_bytes() {
         for value in [OwnedValue::int32(7), OwnedValue::int64(1 << 60), OwnedValue::double(0.1), decimal("0.5")] {
             assert_eq!(key(&value).len(), 10, "{value:?}");
         }
@@ -250,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn a_string_with_a_nul_sorts_right_behind_its_prefix() {
+    fn a_string_with_a_nul_sorts_right_after_its_prefix() {
         let keys = ["", "\0", "\0\0", "\0a", "\u{1}", "a", "a\0", "a\0\0", "a\0\u{1}", "a\u{1}", "aa"]
             .map(|text| key(&OwnedValue::string(text)));
         assert!(keys.is_sorted_by(|a, b| a < b));
@@ -271,7 +271,7 @@ mod tests {
     }
 
     #[test]
-    fn a_compound_key_with_a_descending_part_turns_only_that_part_around() {
+    fn a_descending_part_reverses_only_itself_in_a_compound_key() {
         let compound = |text: &str, n: i32, last: i32| {
             let mut out = key(&OwnedValue::string(text));
             append_key_descending(&mut out, OwnedValue::int32(n).view());
@@ -284,7 +284,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_follows_what_is_there_already() {
+    fn a_key_is_appended_to_existing_bytes() {
         let mut out = vec![1, 2];
         append_key_descending(&mut out, OwnedValue::bool(true).view());
         assert_eq!(out[..2], [1, 2]);
@@ -314,7 +314,7 @@ mod tests {
         }
 
         #[test]
-        fn keys_one_behind_the_other_compare_as_lists_of_values(
+        fn concatenated_keys_compare_as_lists_of_values(
             a in (hostile_value(), hostile_value()), b in (hostile_value(), hostile_value()), turned in any::<bool>()
         ) {
             let put = |out: &mut Vec<u8>, value: &OwnedValue, turned| {

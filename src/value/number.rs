@@ -213,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn the_whole_part_of_a_number_is_cut_off_exactly_and_none_beyond_an_int64() {
+    fn the_integer_part_of_a_number_is_exact_and_absent_beyond_int64() {
         let parts = |value: OwnedValue| {
             let number = Number::of(value.view()).unwrap();
             (number.truncated(), number.whole())
@@ -235,7 +235,7 @@ mod tests {
         #![proptest_config(ProptestConfig { cases: 20_000, failure_persistence: None, ..ProptestConfig::default() })]
 
         #[test]
-        fn order_is_that_of_the_exact_decimal_expansions((a, b) in hostile_numbers()) {
+        fn the_order_equals_that_of_exact_decimal_expansions((a, b) in hostile_numbers()) {
             if let (Some(x), Some(y)) = (exact_expansion(a.view()), exact_expansion(b.view())) {
                 prop_assert_eq!(order(&a, &b), x.cmp(&y), "{:?} against {:?}", a, b);
             }

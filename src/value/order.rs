@@ -211,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_of_all_types_are_one_class() {
+    fn numbers_of_all_types_sort_together() {
         ascend(&[
             decimal("-Infinity"),
             OwnedValue::int64(i64::MIN),

@@ -295,7 +295,7 @@ mod tests {
     }
 
     #[test]
-    fn empty_components_are_kept_and_the_empty_path_names_the_empty_field() {
+    fn empty_components_are_kept_and_the_empty_path_is_the_empty_field_name() {
         assert_eq!(seen(&rawdoc! { "": 1, "a": 2 }, ""), ["1"]);
         assert_eq!(seen(&rawdoc! { "a": { "": { "b": 3 } } }, "a..b"), ["3"]);
         assert!(path("").is_top_level());
@@ -327,7 +327,7 @@ mod tests {
     }
 
     #[test]
-    fn a_path_is_a_prefix_of_itself_and_of_what_lies_below_it() {
+    fn a_path_is_a_prefix_of_itself_and_of_paths_below_it() {
         assert!(path("a.b").is_prefix_of(&path("a.b")));
         assert!(path("a.b").is_prefix_of(&path("a.b.c")));
         assert!(!path("a.b").is_prefix_of(&path("a.bc")));
@@ -335,19 +335,19 @@ mod tests {
     }
 
     #[test]
-    fn a_scalar_at_the_end_is_presented_once() {
+    fn a_scalar_at_the_end_of_a_path_is_visited_once() {
         assert_eq!(seen(&rawdoc! { "a": { "b": { "c": 5 } } }, "a.b.c"), ["5"]);
     }
 
     #[test]
-    fn an_array_at_the_end_presents_each_element_and_then_itself() {
+    fn an_array_at_the_end_of_a_path_is_visited_by_element_and_then_whole() {
         assert_eq!(seen(&rawdoc! { "a": [5, [6, 7]] }, "a"), ["5", "[6, 7]", "[5, [6, 7]]"]);
         assert_eq!(seen(&rawdoc! { "a": { "b": [] } }, "a.b"), ["[]"]);
         assert_eq!(seen_with(Leaf::Whole, &rawdoc! { "a": [5, 6] }, "a"), ["[5, 6]"]);
     }
 
     #[test]
-    fn an_array_on_the_way_is_expanded_and_its_scalars_present_nothing() {
+    fn an_array_inside_a_path_is_expanded_and_its_scalars_are_skipped() {
         let doc = rawdoc! { "a": [{ "b": 5 }, 3, {}, { "b": [9, 11] }, { "b": 7 }] };
         assert_eq!(seen(&doc, "a.b"), ["5", "nothing", "9", "11", "[9, 11]", "7"]);
         assert_eq!(seen_with(Leaf::Whole, &doc, "a.b"), ["5", "nothing", "[9, 11]", "7"]);
@@ -383,7 +383,7 @@ mod tests {
     }
 
     #[test]
-    fn an_array_selected_by_the_last_component_is_presented_as_it_is() {
+    fn an_array_selected_by_the_last_component_is_visited_whole() {
         assert_eq!(seen(&rawdoc! { "a": [5, [2, 4]] }, "a.1"), ["[2, 4]"]);
     }
 
@@ -396,12 +396,12 @@ mod tests {
     }
 
     #[test]
-    fn a_stored_name_with_a_dot_is_out_of_reach() {
+    fn a_field_name_with_a_dot_is_not_found_by_a_path() {
         assert_eq!(seen(&rawdoc! { "x.y": 3 }, "x.y"), ["nothing"]);
     }
 
     #[test]
-    fn the_walk_stops_where_the_visitor_says_so() {
+    fn the_visitor_can_stop_the_walk() {
         let value = object(&rawdoc! { "a": [{ "b": 1 }, { "b": [2, 3] }] });
         let mut count = 0;
         assert!(walk_doc(value.view().as_doc().unwrap(), &path("a.b"), Leaf::Elements, &mut |v| {
@@ -445,7 +445,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_no_value_sorts_as_missing_which_ties_with_null() {
+    fn a_path_without_a_value_sorts_as_missing_and_ties_with_null() {
         for doc in [rawdoc! {}, rawdoc! { "a": 5 }, rawdoc! { "a": [] }, rawdoc! { "a": [1, { "b": 2 }] }] {
             assert_eq!(key(&doc, "a.b", true), "missing", "{doc:?}");
         }
@@ -454,13 +454,13 @@ mod tests {
     }
 
     #[test]
-    fn an_empty_array_on_the_way_counts_as_missing_beside_other_branches() {
+    fn an_empty_array_inside_a_path_counts_as_missing_beside_other_branches() {
         let doc = rawdoc! { "a": [{ "b": { "c": 5 } }, { "b": [] }] };
         assert_eq!((key(&doc, "a.b.c", true), key(&doc, "a.b.c", false)), ("missing".into(), "5".into()));
     }
 
     #[test]
-    fn a_number_in_a_sort_path_is_a_position_where_there_is_one() {
+    fn a_number_in_a_sort_path_is_a_position_if_there_is_an_element() {
         assert_eq!(key(&rawdoc! { "a": [7, 1] }, "a.0", true), "7");
         assert_eq!(key(&rawdoc! { "a": [[8, 2]] }, "a.0", true), "2");
         assert_eq!(key(&rawdoc! { "a": { "0": 3 } }, "a.0", true), "3");

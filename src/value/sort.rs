@@ -127,7 +127,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn both_sorts_are_those_of_the_standard_library(
+        fn both_sorts_equal_those_of_the_standard_library(
             few in proptest::collection::vec(0..40_u64, 0..200),
             wide in proptest::collection::vec(proptest::num::u64::ANY, 0..200),
             shift in 0..64,

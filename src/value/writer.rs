@@ -161,7 +161,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_written_parses_and_equals_what_the_bson_crate_writes() {
+    fn written_documents_parse_and_equal_those_of_the_bson_crate() {
         let mut w = DocWriter::new();
         w.double("x", 1.5).string("s", "é").begin_doc("o").int32("i", 1).begin_array("a").bool("0", true).end().end();
         w.int64("l", -7).date("d", 9);

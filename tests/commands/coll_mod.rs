@@ -1,4 +1,4 @@
-//! `collMod`: other options for a collection that is there, and what other contexts make of them.
+//! `collMod`: changed options of a collection, and contexts that still know the old ones.
 
 use std::rc::Rc;
 
@@ -39,7 +39,7 @@ async fn options(db: &Db) -> Document {
 }
 
 #[test]
-fn the_options_that_are_listed_change_at_once_and_going_custom_removes_the_granularity() {
+fn listed_options_change_at_once_and_custom_spans_remove_the_granularity() {
     block_on(async {
         let (_, a, b) = two(seconds()).await;
         b.ok(rawdoc! { "find": "c" }).await;
@@ -65,7 +65,7 @@ fn the_options_that_are_listed_change_at_once_and_going_custom_removes_the_granu
 }
 
 #[test]
-fn what_cannot_be_changed_is_refused_and_changes_nothing() {
+fn immutable_options_are_refused_and_nothing_changes() {
     block_on(async {
         let (_, db, _) = two(seconds()).await;
         let before = options(&db).await;
@@ -93,7 +93,7 @@ fn what_cannot_be_changed_is_refused_and_changes_nothing() {
 }
 
 #[test]
-fn buckets_of_both_options_are_found_by_contexts_that_knew_the_earlier_ones() {
+fn contexts_that_know_the_old_options_find_buckets_of_both() {
     block_on(async {
         let (storage, a, b) = two(seconds()).await;
         let times = |hours: std::ops::Range<i64>| hours.map(|hour| hour * HOUR_MS + 60_000).collect::<Vec<_>>();
@@ -101,7 +101,7 @@ fn buckets_of_both_options_are_found_by_contexts_that_knew_the_earlier_ones() {
             a.insert("c", &[row(ms)]).await;
         }
         a.ok(rawdoc! { "flush": 1 }).await;
-        // It plans by buckets of an hour.
+        // This context still plans for buckets of an hour.
         assert_eq!(b.find(rawdoc! { "find": "c", "filter": { "m": "a" } }).await.len(), 4);
         a.ok(modifying(doc! { "timeseries": { "granularity": "minutes" } })).await;
         for ms in times(24..34) {
@@ -120,7 +120,7 @@ fn buckets_of_both_options_are_found_by_contexts_that_knew_the_earlier_ones() {
 }
 
 #[test]
-fn retention_that_is_set_later_takes_effect() {
+fn retention_set_by_coll_mod_takes_effect() {
     block_on(async {
         let (_, a, b) = two(seconds()).await;
         a.insert("c", &[row(1_800_000_000_000 - 100 * HOUR_MS), row(1_800_000_000_000)]).await;
@@ -134,7 +134,7 @@ fn retention_that_is_set_later_takes_effect() {
 }
 
 #[test]
-fn buckets_are_no_longer_fixed_once_they_were_changed() {
+fn buckets_are_not_fixed_after_their_options_changed() {
     block_on(async {
         let fixed =
             doc! { "timeField": "t", "metaField": "m", "bucketMaxSpanSeconds": 3600, "bucketRoundingSeconds": 3600 };
@@ -152,7 +152,7 @@ fn buckets_are_no_longer_fixed_once_they_were_changed() {
 }
 
 #[test]
-fn a_cursor_that_took_buckets_for_fixed_finds_no_measurement_of_longer_ones_that_does_not_match() {
+fn a_cursor_planned_for_fixed_buckets_filters_longer_ones() {
     block_on(async {
         let hour = |hours: i64| DateTime::from_millis(hours * HOUR_MS);
         for (filter, expected) in [
@@ -170,7 +170,7 @@ fn a_cursor_that_took_buckets_for_fixed_finds_no_measurement_of_longer_ones_that
             let id = reply.get_document_mut("cursor").unwrap().get_i64("id").unwrap();
             let timeseries = doc! { "bucketMaxSpanSeconds": 4 * 3600, "bucketRoundingSeconds": 4 * 3600 };
             a.ok(modifying(doc! { "timeseries": timeseries })).await;
-            // Into buckets of four hours, and into those of an hour, which may be longer now.
+            // Into buckets of four hours, and into those of an hour, which may now become longer.
             for db in [&a, &b] {
                 for hours in 0..5 {
                     db.insert("c", &[row(hours * HOUR_MS + 60_000), row(hours * HOUR_MS + 120_000)]).await;

@@ -68,7 +68,7 @@ impl Storage for Counting {
 }
 
 #[test]
-fn what_is_inserted_is_found_before_and_after_a_fold() {
+fn inserted_measurements_are_found_before_and_after_a_fold() {
     block_on(async {
         let db = database();
         weather(&db).await;
@@ -125,7 +125,7 @@ fn a_measurement_without_a_valid_time_is_a_write_error_with_its_index() {
 }
 
 #[test]
-fn an_ordered_insert_keeps_what_stands_before_the_first_error() {
+fn an_ordered_insert_stores_the_measurements_before_the_first_error() {
     block_on(async {
         let db = database();
         weather(&db).await;
@@ -186,13 +186,13 @@ fn a_query_for_one_series_reads_the_buckets_of_that_series_only() {
         let bound = DateTime::from_millis(200 * 600_000);
         let half = rawdoc! { "find": "weather", "filter": { "station": "s3", "at": { "$lt": bound } } };
         for (query, rows, entries_max) in [(&whole, 20, 22), (&half, 10, 13)] {
-            // One that holds nothing in memory; besides the buckets it reads the collection's options.
+            // A new context has nothing in memory; besides the buckets it reads the options of the collection.
             let other = Db::open(storage.clone(), Rc::clone(&env));
             let read = storage.entries_read.get();
             assert_eq!(other.find(query.clone()).await.len(), rows);
             let entries = storage.entries_read.get() - read;
             assert!(rows <= entries && entries <= entries_max, "{entries} entries");
-            // What was read lately is read from memory.
+            // Recently read buckets come from memory.
             let read = storage.entries_read.get();
             assert_eq!(other.find(query.clone()).await.len(), rows);
             assert_eq!(storage.entries_read.get() - read, 0);
@@ -233,7 +233,7 @@ fn columns_are_inserted_with_numeric_times_and_one_metadata_value() {
         block.set_column("at", Column::new(ColumnData::F64(vec![1.0, f64::NAN, 2.0]), None));
         let reply = db.command_with(command.clone(), Some(&block)).await;
         assert_eq!(reply.get_i32("code").ok(), Some(2));
-        // Of metadata given twice one would be lost.
+        // If metadata were given twice, one of them would be lost.
         block.set_column("at", Column::new(ColumnData::F64(vec![1.0, 2.0, 3.0]), None));
         block.set_column("station", Column::new(ColumnData::I32(vec![1, 2, 3]), None));
         let reply = db.command_with(command, Some(&block)).await;
@@ -242,7 +242,7 @@ fn columns_are_inserted_with_numeric_times_and_one_metadata_value() {
     });
 }
 
-/// What becomes of times in columns of numbers: the milliseconds that are stored, or the error.
+/// The stored milliseconds of times given as numbers, or the error.
 async fn times_of(times: ColumnData, unit: Option<&str>) -> Result<Vec<i64>, String> {
     let db = database();
     weather(&db).await;
@@ -293,13 +293,13 @@ fn times_before_1971_are_refused_unless_a_unit_is_named() {
         }
         assert_eq!(times_of(ColumnData::I64(vec![31_536_000_000]), None).await, Ok(vec![31_536_000_000]));
         assert!(times_of(ColumnData::I64(vec![31_535_999_999]), None).await.is_err());
-        // Dates say what they are.
+        // Dates have no unit.
         assert_eq!(times_of(ColumnData::Date(vec![-1]), None).await, Ok(vec![-1]));
     });
 }
 
 #[test]
-fn creating_again_is_fine_with_equal_options_and_an_error_with_others() {
+fn creating_again_succeeds_with_equal_options_and_fails_with_others() {
     block_on(async {
         let db = database();
         weather(&db).await;
@@ -310,7 +310,7 @@ fn creating_again_is_fine_with_equal_options_and_an_error_with_others() {
 }
 
 #[test]
-fn bad_input_is_refused_with_the_servers_code_and_leaves_the_database_usable() {
+fn invalid_input_is_refused_with_the_servers_code_and_the_database_stays_usable() {
     block_on(async {
         let db = database();
         weather(&db).await;
@@ -372,9 +372,9 @@ fn cursors_give_every_row_once_and_die_when_done_or_killed() {
     });
 }
 
-// A getMore used to finish the sort a second time, which began its result anew.
+// A regression: getMore finished the sort a second time, which restarted its result.
 #[test]
-fn a_sorted_query_goes_on_where_its_last_batch_ended() {
+fn a_sorted_query_continues_after_its_last_batch() {
     block_on(async {
         let db = database();
         weather(&db).await;
@@ -386,7 +386,7 @@ fn a_sorted_query_goes_on_where_its_last_batch_ended() {
 }
 
 #[test]
-fn a_context_that_missed_a_drop_cannot_write_into_the_next_life_of_the_collection() {
+fn a_context_that_missed_a_drop_cannot_write_into_the_recreated_collection() {
     block_on(async {
         let storage = Rc::new(MemoryStorage::new());
         let env = TestEnv::new(1);
@@ -424,7 +424,7 @@ fn dates_outside_1970_to_2038_are_found_by_time() {
 }
 
 #[test]
-fn deletes_drop_whole_buckets_and_cut_others() {
+fn deletes_remove_whole_buckets_and_rewrite_others() {
     block_on(async {
         let db = database();
         weather(&db).await;
@@ -437,7 +437,7 @@ fn deletes_drop_whole_buckets_and_cut_others() {
         assert_eq!(n.get_i32("n").ok(), Some(5));
         let buckets = db.find(rawdoc! { "find": "system.buckets.weather" }).await;
         assert_eq!(buckets.len(), 3);
-        // The bucket that was cut keeps its start.
+        // The rewritten bucket keeps its start.
         let min = buckets[0].get_document("control").unwrap().get_document("min").unwrap();
         assert_eq!(min.get_datetime("at").ok(), Some(&DateTime::from_millis(4 * 1_800_000)));
         assert_eq!(db.ok(delete(rawdoc! { "temp": { "$gte": 5.0 } }, 1)).await.get_i32("n").ok(), Some(1));
@@ -447,7 +447,7 @@ fn deletes_drop_whole_buckets_and_cut_others() {
 }
 
 #[test]
-fn a_closed_database_refuses_commands_and_keeps_what_was_acknowledged() {
+fn a_closed_database_refuses_commands_and_keeps_acknowledged_writes() {
     block_on(async {
         let storage = Rc::new(MemoryStorage::new());
         let env = TestEnv::new(1);
@@ -461,7 +461,7 @@ fn a_closed_database_refuses_commands_and_keeps_what_was_acknowledged() {
 }
 
 #[test]
-fn a_damaged_bucket_is_an_error_that_names_it_and_nothing_else_breaks() {
+fn a_damaged_bucket_is_an_error_naming_it_and_affects_nothing_else() {
     block_on(async {
         let storage = Rc::new(MemoryStorage::new());
         let env = TestEnv::new(1);
@@ -478,7 +478,7 @@ fn a_damaged_bucket_is_an_error_that_names_it_and_nothing_else_breaks() {
         let mut changes = Changeset::new();
         changes.put(entries[0].key.clone(), damaged);
         storage.commit(changes).await.unwrap();
-        // The one that wrote them has them in memory.
+        // The context that wrote the buckets has them in memory.
         let db = Db::open(storage, env);
         assert_eq!(db.fails(rawdoc! { "find": "weather" }).await.1, "DataCorruptionDetected");
         // The other series is still served, through the index.
@@ -527,7 +527,7 @@ fn statistics_count_buckets_measurements_and_bytes() {
 }
 
 #[test]
-fn a_projection_computes_fields_of_journal_and_buckets_of_metadata_and_of_sorted_rows() {
+fn a_projection_computes_fields_in_every_form_and_after_a_sort() {
     block_on(async {
         let db = database();
         weather(&db).await;

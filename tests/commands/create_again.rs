@@ -1,4 +1,4 @@
-//! `create` of a collection that is there with other options.
+//! `create` of an existing collection with other options.
 
 use bson::{Document, doc};
 use futures::executor::block_on;
@@ -72,7 +72,7 @@ fn the_error_says_what_can_never_be_changed() {
 }
 
 #[test]
-fn with_if_exists_modify_the_options_become_those_that_are_asked_for() {
+fn if_exists_modify_changes_the_options() {
     block_on(async {
         let db = created(fields(), doc! { "expireAfterSeconds": 60 }).await;
         let coarse = doc! { "timeField": "t", "metaField": "m", "granularity": "minutes" };
@@ -81,7 +81,7 @@ fn with_if_exists_modify_the_options_become_those_that_are_asked_for() {
         let now = options(&db).await;
         assert_eq!(now.get_document("timeseries").unwrap().get_str("granularity").ok(), Some("minutes"));
         assert_eq!((now.get("expireAfterSeconds"), now.get_i64("maxBytes").ok()), (None, Some(5000)));
-        // Again nothing differs, with the option or without it.
+        // The second time nothing differs, with or without `ifExists`.
         db.ok(raw(&command)).await;
         let span = doc! { "timeField": "t", "metaField": "m", "bucketMaxSpanSeconds": 200_000, "bucketRoundingSeconds": 200_000 };
         db.ok(raw(&asked(span, doc! { "maxBytes": 5000, "ifExists": "modify" }))).await;
@@ -93,7 +93,7 @@ fn with_if_exists_modify_the_options_become_those_that_are_asked_for() {
 }
 
 #[test]
-fn a_collection_that_is_not_there_is_created_whatever_if_exists_says() {
+fn a_missing_collection_is_created_with_any_if_exists() {
     block_on(async {
         let db = created(fields(), doc! { "ifExists": "modify" }).await;
         assert_eq!(options(&db).await.get("ifExists"), None);

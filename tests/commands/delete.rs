@@ -1,4 +1,4 @@
-//! Deletes: what they decode, what they leave in the journal, how few requests they make, and what others do meanwhile.
+//! Deletes: which columns they decode, what stays in the journal, the number of requests, and concurrent writers.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -105,7 +105,7 @@ async fn damage_columns_before(storage: &dyn Storage, ms: i64) {
 }
 
 #[test]
-fn a_delete_by_time_decodes_no_column_of_buckets_that_go_whole_and_rewrites_those_that_are_cut() {
+fn a_delete_by_time_decodes_only_the_buckets_that_it_rewrites() {
     block_on(async {
         let storage = MemoryStorage::new();
         let db = Db::open(Rc::new(storage.clone()), TestEnv::new(1));
@@ -127,7 +127,7 @@ fn a_delete_by_time_decodes_no_column_of_buckets_that_go_whole_and_rewrites_thos
 }
 
 #[test]
-fn neighbouring_buckets_go_with_one_delete_and_their_index_entries_with_one_a_series() {
+fn adjacent_buckets_are_removed_with_one_range_and_their_index_entries_with_one_per_series() {
     block_on(async {
         let storage = Watched::new(MemoryStorage::new());
         let db = Db::open(storage.clone(), TestEnv::new(1));
@@ -144,12 +144,12 @@ fn neighbouring_buckets_go_with_one_delete_and_their_index_entries_with_one_a_se
 }
 
 #[test]
-fn entries_of_buckets_that_stay_separate_those_of_buckets_that_go() {
+fn index_entries_of_remaining_buckets_split_the_deleted_ranges() {
     block_on(async {
         let storage = Watched::new(MemoryStorage::new());
         let db = Db::open(storage.clone(), TestEnv::new(1));
         filled(&db, &["a", "b"], 10).await;
-        // Each hour of one series is another's as well, so that in `_id` order every second bucket stays.
+        // Both series have the same hours, so that in `_id` order every second bucket stays.
         let filter = rawdoc! { "m": { "$in": ["a"] }, "t": { "$lt": DateTime::from_millis(8 * HOUR_MS) } };
         db.ok(rawdoc! { "delete": "c", "deletes": [{ "q": filter, "limit": 0 }] }).await;
         assert_eq!((keys(&*storage, b"B").await.len(), keys(&*storage, b"I").await.len()), (12, 12));
@@ -163,14 +163,14 @@ fn entries_of_buckets_that_stay_separate_those_of_buckets_that_go() {
 }
 
 #[test]
-fn a_bucket_that_somebody_adds_among_those_that_go_is_looked_at_first() {
+fn a_bucket_added_inside_a_deleted_range_is_examined_first() {
     block_on(async {
         let memory = MemoryStorage::new();
         let storage = Watched::new(memory.clone());
         let env = TestEnv::new(1);
         let db = Db::open(storage.clone(), Rc::clone(&env));
         filled(&db, &["a", "b"], 4).await;
-        // A bucket that begins before the bound and ends behind it, folded by somebody between the read and the commit.
+        // Another context folds a bucket that spans the bound between the read and the commit.
         let other = MemoryStorage::new();
         let copy = keys(&memory, b"").await.into_iter().filter(|e| e.key[0] != b'B' && e.key[0] != b'I');
         let mut changes = Changeset::new();
@@ -193,7 +193,7 @@ fn a_bucket_that_somebody_adds_among_those_that_go_is_looked_at_first() {
 }
 
 #[test]
-fn a_bucket_that_others_have_written_since_it_was_kept_is_not_rewritten_from_memory() {
+fn a_bucket_changed_by_others_is_not_rewritten_from_the_cache() {
     block_on(async {
         let memory = MemoryStorage::new();
         let storage = Watched::new(memory.clone());
@@ -223,7 +223,7 @@ fn a_bucket_that_others_have_written_since_it_was_kept_is_not_rewritten_from_mem
 }
 
 #[test]
-fn journal_rows_that_a_delete_cannot_reach_stay_in_the_journal_and_those_before_a_match_are_folded() {
+fn journal_rows_out_of_reach_of_a_delete_are_not_folded() {
     block_on(async {
         let storage = MemoryStorage::new();
         let db = Db::open(Rc::new(storage.clone()), TestEnv::new(1));
@@ -232,11 +232,11 @@ fn journal_rows_that_a_delete_cannot_reach_stay_in_the_journal_and_those_before_
         db.insert("c", &[reading(11 * HOUR_MS, "a")]).await;
         assert_eq!(delete_before(&db, HOUR_MS).await, 60);
         assert_eq!(keys(&storage, b"J").await.len(), 2);
-        // All of that commit goes: it is removed, and what stands before it stays.
+        // All rows of that commit match: its record is removed, and earlier records stay.
         db.insert("c", &[reading(1000, "z")]).await;
         assert_eq!(delete_before(&db, HOUR_MS).await, 1);
         assert_eq!(keys(&storage, b"J").await.len(), 2);
-        // Of this one half goes.
+        // Half of the rows of this commit match.
         db.insert("c", &[reading(1000, "z"), reading(13 * HOUR_MS, "z")]).await;
         db.insert("c", &[reading(12 * HOUR_MS, "a")]).await;
         assert_eq!(delete_before(&db, HOUR_MS).await, 1);
@@ -246,7 +246,7 @@ fn journal_rows_that_a_delete_cannot_reach_stay_in_the_journal_and_those_before_
 }
 
 #[test]
-fn buckets_that_a_delete_has_not_touched_take_further_measurements() {
+fn buckets_not_touched_by_a_delete_stay_open() {
     block_on(async {
         let db = Db::open(Rc::new(MemoryStorage::new()), TestEnv::new(1));
         filled(&db, &["a", "b"], 3).await;

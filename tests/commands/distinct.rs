@@ -17,7 +17,7 @@ async fn damage_columns(storage: &MemoryStorage) {
     for entry in storage.scan(std::slice::from_ref(&all), Page { entries_max: 10, keys_only: false }).await.unwrap() {
         let mut value = entry.value;
         let name = value.windows(6).rposition(|bytes| bytes == b"\x05temp\0").unwrap();
-        // Behind the name: the length and the subtype.
+        // After the name come the length and the subtype.
         value[name + 6 + 5] = 0xFF;
         changes.put(entry.key, value);
     }
@@ -63,7 +63,7 @@ fn distinct_values_are_the_same_in_the_journal_and_in_buckets() {
 }
 
 #[test]
-fn distinct_metadata_is_known_without_reading_a_column() {
+fn distinct_metadata_decodes_no_column() {
     block_on(async {
         let storage = Rc::new(MemoryStorage::new());
         let db = Db::open(storage.clone(), TestEnv::new(1));

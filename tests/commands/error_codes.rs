@@ -1,4 +1,4 @@
-//! Every code that index commands, updates, deletes, `collMod` and small commands can fail with, provoked by commands.
+//! Provokes every error code of index commands, updates, deletes, `collMod` and small commands.
 
 use std::rc::Rc;
 
@@ -39,7 +39,7 @@ async fn filled() -> (Rc<MemoryStorage>, Db) {
     (storage, db)
 }
 
-/// The code and name of the error that a reply holds: its own, or that of its first statement.
+/// Code and name of the error of a reply, or of its first statement.
 fn error_of(reply: &Document) -> Option<(i32, String)> {
     let error = match reply.get_array("writeErrors") {
         Ok(errors) => errors[0].as_document().unwrap(),
@@ -242,7 +242,7 @@ fn commands() -> Vec<(i32, &'static str, Document)> {
 }
 
 #[test]
-fn every_code_has_a_command_that_fails_with_it_and_its_name() {
+fn every_error_code_is_provoked_and_has_its_name() {
     block_on(async {
         let (_, db) = filled().await;
         let mut wrong = Vec::new();
@@ -257,7 +257,7 @@ fn every_code_has_a_command_that_fails_with_it_and_its_name() {
 }
 
 #[test]
-fn what_fails_changes_nothing() {
+fn failed_commands_change_nothing() {
     block_on(async {
         let (storage, db) = filled().await;
         let state = async || {
@@ -269,7 +269,7 @@ fn what_fails_changes_nothing() {
         };
         let before = state().await;
         for (code, _, command) in commands() {
-            // Of two buckets under one id, the first is stored.
+            // Of two buckets with the same id, the first is stored.
             if code != 11000 {
                 db.command(raw(&command)).await;
             }
@@ -279,7 +279,7 @@ fn what_fails_changes_nothing() {
 }
 
 #[test]
-fn a_field_that_stands_twice_in_a_key_is_a_bad_value() {
+fn a_duplicate_field_in_an_index_key_is_a_bad_value() {
     block_on(async {
         let (_, db) = filled().await;
         let twice = |name: &str| {
@@ -298,7 +298,7 @@ fn a_field_that_stands_twice_in_a_key_is_a_bad_value() {
 }
 
 #[test]
-fn a_cursor_of_one_collection_is_not_for_another() {
+fn get_more_refuses_a_cursor_of_another_collection() {
     block_on(async {
         let (_, db) = filled().await;
         let reply = db.ok(rawdoc! { "find": "c", "batchSize": 1 }).await;
@@ -309,7 +309,7 @@ fn a_cursor_of_one_collection_is_not_for_another() {
 }
 
 #[test]
-fn arrays_that_are_there_keep_an_index_from_being_made_in_every_form() {
+fn existing_arrays_prevent_an_index_in_every_form() {
     block_on(async {
         for folds in [false, true] {
             let storage = Rc::new(MemoryStorage::new());
@@ -330,7 +330,7 @@ fn arrays_that_are_there_keep_an_index_from_being_made_in_every_form() {
                 let listed = db.ok(rawdoc! { "listIndexes": "c" }).await;
                 assert_eq!(listed.get_document("cursor").unwrap().get_array("firstBatch").unwrap().len(), 1);
             }
-            // Its filter leaves that metadata out.
+            // Its partial filter excludes that metadata.
             let spec = doc! { "key": { "m.a": 1, "m.b": 1 }, "name": "new", "partialFilterExpression": { "m.k": { "$gt": 2 } } };
             db.ok(raw(&index(spec))).await;
             let row = |k: i32| raw(&doc! { "t": at(2), "m": { "a": [1], "b": [1], "k": k } });
@@ -341,7 +341,7 @@ fn arrays_that_are_there_keep_an_index_from_being_made_in_every_form() {
 }
 
 #[test]
-fn one_measurement_with_metadata_that_an_index_refuses_does_not_keep_the_others_out() {
+fn a_measurement_with_metadata_refused_by_an_index_does_not_affect_others() {
     block_on(async {
         let (_, db) = filled().await;
         let row = |h: Bson| raw(&doc! { "t": at(5), "m": { "h": h }, "n": 9 });
@@ -354,7 +354,7 @@ fn one_measurement_with_metadata_that_an_index_refuses_does_not_keep_the_others_
 }
 
 #[test]
-fn validate_names_what_it_finds_by_code() {
+fn validate_reports_findings_by_code() {
     block_on(async {
         for (code, damage) in [
             (53, (|bucket| drop(bucket.insert("_id", ObjectId::from_bytes([1; 12])))) as fn(&mut Document)),

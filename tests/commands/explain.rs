@@ -1,4 +1,4 @@
-//! The `explain` command: what plans say, and that it is what was done.
+//! The `explain` command: its plans, and that they match the execution.
 
 use std::rc::Rc;
 
@@ -33,14 +33,14 @@ fn date(hours: i64) -> DateTime {
     DateTime::from_millis(hours * HOUR_MS)
 }
 
-/// The id of a bucket that begins then.
+/// The id of a bucket with that start.
 fn id(hours: i64, counter: u8) -> ObjectId {
     let mut bytes = [counter; 12];
     bytes[..4].copy_from_slice(&((hours * 3600) as u32).to_be_bytes());
     ObjectId::from_bytes(bytes)
 }
 
-/// Cuts every stored bucket in two.
+/// Truncates the columns of every stored bucket.
 async fn damage_all(storage: &MemoryStorage) {
     let all = KeyRange { start: b"B".to_vec(), end: b"C".to_vec() };
     let mut changes = Changeset::new();
@@ -51,7 +51,7 @@ async fn damage_all(storage: &MemoryStorage) {
 }
 
 #[test]
-fn a_series_is_found_by_the_index_and_no_other_bucket_is_read() {
+fn a_series_is_found_by_the_index_without_reading_other_buckets() {
     block_on(async {
         let (_, db) = stored().await;
         let found =
@@ -84,7 +84,7 @@ fn a_series_is_found_by_the_index_and_no_other_bucket_is_read() {
             },
         };
         assert_eq!(found.plan(), &plan);
-        // The index has the starts of buckets: one that begins an hour before may reach into the first.
+        // The index has the starts of buckets: one that begins up to an hour earlier may contain the first time.
         assert_eq!(found.counts(), [11, 10, 10, 20]);
         assert_eq!(found.returned(), 20);
         let stats = found.stats();
@@ -98,7 +98,7 @@ fn a_series_is_found_by_the_index_and_no_other_bucket_is_read() {
 }
 
 #[test]
-fn a_range_of_times_is_a_range_of_ids() {
+fn a_time_range_is_planned_as_an_id_range() {
     block_on(async {
         let (_, db) = stored().await;
         let found =
@@ -122,7 +122,7 @@ fn a_range_of_times_is_a_range_of_ids() {
 }
 
 #[test]
-fn what_the_summaries_rule_out_is_read_and_not_unpacked() {
+fn buckets_excluded_by_their_summaries_are_read_but_not_unpacked() {
     block_on(async {
         let (_, db) = stored().await;
         let found = explain(&db, rawdoc! { "find": "c", "filter": { "n": { "$gt": 390 }, "x.y": { "$lt": 5 } } }).await;
@@ -154,7 +154,7 @@ fn what_the_summaries_rule_out_is_read_and_not_unpacked() {
 }
 
 #[test]
-fn a_bucket_that_lies_within_the_times_is_not_asked_row_by_row() {
+fn a_bucket_inside_the_time_range_is_not_filtered_row_by_row() {
     block_on(async {
         let (_, db) = stored().await;
         let half = DateTime::from_millis(10 * HOUR_MS + HOUR_MS / 2 + 1);
@@ -167,7 +167,7 @@ fn a_bucket_that_lies_within_the_times_is_not_asked_row_by_row() {
         };
         assert_eq!(found.unpack(), &unpacking);
         assert!(found.unpack().keys().eq(unpacking.keys()));
-        // Only the two buckets of that hour are unpacked where it is enough to count.
+        // A count unpacks only the two buckets of that hour.
         let counted = explain(&db, rawdoc! { "count": "c", "query": filter }).await;
         assert_eq!(counted.counts()[1..], [180, 2, 4]);
         assert_eq!(counted.stages()[1].get_i64("nReturned").unwrap(), 358);
@@ -201,7 +201,7 @@ fn fixed_buckets_and_dates_outside_the_standard_range_are_shown() {
 }
 
 #[test]
-fn only_the_columns_are_decoded_that_somebody_reads() {
+fn only_the_columns_that_are_read_are_decoded() {
     block_on(async {
         let (_, db) = stored().await;
         let find =
@@ -227,7 +227,7 @@ fn only_the_columns_are_decoded_that_somebody_reads() {
 }
 
 #[test]
-fn the_first_by_time_are_found_in_a_few_buckets() {
+fn a_limited_sort_by_time_reads_few_buckets() {
     block_on(async {
         let (_, db) = stored().await;
         let find = rawdoc! { "find": "c", "filter": { "m": "a" }, "sort": { "t": -1 }, "skip": 1, "limit": 2 };
@@ -238,7 +238,7 @@ fn the_first_by_time_are_found_in_a_few_buckets() {
         assert_eq!(found.stage("$_internalBoundedSort"), &sorting);
         assert_eq!(found.plan().get_document("inputStage").unwrap().get_str("direction").unwrap(), "backward");
         assert_eq!(found.stats().get_i64("totalKeysExamined").unwrap(), 100);
-        // Two buckets give three rows, and those behind them say in their summaries that they end earlier.
+        // Two buckets give three rows; by their summaries, all others end earlier.
         assert_eq!(found.counts(), [4, 4, 2, 4]);
         assert_eq!(found.returned(), 2);
         let find = rawdoc! { "find": "c", "sort": { "n": 1 }, "limit": 2 };
@@ -264,7 +264,7 @@ fn counts_and_distinct_metadata_unpack_nothing() {
         let (_, db) = stored().await;
         let count = explain(&db, rawdoc! { "count": "c", "query": { "m": "a" }, "limit": 150 }).await;
         assert_eq!(count.names(), ["$cursor", "$_internalUnpackBucket", "$limit", "$group"]);
-        // Buckets are read by the page, the last one for its first half.
+        // Buckets are read page by page; of the last page only the first half is used.
         assert_eq!(count.counts(), [100, 75, 0, 0]);
         assert_eq!(count.stage("$group"), &doc! { "_id": null, "count": { "$sum": 1 } });
         assert_eq!(count.unpack().get_array("include").unwrap(), &vec![]);
@@ -280,7 +280,7 @@ fn counts_and_distinct_metadata_unpack_nothing() {
 }
 
 #[test]
-fn rows_that_are_only_in_the_journal_are_buckets_unpacked_and_none_read() {
+fn journal_rows_count_as_unpacked_buckets_and_no_stored_one_is_read() {
     block_on(async {
         let (_, db) = stored().await;
         let late: Vec<RawDocumentBuf> = (4 * HOURS..4 * HOURS + 4).map(reading).collect();
@@ -288,10 +288,10 @@ fn rows_that_are_only_in_the_journal_are_buckets_unpacked_and_none_read() {
         db.insert("c", &late[2..]).await;
         let newer = rawdoc! { "t": { "$gte": date(HOURS) } };
         let found = explain(&db, rawdoc! { "find": "c", "filter": newer.clone() }).await;
-        // Those of the hour before begin late enough to reach into it, for all that their ids tell.
+        // By their ids, the buckets of the hour before may contain times of this one.
         assert_eq!(found.counts(), [2, 0, 2, 4]);
         assert_eq!(found.returned(), 4);
-        // Two commits into one bucket, and what is stored of it, are one bucket.
+        // A stored bucket and two commits into it count as one bucket.
         db.insert("c", &[reading(4 * HOURS - 4), reading(4 * HOURS)]).await;
         db.insert("c", &[reading(4 * HOURS - 4)]).await;
         let found =
@@ -323,7 +323,7 @@ fn planning_reads_no_bucket() {
 }
 
 #[test]
-fn the_reply_has_the_command_and_as_much_as_was_asked_for() {
+fn the_explain_reply_has_the_command_and_the_requested_verbosity() {
     block_on(async {
         let (_, db) = stored().await;
         let command = rawdoc! { "find": "c", "filter": { "m": "a" }, "comment": "why" };
@@ -349,7 +349,7 @@ fn the_reply_has_the_command_and_as_much_as_was_asked_for() {
 }
 
 #[test]
-fn bucket_documents_are_not_unpacked_and_a_missing_collection_has_nothing_to_scan() {
+fn raw_bucket_queries_unpack_nothing_and_a_missing_collection_has_an_empty_plan() {
     block_on(async {
         let (_, db) = stored().await;
         let find = rawdoc! { "find": "system.buckets.c", "filter": { "meta": "a", "control.max.n": { "$lt": 8 } }, "sort": { "_id": 1 } };
@@ -372,7 +372,7 @@ fn bucket_documents_are_not_unpacked_and_a_missing_collection_has_nothing_to_sca
 }
 
 #[test]
-fn what_cannot_be_explained_is_refused() {
+fn commands_that_cannot_be_explained_are_refused() {
     block_on(async {
         let (_, db) = stored().await;
         for (command, code) in [

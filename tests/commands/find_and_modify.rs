@@ -1,4 +1,4 @@
-//! `findAndModify`: one measurement is removed and answered.
+//! `findAndModify`: removes and returns one measurement.
 
 use std::rc::Rc;
 
@@ -39,7 +39,7 @@ async fn left(db: &Db) -> Vec<i32> {
 }
 
 #[test]
-fn the_one_that_is_found_is_answered_and_gone() {
+fn the_found_measurement_is_returned_and_removed() {
     block_on(async {
         for (folds, format) in
             [(false, BucketFormat::Compressed), (true, BucketFormat::Compressed), (true, BucketFormat::Uncompressed)]
@@ -75,7 +75,7 @@ fn the_one_that_is_found_is_answered_and_gone() {
 }
 
 #[test]
-fn fields_shape_the_answer_and_a_projection_that_fails_removes_nothing() {
+fn fields_project_the_reply_and_a_failing_projection_removes_nothing() {
     block_on(async {
         let db = filled(true, BucketFormat::Compressed).await;
         let reply =
@@ -87,7 +87,7 @@ fn fields_shape_the_answer_and_a_projection_that_fails_removes_nothing() {
 }
 
 #[test]
-fn of_equal_measurements_one_goes() {
+fn of_equal_measurements_one_is_removed() {
     block_on(async {
         let db = filled(false, BucketFormat::Compressed).await;
         db.insert("c", &rows()).await;
@@ -97,7 +97,7 @@ fn of_equal_measurements_one_goes() {
 }
 
 #[test]
-fn updates_and_what_contradicts_itself_are_refused() {
+fn updates_and_contradictory_options_are_refused() {
     block_on(async {
         let db = filled(true, BucketFormat::Compressed).await;
         let modifying =

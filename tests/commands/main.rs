@@ -1,4 +1,4 @@
-//! Commands at the door: what they answer, refuse and store.
+//! Commands: replies, refusals and what is stored.
 #![cfg(not(target_arch = "wasm32"))]
 // Helpers are no `#[test]` functions to clippy.
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::panic)]

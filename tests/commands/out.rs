@@ -1,4 +1,4 @@
-//! `$out`: what a pipeline gives becomes the content of a collection, all of it or nothing. And `$merge`, which is refused.
+//! `$out`: the result of a pipeline replaces the content of a collection atomically. `$merge` is refused.
 
 use std::rc::Rc;
 
@@ -49,7 +49,7 @@ fn out(pipeline: Vec<Document>, to: impl Into<Bson>) -> RawDocumentBuf {
     raw(&doc! { "aggregate": "from", "pipeline": pipeline, "cursor": {} })
 }
 
-/// The numbers of a collection, in order of time.
+/// The `n` of every measurement, in order of time.
 async fn numbers(db: &Db, name: &str) -> Vec<i64> {
     let rows = db.find(rawdoc! { "find": name, "sort": { "at": 1 } }).await;
     rows.iter().map(|row| row.get_i64("n").unwrap()).collect()
@@ -64,7 +64,7 @@ async fn names(db: &Db) -> Vec<String> {
     names
 }
 
-/// Everything is found by each way to it, and every rule of integrity holds.
+/// Asserts that every access path finds everything and that `validate` reports nothing.
 async fn is_whole(db: &Db, name: &str, wanted: &[i64]) {
     assert_eq!(numbers(db, name).await, wanted);
     let report = db.ok(rawdoc! { "validate": name, "full": true }).await;
@@ -72,7 +72,7 @@ async fn is_whole(db: &Db, name: &str, wanted: &[i64]) {
 }
 
 #[test]
-fn the_content_is_replaced_and_options_and_indexes_stay() {
+fn out_replaces_the_content_and_keeps_options_and_indexes() {
     block_on(async {
         let place = Place::new();
         let (db, other) = (place.open(), place.open());
@@ -109,7 +109,7 @@ fn the_content_is_replaced_and_options_and_indexes_stay() {
 }
 
 #[test]
-fn what_is_inserted_behind_it_stays_whatever_the_context_has_journalled_before() {
+fn measurements_inserted_after_out_stay() {
     block_on(async {
         let place = Place::new();
         let db = place.open();
@@ -127,7 +127,7 @@ fn what_is_inserted_behind_it_stays_whatever_the_context_has_journalled_before()
 }
 
 #[test]
-fn a_collection_that_is_not_there_is_made_by_the_options_of_the_stage() {
+fn out_creates_a_missing_collection_with_the_options_of_the_stage() {
     block_on(async {
         let place = Place::new();
         let db = place.open();
@@ -154,7 +154,7 @@ fn a_collection_that_is_not_there_is_made_by_the_options_of_the_stage() {
 }
 
 #[test]
-fn a_collection_may_replace_itself_and_nothing_is_content_as_well() {
+fn a_collection_may_replace_itself_and_an_empty_result_empties_it() {
     block_on(async {
         let place = Place::new();
         let db = place.open();
@@ -171,8 +171,8 @@ fn a_collection_may_replace_itself_and_nothing_is_content_as_well() {
 }
 
 #[test]
-fn much_content_takes_many_changesets() {
-    /// Storage that knows the size of the largest changeset.
+fn a_large_result_is_written_in_many_changesets() {
+    /// Storage that measures the largest changeset.
     struct Measured(MemoryStorage, std::cell::Cell<usize>);
     impl Storage for Measured {
         fn get_many<'a>(&'a self, keys: &'a [Vec<u8>]) -> timepail::storage::LocalFuture<'a, Vec<Option<Vec<u8>>>> {
@@ -210,7 +210,7 @@ fn much_content_takes_many_changesets() {
 }
 
 #[test]
-fn what_fails_in_the_middle_leaves_what_was_there() {
+fn a_failing_out_keeps_the_old_content() {
     block_on(async {
         let place = Place::new();
         let db = place.open();
@@ -229,7 +229,7 @@ fn what_fails_in_the_middle_leaves_what_was_there() {
 }
 
 #[test]
-fn whatever_storage_fails_at_readers_find_the_old_content_or_the_new_one() {
+fn if_storage_fails_readers_find_either_the_old_or_the_new_content() {
     let (mut done, mut undone) = (0, 0);
     for seed in 0..60 {
         block_on(async {
@@ -247,7 +247,7 @@ fn whatever_storage_fails_at_readers_find_the_old_content_or_the_new_one() {
             (done, undone) = if found == new { (done + 1, undone) } else { (done, undone + 1) };
             is_whole(&place.open(), "to", &found).await;
             is_whole(&db, "to", &found).await;
-            // What is left behind goes with a later one.
+            // Leftovers are removed by a later `$out`.
             place.env.now_ms.set(place.env.now_ms.get() + 1_800_001);
             db.ok(out(vec![], "to")).await;
             assert_eq!(names(&db).await, ["from", "to"], "{seed}");
@@ -259,7 +259,7 @@ fn whatever_storage_fails_at_readers_find_the_old_content_or_the_new_one() {
 }
 
 #[test]
-fn a_cursor_of_the_old_content_ends_and_one_of_the_new_begins() {
+fn a_cursor_on_the_replaced_content_ends() {
     block_on(async {
         let place = Place::new();
         let (db, other) = (place.open(), place.open());
@@ -268,7 +268,7 @@ fn a_cursor_of_the_old_content_ends_and_one_of_the_new_begins() {
         let opened = other.ok(rawdoc! { "find": "to", "batchSize": 1 }).await;
         let id = opened.get_document("cursor").unwrap().get_i64("id").unwrap();
         db.ok(out(vec![], "to")).await;
-        // Rows that it has in memory may still come; none of the new content does.
+        // It may still return rows that it has in memory, but none of the new content.
         let next = other.command(rawdoc! { "getMore": id, "collection": "to" }).await;
         if let Ok(cursor) = next.get_document("cursor") {
             assert!(take_rows(&mut cursor.clone(), "nextBatch").len() <= 2);
@@ -278,7 +278,7 @@ fn a_cursor_of_the_old_content_ends_and_one_of_the_new_begins() {
 }
 
 #[test]
-fn an_index_that_is_made_meanwhile_is_not_lost() {
+fn an_index_created_during_out_is_not_lost() {
     block_on(async {
         let place = Place::new();
         let faulty = Faulty::new(Rc::clone(&place.storage), Random::new(3), true);
@@ -287,7 +287,7 @@ fn an_index_that_is_made_meanwhile_is_not_lost() {
         prepare(&db).await;
         let index = rawdoc! { "createIndexes": "to", "indexes": [{ "key": { "m": 1 }, "name": "by_m" }] };
         let changed = async {
-            // Behind its beginning.
+            // After `$out` has begun.
             while names(&other).await.len() < 3 {
                 timepail::engine::signal::yield_now().await;
             }
@@ -301,7 +301,7 @@ fn an_index_that_is_made_meanwhile_is_not_lost() {
 }
 
 #[test]
-fn it_is_refused_where_it_cannot_be() {
+fn out_is_refused_where_it_is_not_allowed() {
     block_on(async {
         let place = Place::new();
         let db = place.open();
@@ -338,7 +338,7 @@ fn it_is_refused_where_it_cannot_be() {
 }
 
 #[test]
-fn explain_shows_it_and_writes_nothing() {
+fn explain_shows_out_and_writes_nothing() {
     block_on(async {
         let place = Place::new();
         let db = place.open();

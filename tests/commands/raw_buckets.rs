@@ -1,4 +1,4 @@
-//! Buckets written as such: moved from one database to another, refused where they are not valid, deleted whole.
+//! Raw buckets: copied from one database to another, refused if invalid, deleted as a whole.
 
 use std::rc::Rc;
 
@@ -53,7 +53,7 @@ fn delete_of(filter: Document, limit: i32) -> RawDocumentBuf {
     rawdoc! { "delete": "system.buckets.c", "deletes": deletes, "unsafeBucketWrites": true }
 }
 
-/// Code and position of each write error.
+/// Code and index of each write error.
 fn errors(reply: &Document) -> Vec<(i32, i32)> {
     let error = |error: &Bson| {
         let error = error.as_document().unwrap();
@@ -89,7 +89,7 @@ async fn buckets_of(version: i32) -> Vec<Document> {
 }
 
 #[test]
-fn buckets_that_are_exported_and_imported_answer_every_query_alike() {
+fn exported_and_imported_buckets_answer_every_query_alike() {
     block_on(async {
         let mut seen = Vec::new();
         for seed in 0..12 {
@@ -114,13 +114,13 @@ fn buckets_that_are_exported_and_imported_answer_every_query_alike() {
                     from.ok(rawdoc! { "flush": 1 }).await;
                 }
             }
-            // Some of it is in journals, and is in the export all the same.
+            // Rows in journals are exported too.
             let exported = checks::buckets(&from, "c").await;
             seen.extend(versions(&exported));
 
             let disk = Disk::new();
             let to = disk.open(FORMATS[random.below(2) as usize]);
-            // Another one looked at it before there was anything.
+            // A context that has read the collection while it was empty.
             let other = disk.open(BucketFormat::Compressed);
             create(&to, with_meta).await;
             assert!(other.find(rawdoc! { "find": "c" }).await.is_empty());
@@ -141,7 +141,7 @@ fn buckets_that_are_exported_and_imported_answer_every_query_alike() {
                 assert_eq!(db.find(sorted.clone()).await, from.find(sorted).await);
             }
             checks::sound_when_folded(&disk.storage, &to, "c", Writers::Several).await;
-            // They are buckets like any others.
+            // They behave like any other buckets.
             to.insert("c", &[raw(&measurement(&random, 0))]).await;
             to.ok(rawdoc! { "delete": "c", "deletes": [{ "q": { "n": { "$lt": 50 } }, "limit": 0 }] }).await;
             assert_eq!(to.find(rawdoc! { "find": "c" }).await.len(), number as usize - 49);
@@ -154,7 +154,7 @@ fn buckets_that_are_exported_and_imported_answer_every_query_alike() {
 }
 
 #[test]
-fn buckets_are_written_only_by_commands_that_say_so() {
+fn raw_buckets_are_written_only_by_raw_commands() {
     block_on(async {
         let db = Disk::new().open(BucketFormat::Compressed);
         create(&db, true).await;
@@ -164,7 +164,7 @@ fn buckets_are_written_only_by_commands_that_say_so() {
         assert_eq!(db.fails(off).await, refused);
         let delete = rawdoc! { "delete": "system.buckets.c", "deletes": [{ "q": {}, "limit": 0 }] };
         assert_eq!(db.fails(delete).await, refused);
-        // And by no others, whatever they say.
+        // All other commands refuse them.
         let update = rawdoc! { "q": {}, "u": { "$set": { "m": 1 } }, "multi": true };
         for other in [
             rawdoc! { "update": "system.buckets.c", "updates": [update.clone()], "unsafeBucketWrites": true },
@@ -184,7 +184,7 @@ fn buckets_are_written_only_by_commands_that_say_so() {
 }
 
 #[test]
-fn a_bucket_that_breaks_a_rule_is_refused_and_the_others_are_stored() {
+fn an_invalid_bucket_is_refused_and_the_others_are_stored() {
     block_on(async {
         for version in 1..=3 {
             let good = buckets_of(version).await;
@@ -225,7 +225,7 @@ fn a_bucket_that_breaks_a_rule_is_refused_and_the_others_are_stored() {
 }
 
 #[test]
-fn a_bucket_of_several_types_is_refused_by_its_own_code() {
+fn a_bucket_with_mixed_types_is_refused_with_its_own_code() {
     block_on(async {
         let db = Disk::new().open(BucketFormat::Compressed);
         create(&db, true).await;
@@ -242,7 +242,7 @@ fn a_bucket_of_several_types_is_refused_by_its_own_code() {
 }
 
 #[test]
-fn an_id_that_is_taken_is_a_duplicate_be_it_stored_or_in_a_journal_or_in_the_same_command() {
+fn a_bucket_id_in_use_is_a_duplicate_key() {
     block_on(async {
         for version in 1..=3 {
             let buckets = buckets_of(version).await;
@@ -265,7 +265,7 @@ fn an_id_that_is_taken_is_a_duplicate_be_it_stored_or_in_a_journal_or_in_the_sam
 }
 
 #[test]
-fn imported_buckets_are_in_every_index_and_keep_its_rules() {
+fn imported_buckets_are_indexed_and_checked_by_every_index() {
     block_on(async {
         for version in 1..=3 {
             let disk = Disk::new();
@@ -294,7 +294,7 @@ fn imported_buckets_are_in_every_index_and_keep_its_rules() {
 }
 
 #[test]
-fn dates_outside_the_standard_range_are_known_to_others_at_once() {
+fn imported_extended_dates_are_known_to_other_contexts_at_once() {
     block_on(async {
         let from = Disk::new().open(BucketFormat::Compressed);
         create(&from, true).await;
@@ -314,7 +314,7 @@ fn dates_outside_the_standard_range_are_known_to_others_at_once() {
 }
 
 #[test]
-fn measurements_go_on_in_an_imported_bucket() {
+fn an_imported_bucket_takes_further_measurements() {
     block_on(async {
         for version in 1..=3 {
             let disk = Disk::new();
@@ -329,7 +329,7 @@ fn measurements_go_on_in_an_imported_bucket() {
 }
 
 #[test]
-fn buckets_are_deleted_by_filters_over_their_documents_wherever_their_rows_are() {
+fn raw_deletes_remove_buckets_by_their_documents_in_every_form() {
     block_on(async {
         for version in 1..=3 {
             for state in 0..3 {
@@ -339,7 +339,7 @@ fn buckets_are_deleted_by_filters_over_their_documents_wherever_their_rows_are()
                 let seconds = if version == 3 { [3, 1, 2] } else { [1, 2, 3] };
                 for (at, second) in seconds.into_iter().enumerate() {
                     db.insert("c", &[row(second, "a"), row(second, "b"), row(7200 + second, "a")]).await;
-                    // In buckets, in the journal, in both.
+                    // The rows are in buckets, in the journal, or in both.
                     if state == 0 || state == 2 && at == 1 {
                         db.ok(rawdoc! { "flush": 1 }).await;
                     }

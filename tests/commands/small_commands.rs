@@ -1,4 +1,4 @@
-//! Commands that answer with little, or with a refusal.
+//! Small commands, and commands that are refused.
 
 use std::rc::Rc;
 
@@ -8,7 +8,7 @@ use timepail::storage::memory::MemoryStorage;
 
 use crate::support::{Db, TestEnv};
 
-/// What `dbStats` adds up.
+/// The sums of `dbStats`.
 const FIELDS: [&str; 6] = ["objects", "dataSize", "storageSize", "indexes", "indexSize", "totalSize"];
 
 fn open() -> Db {
@@ -22,7 +22,7 @@ fn command(name: &str, target: impl Into<bson::RawBson>) -> RawDocumentBuf {
 }
 
 #[test]
-fn what_time_series_collections_do_not_take_is_refused_by_the_code_of_views() {
+fn unsupported_commands_are_refused_with_the_code_for_views() {
     block_on(async {
         let db = open();
         let names = "captrunc cloneCollectionAsCapped convertToCapped dataSize dbCheck emptycapped mapReduce \
@@ -38,7 +38,7 @@ fn what_time_series_collections_do_not_take_is_refused_by_the_code_of_views() {
 }
 
 #[test]
-fn sessions_and_what_is_done_already_are_accepted_and_mean_nothing() {
+fn session_commands_are_accepted_without_effect() {
     block_on(async {
         for name in ["startSession", "endSessions", "killSessions", "refreshSessions", "compact", "reIndex"] {
             open().ok(command(name, 1)).await;
@@ -47,7 +47,7 @@ fn sessions_and_what_is_done_already_are_accepted_and_mean_nothing() {
 }
 
 #[test]
-fn hello_and_build_info_say_what_this_is() {
+fn hello_and_build_info_describe_a_standalone_without_retries() {
     block_on(async {
         let db = open();
         for name in ["hello", "isMaster", "ismaster", "buildInfo"] {
@@ -57,7 +57,7 @@ fn hello_and_build_info_say_what_this_is() {
             assert_eq!(reply.get_i32("maxWriteBatchSize").unwrap(), 100_000);
             assert_eq!(reply.get_i32("maxWireVersion").unwrap(), 21);
             assert_eq!(reply.get_str("version").unwrap(), env!("CARGO_PKG_VERSION"));
-            // Drivers take it for a server that stands alone, and ask for no retries.
+            // Drivers see a standalone server without retryable writes.
             assert!(!reply.contains_key("setName"));
         }
     });

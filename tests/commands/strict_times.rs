@@ -1,4 +1,4 @@
-//! A database opened with `strict`: what it refuses, and what it lets pass as before.
+//! A database opened with `strict`: what it refuses and what it still allows.
 
 use std::rc::Rc;
 
@@ -36,7 +36,7 @@ fn wrong() -> Vec<RawDocumentBuf> {
 }
 
 #[test]
-fn a_time_compared_with_a_number_or_a_string_is_refused_wherever_a_filter_stands() {
+fn strict_refuses_to_compare_the_time_with_a_number_or_a_string() {
     block_on(async {
         let db = strict().await;
         for command in wrong() {
@@ -50,7 +50,7 @@ fn a_time_compared_with_a_number_or_a_string_is_refused_wherever_a_filter_stands
 }
 
 #[test]
-fn what_is_no_comparison_of_the_time_passes() {
+fn strict_allows_everything_but_such_comparisons() {
     block_on(async {
         let db = strict().await;
         let since = DateTime::from_millis(600_000);
@@ -59,7 +59,7 @@ fn what_is_no_comparison_of_the_time_passes() {
         assert_eq!(find(rawdoc! { "at": { "$exists": true, "$ne": null } }).await.len(), 3);
         assert_eq!(find(rawdoc! { "station.at": 5 }).await.len(), 0);
         db.ok(rawdoc! { "find": "absent", "filter": { "at": 5 } }).await;
-        // The time of a group is something else.
+        // In a group, the field of that name is not the time.
         let group = rawdoc! { "$group": { "_id": null, "at": { "$sum": 1 } } };
         let reply = db
             .ok(rawdoc! { "aggregate": "weather", "pipeline": [group, { "$match": { "at": 3 } }], "cursor": {} })
@@ -69,7 +69,7 @@ fn what_is_no_comparison_of_the_time_passes() {
 }
 
 #[test]
-fn without_strict_nothing_matches_as_on_a_server() {
+fn without_strict_such_a_comparison_matches_nothing_as_on_the_server() {
     block_on(async {
         let db = database();
         weather(&db).await;

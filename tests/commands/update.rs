@@ -1,4 +1,4 @@
-//! Updates of metadata: what they refuse, what they change in every stored form, and what becomes of those who did not know.
+//! Updates of metadata: refusals, changes in every stored form, and contexts unaware of an update.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -40,7 +40,7 @@ async fn counts(db: &Db, query: Document, change: impl Into<Bson>) -> (i32, i32)
     (reply.get_i32("n").unwrap(), reply.get_i32("nModified").unwrap())
 }
 
-/// The numbers of those that a filter finds.
+/// The `n` of the matches of a filter.
 async fn found(db: &Db, filter: Document) -> Vec<i64> {
     let rows = db.find(rawdoc! { "find": "c", "filter": raw(&filter), "sort": { "n": 1 } }).await;
     rows.iter().map(|row| row.get_i64("n").unwrap()).collect()
@@ -56,7 +56,7 @@ async fn two() -> (Rc<dyn Storage>, Db, Db) {
 }
 
 #[test]
-fn rows_in_journals_in_buckets_of_every_version_and_in_both_get_the_new_metadata() {
+fn an_update_changes_the_metadata_in_every_stored_form() {
     block_on(async {
         for (format, folds, backward) in [
             (BucketFormat::Compressed, [false, false], false),
@@ -97,7 +97,7 @@ fn rows_in_journals_in_buckets_of_every_version_and_in_both_get_the_new_metadata
 }
 
 #[test]
-fn what_is_no_update_of_metadata_is_a_write_error_and_changes_nothing() {
+fn an_update_of_other_fields_is_a_write_error_and_changes_nothing() {
     block_on(async {
         let (_, db, _) = two().await;
         db.insert("c", &[row(1, "a")]).await;
@@ -140,7 +140,7 @@ fn what_is_no_update_of_metadata_is_a_write_error_and_changes_nothing() {
 }
 
 #[test]
-fn ordered_updates_stop_at_the_first_error_and_others_go_on() {
+fn ordered_updates_stop_at_the_first_error_and_unordered_ones_continue() {
     block_on(async {
         for (ordered, expected) in [(true, 1), (false, 2)] {
             let (_, db, _) = two().await;
@@ -160,7 +160,7 @@ fn ordered_updates_stop_at_the_first_error_and_others_go_on() {
 }
 
 #[test]
-fn options_of_a_statement_choose_what_it_updates_and_variables_are_no_part_of_updates() {
+fn statement_options_select_what_is_updated_and_variables_are_not_used_in_updates() {
     block_on(async {
         let (_, db, _) = two().await;
         db.insert("c", &[row(1, "café"), row(2, "cafe"), row(3, "cafE"), row(4, bson!([1, 5, 9]))]).await;
@@ -190,7 +190,7 @@ fn options_of_a_statement_choose_what_it_updates_and_variables_are_no_part_of_up
 }
 
 #[test]
-fn what_comes_after_an_update_is_a_series_of_its_own() {
+fn measurements_inserted_after_an_update_form_a_separate_series() {
     block_on(async {
         for folds in [false, true] {
             let (storage, db, other) = two().await;
@@ -210,7 +210,7 @@ fn what_comes_after_an_update_is_a_series_of_its_own() {
     });
 }
 
-/// A context inserts into its open bucket, whose metadata another one has changed since.
+/// A context inserts into its open bucket after another context has changed the metadata of that bucket.
 async fn overtaken() -> (Rc<dyn Storage>, Db, Db) {
     let (storage, a, b) = two().await;
     a.insert("c", &[row(1, "old"), row(2, "old")]).await;
@@ -222,7 +222,7 @@ async fn overtaken() -> (Rc<dyn Storage>, Db, Db) {
 }
 
 #[test]
-fn rows_of_a_context_that_did_not_know_keep_their_metadata_and_go_to_a_bucket_of_their_own() {
+fn rows_of_a_context_unaware_of_an_update_keep_their_metadata_in_a_separate_bucket() {
     block_on(async {
         for folder in 0..2 {
             let (storage, a, b) = overtaken().await;
@@ -243,7 +243,7 @@ fn rows_of_a_context_that_did_not_know_keep_their_metadata_and_go_to_a_bucket_of
                 assert_eq!(found(db, doc! { "m": "new" }).await, [1, 2]);
                 assert_eq!(found(db, doc! { "m": "old" }).await, [3, 4]);
             }
-            // It has learnt of it, if it was the one to fold.
+            // If it folded itself, it knows of the update now.
             a.insert("c", &[row(6, "old"), row(7, "new")]).await;
             flush(&a).await;
             assert_eq!(found(&b, doc! { "m": "old" }).await, [3, 4, 6]);
@@ -254,13 +254,13 @@ fn rows_of_a_context_that_did_not_know_keep_their_metadata_and_go_to_a_bucket_of
 }
 
 #[test]
-fn a_cursor_from_before_a_fold_finds_rows_that_go_to_a_bucket_of_their_own_once() {
+fn a_cursor_from_before_a_fold_finds_rows_moved_to_a_separate_bucket_once() {
     block_on(async {
         for filter in [doc! {}, doc! { "m": "old" }, doc! { "m": { "$in": ["old", "new"] } }] {
             for sort in [doc! {}, doc! { "t": 1 }, doc! { "t": -1 }, doc! { "m": 1, "t": 1 }] {
                 let (storage, a, b) = overtaken().await;
                 let expected = found(&b, filter.clone()).await;
-                // Whoever has read the buckets before would read them from memory.
+                // A context that has read the buckets before would read them from memory.
                 let reader = Db::open(storage, TestEnv::new(3));
                 let mut find = doc! { "find": "c", "filter": filter.clone(), "batchSize": 0 };
                 if !sort.is_empty() {
@@ -270,7 +270,7 @@ fn a_cursor_from_before_a_fold_finds_rows_that_go_to_a_bucket_of_their_own_once(
                 let mut seen = crate::support::take_rows(reply.get_document_mut("cursor").unwrap(), "firstBatch");
                 flush(&a).await;
                 a.insert("c", &[row(9, "new")]).await;
-                // What the bucket holds now reaches beyond those rows.
+                // The bucket now has later rows than those.
                 a.ok(rawdoc! { "flush": 1 }).await;
                 let mut id = reply.get_document("cursor").unwrap().get_i64("id").unwrap();
                 while id != 0 {
@@ -288,7 +288,7 @@ fn a_cursor_from_before_a_fold_finds_rows_that_go_to_a_bucket_of_their_own_once(
 }
 
 #[test]
-fn updates_there_and_back_leave_rows_of_those_who_did_not_know_in_their_series() {
+fn updating_there_and_back_keeps_rows_of_unaware_contexts_in_their_series() {
     block_on(async {
         let (storage, a, b) = overtaken().await;
         assert_eq!(counts(&b, doc! { "m": "new" }, doc! { "$set": { "m": "old" } }).await, (2, 2));
@@ -327,7 +327,7 @@ impl Storage for Between {
 }
 
 #[test]
-fn an_update_that_meets_a_conflict_changes_nothing_twice() {
+fn an_update_after_a_conflict_applies_once() {
     block_on(async {
         let memory: Rc<dyn Storage> = Rc::new(MemoryStorage::new());
         let env = TestEnv::new(1);
@@ -338,7 +338,7 @@ fn an_update_that_meets_a_conflict_changes_nothing_twice() {
         flush(&first).await;
         let other = Db::open(Rc::clone(&memory), Rc::clone(&env));
         other.insert("c", &[row(1000, "else")]).await;
-        // Of the three pages one is written before the other context folds.
+        // One of three pages is written before the other context folds.
         let between = Between { inner: memory, commits_left: Cell::new(2), other: RefCell::new(Some(other)) };
         let between = Rc::new(between);
         let db = Db::open(Rc::clone(&between) as Rc<dyn Storage>, env);
@@ -349,7 +349,7 @@ fn an_update_that_meets_a_conflict_changes_nothing_twice() {
 }
 
 #[test]
-fn closed_buckets_are_found_and_neither_updated_nor_deleted() {
+fn closed_buckets_are_found_but_not_updated_or_deleted() {
     block_on(async {
         let (storage, a, _) = two().await;
         a.insert("c", &[row(1, "a"), row(2, "b")]).await;
@@ -369,7 +369,7 @@ fn closed_buckets_are_found_and_neither_updated_nor_deleted() {
 }
 
 #[test]
-fn a_delete_takes_a_hint_at_an_index_that_is_there_and_refuses_others() {
+fn a_delete_takes_a_hint_at_an_existing_index_only() {
     block_on(async {
         let (_, db, _) = two().await;
         let hinted = async |hint: RawBson| {

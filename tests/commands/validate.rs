@@ -1,4 +1,4 @@
-//! `validate` over whole collections: what it finds in storage, what it puts right, and what it keeps of what is damaged.
+//! `validate` of whole collections: findings, repairs, and what is kept of damaged buckets.
 
 use std::rc::Rc;
 
@@ -28,7 +28,7 @@ impl Disk {
         Db::open_as(self.format, Rc::new(self.storage.clone()), Rc::clone(&self.env))
     }
 
-    /// A collection `c` of two series with three measurements each, the later ones put before the earlier ones for version 3.
+    /// A collection `c` of two series with three measurements each; for version 3, later ones are inserted first.
     async fn of(version: i32) -> (Disk, Db) {
         let format = if version == 1 { BucketFormat::Uncompressed } else { BucketFormat::Compressed };
         let disk = Disk { storage: MemoryStorage::new(), env: TestEnv::new(1), format };
@@ -63,7 +63,7 @@ impl Disk {
         self.storage.commit(changes).await.unwrap();
     }
 
-    /// Changes the stored bucket of series a. Answers what was stored before and since.
+    /// Changes the stored bucket of series a. Returns the bucket before and after.
     async fn change(&self, change: impl Fn(&mut Document)) -> [Entry; 2] {
         for entry in self.entries(b"B").await {
             let stored = StoredBucket::decode(entry.value.clone()).unwrap();
@@ -106,7 +106,7 @@ fn list<'a>(reply: &'a Document, name: &str) -> &'a Vec<Bson> {
     reply.get_array(name).unwrap()
 }
 
-/// How many measurements of each finding were kept, of those that were put right.
+/// For each repaired finding, the number of measurements that were kept.
 fn kept(reply: &Document) -> Vec<i32> {
     let of = |finding: &Bson| {
         let finding = finding.as_document().unwrap();
@@ -117,7 +117,7 @@ fn kept(reply: &Document) -> Vec<i32> {
     list(reply, "findings").iter().filter_map(of).collect()
 }
 
-/// What the findings are about.
+/// The codes of the findings.
 fn fields(reply: &Document) -> Vec<&str> {
     list(reply, "findings").iter().map(|of| of.as_document().unwrap().get_str("field").unwrap()).collect()
 }
@@ -154,7 +154,7 @@ fn a_good_collection_has_the_reply_of_the_server_and_no_findings() {
 }
 
 #[test]
-fn what_cannot_be_checked_is_refused() {
+fn validate_refuses_invalid_arguments() {
     block_on(async {
         let (_disk, db) = Disk::of(2).await;
         assert_eq!(db.fails(rawdoc! { "validate": "d" }).await, (26, "NamespaceNotFound".to_owned()));
@@ -168,7 +168,7 @@ fn what_cannot_be_checked_is_refused() {
 }
 
 #[test]
-fn both_checkers_agree_that_random_buckets_are_good_wherever_their_rows_are() {
+fn both_checkers_accept_random_valid_buckets() {
     block_on(async {
         for seed in 0..30 {
             let random = Random::new(seed);
@@ -192,7 +192,7 @@ fn both_checkers_agree_that_random_buckets_are_good_wherever_their_rows_are() {
                 }
                 let reply = check(&db).await;
                 assert!(is_valid(&reply) && reply.get_i64("nrecords").unwrap() == buckets.len() as i64, "{reply}");
-                // Types may be mixed where two fill one bucket.
+                // Two contexts that fill one bucket may mix types.
                 assert!(rules(&reply).iter().all(|rule| *rule == "B22"), "{reply}");
             }
         }
@@ -200,7 +200,7 @@ fn both_checkers_agree_that_random_buckets_are_good_wherever_their_rows_are() {
 }
 
 #[test]
-fn index_entries_that_are_missing_or_lead_nowhere_are_found_and_put_right() {
+fn missing_and_dangling_index_entries_are_found_and_repaired() {
     block_on(async {
         for version in 1..=3 {
             let (disk, _) = Disk::of(version).await;
@@ -228,7 +228,7 @@ fn index_entries_that_are_missing_or_lead_nowhere_are_found_and_put_right() {
 }
 
 #[test]
-fn entries_of_indexes_over_measurements_are_checked_and_put_right_as_well() {
+fn entries_of_measurement_indexes_are_checked_and_repaired() {
     block_on(async {
         for version in 1..=3 {
             let (disk, db) = Disk::of(version).await;
@@ -247,7 +247,7 @@ fn entries_of_indexes_over_measurements_are_checked_and_put_right_as_well() {
             let details = reply.get_document("indexDetails").unwrap();
             let valid = |name: &str| details.get_document(name).unwrap().get_bool("valid").unwrap();
             assert_eq!([valid("m_1_t_1"), valid("by_x"), valid("of_b")], [true, false, true], "{reply}");
-            // What is set aside loses its entries, what is kept has those of its new form.
+            // A quarantined bucket loses its index entries; a repaired one gets those of its new content.
             disk.change(|document| cut(document, "x")).await;
             assert!(is_valid(&repair(&db).await));
             let reply = check(&db).await;
@@ -277,7 +277,7 @@ fn an_array_on_an_indexed_path_is_found() {
     });
 }
 
-/// Takes the end of a column away.
+/// Truncates a column.
 fn cut(document: &mut Document, name: &str) {
     let data = document.get_document_mut("data").unwrap();
     let damaged = match &data[name] {
@@ -296,7 +296,7 @@ fn cut(document: &mut Document, name: &str) {
 }
 
 #[test]
-fn of_a_bucket_with_a_column_that_cannot_be_read_the_other_columns_are_kept() {
+fn an_unreadable_column_is_dropped_and_the_others_are_kept() {
     block_on(async {
         for version in 1..=3 {
             let (disk, writer) = Disk::of(version).await;
@@ -315,7 +315,7 @@ fn of_a_bucket_with_a_column_that_cannot_be_read_the_other_columns_are_kept() {
             assert!(is_valid(&reply) && reply.get_bool("repaired").unwrap(), "{reply}");
             assert_eq!((kept(&reply), fields(&reply)), (vec![3], vec!["data.x"]));
             assert_eq!(reply.get_i64("nQuarantined").unwrap(), 1);
-            // The bytes stay as they were.
+            // The bytes are unchanged.
             let kept = disk.entries(b"Q").await;
             assert_eq!(kept.len(), 1);
             assert!(kept[0].value == damaged.value && kept[0].key.ends_with(&damaged.key));
@@ -327,7 +327,7 @@ fn of_a_bucket_with_a_column_that_cannot_be_read_the_other_columns_are_kept() {
                 row
             };
             let expected: Vec<Document> = before.iter().map(without).collect();
-            // The one who wrote it holds it in memory.
+            // The context that wrote it has it in memory.
             for db in [&db, &writer, &disk.open()] {
                 assert_eq!(multiset(&all(db).await), multiset(&expected));
                 assert_eq!(db.ok(rawdoc! { "count": "c" }).await.get_i32("n").unwrap(), 6);
@@ -335,7 +335,7 @@ fn of_a_bucket_with_a_column_that_cannot_be_read_the_other_columns_are_kept() {
             let reply = check(&db).await;
             assert!(is_valid(&reply) && rules(&reply).is_empty(), "{reply}");
             assert_eq!(reply.get_i64("nQuarantined").unwrap(), 1);
-            // Measurements go into it again.
+            // It takes measurements again.
             writer.insert("c", &[row(4, "a")]).await;
             checks::sound_when_folded(&disk.storage, &writer, "c", Writers::One).await;
             writer.ok(rawdoc! { "drop": "c" }).await;
@@ -346,7 +346,7 @@ fn of_a_bucket_with_a_column_that_cannot_be_read_the_other_columns_are_kept() {
 }
 
 #[test]
-fn a_bucket_without_readable_times_or_of_unreadable_bytes_is_set_aside_whole() {
+fn a_bucket_with_unreadable_times_or_bytes_is_quarantined() {
     block_on(async {
         for version in 1..=3 {
             for damage in 0..3 {
@@ -383,7 +383,7 @@ fn a_bucket_without_readable_times_or_of_unreadable_bytes_is_set_aside_whole() {
                     assert!(found.len() == 3 && found.iter().all(|row| row.get_str("m").unwrap() == "b"));
                     db.ok(rawdoc! { "collStats": "c" }).await;
                 }
-                // A later damage of the same bucket overwrites nothing.
+                // Quarantining the same bucket again overwrites nothing.
                 writer.insert("c", &[row(1, "a")]).await;
                 checks::sound_when_folded(&disk.storage, &writer, "c", Writers::One).await;
                 disk.put(stored.key, vec![9]).await;
@@ -395,7 +395,7 @@ fn a_bucket_without_readable_times_or_of_unreadable_bytes_is_set_aside_whole() {
 }
 
 #[test]
-fn a_bucket_of_the_wrong_shape_is_made_anew_where_its_id_tells_its_start() {
+fn a_malformed_bucket_is_rebuilt_if_its_id_has_its_start() {
     block_on(async {
         for version in 1..=3 {
             let (disk, writer) = Disk::of(version).await;
@@ -415,7 +415,7 @@ fn a_bucket_of_the_wrong_shape_is_made_anew_where_its_id_tells_its_start() {
 }
 
 #[test]
-fn wrong_summaries_are_computed_again_and_rows_that_do_not_belong_together_are_left_alone() {
+fn wrong_summaries_are_recomputed_and_misplaced_rows_are_left_alone() {
     block_on(async {
         for version in 1..=3 {
             let (disk, writer) = Disk::of(version).await;
@@ -432,7 +432,7 @@ fn wrong_summaries_are_computed_again_and_rows_that_do_not_belong_together_are_l
             assert_eq!(db.find(search).await.len(), 2);
             assert_eq!(multiset(&all(&db).await), multiset(&before));
 
-            // Longer than a bucket may be: none can hold these rows, and each of them can be read.
+            // The bucket spans too long: no valid bucket can hold these rows, but each can be read.
             let (disk, _) = Disk::of(1).await;
             let late = DateTime::from_millis(3 * 3_600_000);
             let [_, changed] = disk
@@ -451,7 +451,7 @@ fn wrong_summaries_are_computed_again_and_rows_that_do_not_belong_together_are_l
 }
 
 #[test]
-fn a_bucket_under_another_key_than_its_id_is_found() {
+fn a_bucket_stored_under_a_wrong_key_is_found() {
     block_on(async {
         let (disk, _) = Disk::of(2).await;
         disk.change(|document| {
@@ -470,7 +470,7 @@ fn a_bucket_under_another_key_than_its_id_is_found() {
 }
 
 #[test]
-fn a_damaged_journal_record_is_set_aside_and_the_collection_works_again() {
+fn a_damaged_journal_record_is_quarantined_and_the_collection_works_again() {
     block_on(async {
         for version in 1..=3 {
             let (disk, db) = Disk::of(version).await;
@@ -496,7 +496,7 @@ fn a_damaged_journal_record_is_set_aside_and_the_collection_works_again() {
 }
 
 #[test]
-fn dates_outside_the_standard_range_that_are_not_known_of_are_found_and_made_known() {
+fn unmarked_extended_dates_are_found_and_marked() {
     block_on(async {
         for folded in [false, true] {
             let (disk, db) = Disk::of(2).await;
@@ -520,7 +520,7 @@ fn dates_outside_the_standard_range_that_are_not_known_of_are_found_and_made_kno
 }
 
 #[test]
-fn a_writer_whose_open_bucket_is_repaired_by_another_loses_nothing() {
+fn a_writer_loses_nothing_if_another_context_repairs_its_open_bucket() {
     block_on(async {
         for version in 1..=3 {
             let (disk, writer) = Disk::of(version).await;
@@ -539,7 +539,7 @@ fn a_writer_whose_open_bucket_is_repaired_by_another_loses_nothing() {
 }
 
 #[test]
-fn what_is_kept_of_a_bucket_still_covers_the_records_that_it_holds() {
+fn a_repaired_bucket_still_covers_its_records() {
     block_on(async {
         for version in 1..=3 {
             let (disk, writer) = Disk::of(version).await;
@@ -547,7 +547,7 @@ fn what_is_kept_of_a_bucket_still_covers_the_records_that_it_holds() {
             let records = disk.entries(b"J").await;
             writer.ok(rawdoc! { "flush": 1 }).await;
             disk.change(|document| cut(document, "x")).await;
-            // As a fold leaves it that breaks off behind its first step.
+            // The state after a fold that was interrupted after its first step.
             for record in records {
                 disk.put(record.key, record.value).await;
             }
@@ -560,7 +560,7 @@ fn what_is_kept_of_a_bucket_still_covers_the_records_that_it_holds() {
 }
 
 #[test]
-fn a_repair_among_inserts_and_folds_of_others_keeps_every_measurement() {
+fn a_repair_beside_inserts_and_folds_of_others_keeps_every_measurement() {
     for seed in 0..60 {
         block_on(async {
             let (disk, writer) = Disk::of(1 + (seed % 3) as i32).await;
@@ -572,7 +572,7 @@ fn a_repair_among_inserts_and_folds_of_others_keeps_every_measurement() {
                 for second in 4..10 {
                     let db = if second % 2 == 0 { &writer } else { &other };
                     db.insert("c", &[row(second, "a"), row(second, "b")]).await;
-                    // A fold fails as long as the damaged bucket is there.
+                    // A fold fails as long as the damaged bucket exists.
                     db.command(rawdoc! { "flush": 1 }).await;
                 }
             };
@@ -587,12 +587,12 @@ fn a_repair_among_inserts_and_folds_of_others_keeps_every_measurement() {
 }
 
 #[test]
-fn the_same_bucket_is_judged_by_storage_and_not_by_what_memory_holds() {
+fn validate_reads_buckets_from_storage_and_not_from_the_cache() {
     block_on(async {
         let (disk, db) = Disk::of(2).await;
         all(&db).await;
         disk.change(|document| cut(document, "x")).await;
-        // Memory still has it whole.
+        // Memory still has the undamaged bucket.
         assert_eq!(all(&db).await.len(), 6);
         assert_eq!(rules(&check(&db).await), ["B15"]);
         // Without `full` no compressed column is decoded.

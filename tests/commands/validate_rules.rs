@@ -1,4 +1,4 @@
-//! Every rule of a bucket, by a bucket that breaks exactly this one.
+//! Every rule of a bucket, each with a bucket that breaks only this rule.
 
 use std::rc::Rc;
 
@@ -50,7 +50,7 @@ impl Case {
         path.split('.').fold(&mut self.bucket, |at, name| at.get_document_mut(name).unwrap())
     }
 
-    /// With a value at a path; `None` takes it away.
+    /// Sets the value at a path; `None` removes it.
     fn set(mut self, path: &str, value: impl Into<Option<Bson>>) -> Case {
         let (parent, name) = path.rsplit_once('.').unwrap_or(("", path));
         let parent = if parent.is_empty() { &mut self.bucket } else { self.part(parent) };
@@ -111,7 +111,7 @@ fn a_good_bucket_of_each_version_breaks_no_rule() {
 }
 
 #[test]
-fn b1_a_bucket_has_the_parts_of_one_and_no_others() {
+fn b1_a_bucket_has_exactly_the_fields_of_a_bucket() {
     let cases: [(&str, Option<Bson>); 12] = [
         ("_id", Some(7.into())),
         ("control", None),
@@ -145,7 +145,7 @@ fn b2_the_version_is_1_2_or_3() {
 }
 
 #[test]
-fn b3_the_id_tells_the_start_unless_that_is_outside_the_standard_range() {
+fn b3_the_id_has_the_start_unless_it_is_outside_the_standard_range() {
     for version in 1..=3 {
         assert_eq!(Case::of(version).set("_id", id_of(61)).breaks(), broken("B3", ErrorCode::InvalidIdField, "_id"));
     }
@@ -157,7 +157,7 @@ fn b3_the_id_tells_the_start_unless_that_is_outside_the_standard_range() {
 }
 
 #[test]
-fn b4_a_bucket_lasts_no_longer_than_its_span() {
+fn b4_a_bucket_is_no_longer_than_its_span() {
     for version in 1..=3 {
         let mut case = Case::of(version);
         case.options.span_seconds = 5;
@@ -168,7 +168,7 @@ fn b4_a_bucket_lasts_no_longer_than_its_span() {
 }
 
 #[test]
-fn b5_no_field_stands_twice() {
+fn b5_no_field_occurs_twice() {
     for (part, path) in [("data", "data.x"), ("min", "control.min.x"), ("max", "control.max.x")] {
         for version in 1..=3 {
             let case = Case::of(version);
@@ -199,12 +199,12 @@ fn twice(bucket: &Document, part: &str) -> RawDocumentBuf {
 }
 
 #[test]
-fn b6_columns_and_summaries_are_of_the_same_fields() {
+fn b6_columns_and_summaries_have_the_same_fields() {
     for version in 1..=3 {
         for path in ["control.min.x", "control.max.o"] {
             assert_eq!(Case::of(version).set(path, None).breaks(), broken("B6", ErrorCode::BadValue, path));
         }
-        // Where a column goes, both summaries are too many.
+        // Without the column, both summaries have a field too many.
         let found = Case::of(version).set("data.x", None).findings();
         let paths: Vec<_> = found.iter().map(|finding| (finding.rule.name, &*finding.path)).collect();
         assert_eq!(paths, [("B6", "control.min.x"), ("B6", "control.max.x")]);
@@ -212,7 +212,7 @@ fn b6_columns_and_summaries_are_of_the_same_fields() {
 }
 
 #[test]
-fn b7_there_is_a_time_column_with_a_row() {
+fn b7_the_time_column_exists_and_is_not_empty() {
     for version in 1..=3 {
         assert_eq!(Case::of(version).set("data.t", None).breaks(), broken("B7", ErrorCode::BadValue, "data"));
     }
@@ -221,7 +221,7 @@ fn b7_there_is_a_time_column_with_a_row() {
 }
 
 #[test]
-fn b8_columns_are_objects_in_version_1_and_compressed_in_the_others() {
+fn b8_columns_are_objects_in_version_1_and_compressed_in_2_and_3() {
     let plain = Case::of(1);
     let compressed = Case::of(2);
     for name in ["t", "x"] {
@@ -239,7 +239,7 @@ fn b8_columns_are_objects_in_version_1_and_compressed_in_the_others() {
 }
 
 #[test]
-fn b9_the_keys_of_times_count_the_rows_of_version_1() {
+fn b9_the_time_keys_of_version_1_count_from_zero() {
     for keys in [["0", "1", "3"], ["1", "2", "3"], ["0", "2", "1"], ["0", "1", "x"]] {
         let times: Document =
             keys.iter().zip([61_000, 63_000, 64_000]).map(|(k, ms)| (k.to_string(), date(ms))).collect();
@@ -249,7 +249,7 @@ fn b9_the_keys_of_times_count_the_rows_of_version_1() {
 }
 
 #[test]
-fn b10_the_keys_of_other_columns_of_version_1_ascend_and_are_rows() {
+fn b10_the_keys_of_other_columns_of_version_1_ascend_and_exist_in_the_time_column() {
     for keys in [["1", "0"], ["0", "3"], ["0", "-1"], ["0", "01"], ["0", "x"]] {
         let cells: Document = keys.iter().map(|k| (k.to_string(), Bson::from(1.0))).collect();
         let found = Case::of(1).set("data.x", Bson::from(cells)).breaks();
@@ -258,7 +258,7 @@ fn b10_the_keys_of_other_columns_of_version_1_ascend_and_are_rows() {
 }
 
 #[test]
-fn b11_the_count_is_that_of_every_column() {
+fn b11_the_count_equals_the_length_of_every_column() {
     assert_eq!(
         Case::of(1).set("control.count", Bson::from(3)).breaks(),
         broken("B11", ErrorCode::BadValue, "control.count")
@@ -269,7 +269,7 @@ fn b11_the_count_is_that_of_every_column() {
             assert_eq!(found, broken("B11", ErrorCode::BadValue, "control.count"));
         }
         let case = Case::of(version);
-        // The literal of the first row alone, then the end.
+        // Only the literal of the first row, then the end.
         let short = column(&case.bucket, "x", |bytes| {
             bytes.truncate(10);
             bytes.push(0);
@@ -311,7 +311,7 @@ fn b15_columns_decompress() {
 }
 
 #[test]
-fn b16_no_measurement_is_before_the_start_and_the_last_one_is_the_greatest_time() {
+fn b16_no_measurement_is_before_the_start_and_the_latest_is_the_maximum_time() {
     for version in 1..=3 {
         for ms in [63_999, 64_001] {
             let found = Case::of(version).set("control.max.t", date(ms)).breaks();
@@ -323,7 +323,7 @@ fn b16_no_measurement_is_before_the_start_and_the_last_one_is_the_greatest_time(
 }
 
 #[test]
-fn b17_summaries_are_those_of_the_rows() {
+fn b17_summaries_match_the_rows() {
     for version in 1..=3 {
         let wrong = [
             ("control.min.x", Bson::from(-1.5)),
@@ -343,7 +343,7 @@ fn b17_summaries_are_those_of_the_rows() {
             let field = path.splitn(3, '.').take(3).collect::<Vec<_>>().join(".");
             assert_eq!(broken_rules, [("B17", field)]);
         }
-        // Another order of fields, and another type of an equal number, are the same.
+        // Another order of fields and another type of an equal number are allowed.
         let same = Case::of(version)
             .set("control.min.x", Bson::from(-1))
             .set("control.max.o", Bson::from(doc! { "j": [2.5], "i": 2.5 }));
@@ -352,7 +352,7 @@ fn b17_summaries_are_those_of_the_rows() {
 }
 
 #[test]
-fn b18_the_start_is_a_multiple_of_the_rounding_where_that_never_changes() {
+fn b18_with_fixed_buckets_the_start_is_a_multiple_of_the_rounding() {
     let fixed = rawdoc! { "timeField": "t", "metaField": "m", "bucketMaxSpanSeconds": 60, "bucketRoundingSeconds": 60 };
     for version in 1..=3 {
         assert_eq!(Case::with(version, fixed.clone()).findings(), []);
@@ -362,7 +362,7 @@ fn b18_the_start_is_a_multiple_of_the_rounding_where_that_never_changes() {
 }
 
 #[test]
-fn b19_a_start_that_is_rounded_otherwise_is_a_warning() {
+fn b19_another_rounding_of_the_start_is_a_warning() {
     for version in 1..=3 {
         let case = Case::of(version).set("control.min.t", date(61_000)).set("_id", id_of(61));
         assert!(case.findings()[0].rule.warns);
@@ -405,7 +405,7 @@ fn too_many_measurements_and_unsorted_metadata_are_warnings() {
 }
 
 #[test]
-fn compressed_columns_are_looked_into_only_when_all_is_to_be_checked() {
+fn compressed_columns_are_decoded_only_by_a_full_check() {
     let case = Case::of(2);
     let cut = column(&case.bucket, "x", |bytes| {
         let _ = bytes.pop();
@@ -413,12 +413,12 @@ fn compressed_columns_are_looked_into_only_when_all_is_to_be_checked() {
     let case = case.set("data.x", cut);
     assert_eq!(findings(&raw(&case.bucket), &case.options, false), []);
     assert_eq!(case.breaks().0, "B15");
-    // Plain ones cost little.
+    // Uncompressed columns are cheap to check.
     let case = Case::of(1).set("control.min.x", Bson::from(0.0));
     assert_eq!(only(findings(&raw(&case.bucket), &case.options, false)).0, "B17");
 }
 
-/// Changes bytes of a bucket, mostly inside its columns. `None` where what is left is no document.
+/// Changes bytes of a bucket, mostly inside its columns. `None` if the result is no document.
 fn damaged(bucket: &RawDocumentBuf, random: &Random) -> Option<RawDocumentBuf> {
     let mut bytes = bucket.as_bytes().to_vec();
     for _ in 0..1 + random.below(3) {
@@ -433,7 +433,7 @@ fn damaged(bucket: &RawDocumentBuf, random: &Random) -> Option<RawDocumentBuf> {
 }
 
 #[test]
-fn damaged_buckets_are_judged_as_the_other_checker_does_and_what_is_kept_of_them_is_valid() {
+fn both_checkers_agree_on_damaged_buckets_and_a_repair_is_valid() {
     let (mut judged, mut kept, mut good) = (0, 0, 0);
     for version in 1..=3 {
         let case = Case::of(version);
@@ -444,7 +444,7 @@ fn damaged_buckets_are_judged_as_the_other_checker_does_and_what_is_kept_of_them
             judged += 1;
             let found = findings(&bucket, &case.options, true);
             let errors = found.iter().filter(|finding| !finding.rule.warns).count();
-            // One that has a field twice is another one once it was read.
+            // A bucket with a duplicate field differs after a round trip.
             if let Ok(document) = Document::try_from(&bucket)
                 && raw(&document) == bucket
             {

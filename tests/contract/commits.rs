@@ -147,7 +147,7 @@ pub async fn get_many_sees_all_of_a_commit_or_nothing_of_it(first: &dyn Storage,
 }
 
 pub async fn several_ranges_are_one_snapshot(first: &dyn Storage, second: &dyn Storage) {
-    // A token wanders between two ranges; no scan may see it twice or miss it.
+    // A token moves between two ranges; no scan may see it twice or miss it.
     put_all(first, [("a/token", ""), ("b/other", "")]).await;
     let ranges = [KeyRange::prefix(b"a/"), KeyRange::prefix(b"b/")];
     for round in 0..10 {

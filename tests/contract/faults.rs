@@ -1,4 +1,4 @@
-//! A storage around a storage that counts what passes and lets chosen commits fail or wait.
+//! A storage that wraps another one, counts requests, and makes chosen commits fail or wait.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -12,15 +12,15 @@ use timepail::storage::{Bytes, Change, Changeset, Entry, KeyRange, LocalFuture, 
 /// What happens to a commit.
 #[derive(Clone, Debug)]
 pub enum Fault {
-    /// It fails before anything is written.
+    /// The commit fails before anything is written.
     Refuse(ErrorCode),
-    /// It takes place, and fails all the same: the answer got lost.
+    /// The commit takes place, but its answer is lost: it reports an error.
     Lose(ErrorCode),
-    /// It gives way to other tasks this many times, then takes place.
+    /// The commit yields to other tasks this many times, then takes place.
     Delay(usize),
 }
 
-/// Counts of what has passed, faults included.
+/// Counts of requests, faults included.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
     /// Calls of `commit`, empty changesets included.
@@ -45,22 +45,22 @@ pub struct FaultyStorage {
 }
 
 impl FaultyStorage {
-    /// Lets everything pass, and counts.
+    /// A storage that only counts.
     pub fn new(inner: Rc<dyn Storage>) -> Rc<Self> {
         Rc::new(FaultyStorage { inner, counts: Cell::default(), faults: RefCell::default() })
     }
 
-    /// What has passed since the beginning, or since `reset`.
+    /// The counts since the beginning, or since `reset`.
     pub fn counts(&self) -> Counts {
         self.counts.get()
     }
 
-    /// Counts from zero; commits are numbered anew, too.
+    /// Resets all counts and the numbering of commits.
     pub fn reset(&self) {
         self.counts.set(Counts::default());
     }
 
-    /// Lets commit number `commit`, counted from zero, suffer `fault`.
+    /// Applies `fault` to commit number `commit`, counted from zero.
     pub fn inject(&self, commit: usize, fault: Fault) {
         self.faults.borrow_mut().insert(commit, fault);
     }
@@ -129,7 +129,7 @@ fn written_bytes(change: &Change) -> usize {
     }
 }
 
-/// Lets other tasks go first, `turns` times.
+/// Yields to other tasks `turns` times.
 pub async fn give_way(mut turns: usize) {
     poll_fn(|context| {
         if turns == 0 {

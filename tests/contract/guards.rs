@@ -1,4 +1,4 @@
-//! `insert` and `require`: what they let pass, and that a failed one leaves no trace.
+//! `insert` and `require`: when they hold, and that a failed guard changes nothing.
 
 use futures::future::{join, join_all};
 use timepail::error::ErrorCode;
@@ -140,7 +140,7 @@ pub async fn a_require_does_not_see_an_insert_of_the_same_changeset(storage: &dy
     changes.insert(b("a"), b("1"));
     changes.require(b("a"));
     assert_conflict(storage.commit(changes.clone()).await);
-    // Nor can both hold once the key exists.
+    // Both cannot hold if the key exists either.
     put_all(storage, [("a", "0")]).await;
     assert_conflict(storage.commit(changes).await);
     assert_eq!(contents(storage).await, listed(&[("a", "0")]));

@@ -17,7 +17,7 @@ use timepail::storage::{Bytes, Changeset, Entry, KeyRange, Page, Storage};
 
 pub use faults::{Fault, FaultyStorage};
 
-/// Two handles on one store, as two tabs have. A backend that knows one handle only gives it twice.
+/// Two handles on one store, as two tabs have. A backend with a single handle gives it twice.
 pub type Handles = [Rc<dyn Storage>; 2];
 
 macro_rules! cases {

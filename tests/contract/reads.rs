@@ -43,7 +43,7 @@ pub async fn keys_are_ordered_by_their_bytes(storage: &dyn Storage, _: &dyn Stor
         &[0x80],
         &[0xFF, 0xFF],
     ];
-    // Neither the order of writing nor its reverse.
+    // The result is neither in the order of writing nor in its reverse.
     let mut shuffled = sorted.to_vec();
     shuffled.rotate_left(5);
     shuffled.swap(0, 7);
@@ -69,7 +69,7 @@ pub async fn an_empty_range_holds_nothing(storage: &dyn Storage, _: &dyn Storage
     assert!(keys(storage, &[range("b", "b")], 10).await.is_empty());
     assert!(keys(storage, &[range("c", "a")], 10).await.is_empty());
     assert!(keys(storage, &[range("", "")], 10).await.is_empty());
-    // Beside ranges that do hold something, it takes no part.
+    // An empty range beside others changes nothing.
     let ranges = [range("a", "a"), range("c", "d"), range("z", "a"), range("a", "b"), range("b", "b")];
     assert_eq!(keys(storage, &ranges, 10).await, ["c", "a"]);
 }
@@ -79,7 +79,7 @@ pub async fn a_prefix_range_holds_exactly_the_keys_with_that_prefix(storage: &dy
     let inside: [&[u8]; 5] =
         [&[0x01, 0xFF], &[0x01, 0xFF, 0x00], &[0x01, 0xFF, 0x01], &[0x01, 0xFF, 0xFF], &[0x01, 0xFF, 0xFF, 0xFF]];
     put_all(storage, outside.iter().chain(&inside).map(|key| (key, ""))).await;
-    // The end of this one needs a carry: 0x01 0xFF counts up to 0x02.
+    // The end of this range needs a carry: 0x01 0xFF is followed by 0x02.
     let entries = storage.scan(&[KeyRange::prefix(&[0x01, 0xFF])], page(100)).await.unwrap();
     assert!(entries.iter().map(|entry| entry.key.as_slice()).eq(inside));
 }
@@ -93,7 +93,7 @@ pub async fn ranges_are_answered_in_the_order_given(storage: &dyn Storage, _: &d
     put_all(storage, ["a1", "a2", "b1", "c1", "c2", "d1"].map(|key| (key, key))).await;
     let ranges = ["c", "x", "a", "d"].map(|prefix| KeyRange::prefix(prefix.as_bytes()));
     assert_eq!(keys(storage, &ranges, 100).await, ["c1", "c2", "a1", "a2", "d1"]);
-    // Ranges that overlap are answered one by one, too.
+    // Overlapping ranges are answered one after the other as well.
     let ranges = [range("a2", "c1"), range("a", "c")];
     assert_eq!(keys(storage, &ranges, 100).await, ["a2", "b1", "a1", "a2", "b1"]);
 }
@@ -126,7 +126,7 @@ pub async fn paging_visits_every_entry_once(storage: &dyn Storage, _: &dyn Stora
             if is_last {
                 break;
             }
-            // The first key behind the last one seen.
+            // The first key after the last one seen.
             rest.start = visited.last().unwrap().clone();
             rest.start.push(0);
         }
@@ -154,7 +154,7 @@ pub async fn ranges_of_very_different_size_fill_one_page(storage: &dyn Storage, 
 }
 
 pub async fn values_of_any_size_fill_a_page(storage: &dyn Storage, _: &dyn Storage) {
-    // Two ranges of thirty entries, small and large in turn: an adapter may fetch values in portions of some bytes.
+    // Two ranges of thirty entries, alternately small and large: an adapter may fetch values in portions by size.
     let value = |number: u8| vec![number; if number.is_multiple_of(3) { 40_000 } else { usize::from(number) }];
     let mut changes = Changeset::new();
     for number in 0..60 {
@@ -180,7 +180,7 @@ pub async fn keys_only_answers_keys_with_empty_values(storage: &dyn Storage, _: 
 }
 
 pub async fn large_values_come_back_whole(storage: &dyn Storage, _: &dyn Storage) {
-    // Around 64 KiB browsers change the way they keep a value.
+    // Browsers store values above about 64 KiB in another way.
     let sizes = [0, 1, 65_535, 65_536, 65_537, 200_000];
     let value = |size: usize| -> Bytes { (0..size).map(|i| (i * 7 + size) as u8).collect() };
     let mut changes = Changeset::new();
@@ -206,7 +206,7 @@ pub async fn five_thousand_entries_come_back(storage: &dyn Storage, _: &dyn Stor
 }
 
 pub async fn a_scan_ahead_answers_keys_and_brings_values_of_one_range_only(storage: &dyn Storage, _: &dyn Storage) {
-    // More than a backend brings along, so that it brings a part; values of several sizes.
+    // More values, of several sizes, than a backend returns with the keys, so that it returns only some of them.
     let value = |number: u16| vec![1; usize::from(number % 300) + 1];
     let mut changes = Changeset::new();
     for number in 0..1500_u16 {

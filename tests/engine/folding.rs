@@ -1,4 +1,4 @@
-//! Folds in steps, broken off and gone on with, and what readers and deletes see of them.
+//! Folds in steps, interrupted and resumed, and what readers and deletes see meanwhile.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -13,7 +13,7 @@ use timepail::storage::{Bytes, Change, Changeset, Entry, KeyRange, LocalFuture, 
 
 use crate::support::{Db, TestEnv};
 
-/// Counts the changes of each commit, and refuses commits from one on.
+/// Counts the changes of each commit, and refuses all commits from a given one on.
 struct Metered {
     inner: MemoryStorage,
     commits: RefCell<Vec<usize>>,
@@ -79,7 +79,7 @@ async fn delete(db: &Db, filter: RawDocumentBuf) -> i32 {
 const SERIES: usize = 3 * FOLD_STEP_BUCKETS;
 
 #[test]
-fn a_fold_of_many_buckets_commits_in_steps_so_that_inserts_come_between() {
+fn a_fold_of_many_buckets_commits_in_steps_between_which_inserts_run() {
     block_on(async {
         let storage = Metered::new(&MemoryStorage::new());
         let db = Db::open(storage.clone(), TestEnv::new(1));
@@ -89,14 +89,14 @@ fn a_fold_of_many_buckets_commits_in_steps_so_that_inserts_come_between() {
         db.ok(rawdoc! { "flush": 1 }).await;
         let commits = storage.commits.borrow().clone();
         assert_eq!(commits.len(), 3);
-        // The epoch, a bucket and its index entry each, the records.
+        // The epoch, a bucket with its index entry each, and the records.
         assert!(commits.iter().all(|changes| *changes <= 3 + 2 * FOLD_STEP_BUCKETS + 1), "{commits:?}");
         assert!(keys(&*storage, b"J").await.is_empty());
     });
 }
 
 #[test]
-fn a_step_of_a_fold_takes_so_many_rows_and_no_more() {
+fn a_step_of_a_fold_has_a_maximum_number_of_rows() {
     block_on(async {
         let storage = Metered::new(&MemoryStorage::new());
         let db = Db::open(storage.clone(), TestEnv::new(1));
@@ -113,7 +113,7 @@ fn a_step_of_a_fold_takes_so_many_rows_and_no_more() {
 }
 
 #[test]
-fn rows_added_to_a_bucket_leave_its_index_entry_and_take_one_put() {
+fn adding_rows_to_a_bucket_is_one_put_and_keeps_its_index_entry() {
     block_on(async {
         let storage = Metered::new(&MemoryStorage::new());
         let db = Db::open(storage.clone(), TestEnv::new(1));
@@ -130,7 +130,7 @@ fn rows_added_to_a_bucket_leave_its_index_entry_and_take_one_put() {
 }
 
 #[test]
-fn buckets_that_were_begun_here_are_not_looked_for_when_they_are_folded() {
+fn buckets_opened_by_this_context_are_folded_without_a_fetch() {
     block_on(async {
         let storage = Metered::new(&MemoryStorage::new());
         let db = Db::open(storage.clone(), TestEnv::new(1));
@@ -143,7 +143,7 @@ fn buckets_that_were_begun_here_are_not_looked_for_when_they_are_folded() {
 }
 
 #[test]
-fn a_fold_that_is_broken_off_after_any_step_hides_and_doubles_nothing_and_is_gone_on_with() {
+fn a_fold_interrupted_after_any_step_hides_and_doubles_nothing_and_can_be_resumed() {
     block_on(async {
         for steps in 0..3 {
             let memory = MemoryStorage::new();
@@ -160,7 +160,7 @@ fn a_fold_that_is_broken_off_after_any_step_hides_and_doubles_nothing_and_is_gon
             let second = Db::open(Rc::new(memory.clone()), Rc::clone(&env));
             assert_eq!(count(&second, rawdoc! {}).await, 2 * SERIES);
             assert_eq!(count(&second, rawdoc! { "m": "s0" }).await, 2);
-            // The first one goes on after it, and knows nothing of the other's fold.
+            // The first context resumes, unaware of the other context's fold.
             second.ok(rawdoc! { "foldJournals": 1 }).await;
             assert!(keys(&memory, b"J").await.is_empty());
             storage.left.set(usize::MAX);
@@ -174,7 +174,7 @@ fn a_fold_that_is_broken_off_after_any_step_hides_and_doubles_nothing_and_is_gon
 }
 
 #[test]
-fn records_of_a_fold_that_was_broken_off_long_ago_are_not_folded_twice() {
+fn records_of_a_fold_interrupted_long_ago_are_not_folded_twice() {
     block_on(async {
         let memory = MemoryStorage::new();
         let storage = Metered::new(&memory);
@@ -184,7 +184,7 @@ fn records_of_a_fold_that_was_broken_off_long_ago_are_not_folded_twice() {
         add(&db, SERIES, 0).await;
         storage.left.set(1);
         db.command(rawdoc! { "flush": 1 }).await;
-        // Others go on with its buckets, much later.
+        // Much later, other contexts reopen its buckets.
         env.now_ms.set(env.now_ms.get() + 3 * CURSOR_IDLE_MS_MAX);
         let second = Db::open(Rc::new(memory.clone()), Rc::clone(&env));
         add(&second, SERIES, 1).await;
@@ -198,7 +198,7 @@ fn records_of_a_fold_that_was_broken_off_long_ago_are_not_folded_twice() {
 }
 
 #[test]
-fn a_bucket_that_is_half_folded_is_folded_before_it_goes_and_its_rows_do_not_come_back() {
+fn a_half_folded_bucket_is_folded_before_it_is_deleted() {
     block_on(async {
         for steps in 1..3 {
             let memory = MemoryStorage::new();
@@ -221,7 +221,7 @@ fn a_bucket_that_is_half_folded_is_folded_before_it_goes_and_its_rows_do_not_com
 }
 
 #[test]
-fn a_flush_that_comes_while_a_fold_runs_folds_what_was_inserted_since_it_began() {
+fn a_flush_during_a_fold_also_folds_later_inserts() {
     block_on(async {
         let storage = Metered::new(&MemoryStorage::new());
         let db = Db::open(storage.clone(), TestEnv::new(1));
@@ -239,7 +239,7 @@ fn a_flush_that_comes_while_a_fold_runs_folds_what_was_inserted_since_it_began()
 }
 
 #[test]
-fn every_commit_that_changes_a_bucket_moves_the_epoch_on_by_one() {
+fn every_commit_that_changes_a_bucket_increments_the_epoch() {
     block_on(async {
         let memory = MemoryStorage::new();
         let db = Db::open(Rc::new(memory.clone()), TestEnv::new(1));
@@ -264,8 +264,8 @@ fn every_commit_that_changes_a_bucket_moves_the_epoch_on_by_one() {
 }
 
 #[test]
-fn of_two_that_have_read_the_same_epoch_one_conflicts_and_goes_on() {
-    /// Lets somebody else fold before the first commit.
+fn of_two_writers_at_the_same_epoch_one_conflicts_and_retries() {
+    /// Another context folds before the first commit.
     struct Overtaken {
         inner: MemoryStorage,
         other: RefCell<Option<Db>>,
@@ -306,9 +306,9 @@ fn of_two_that_have_read_the_same_epoch_one_conflicts_and_goes_on() {
 }
 
 #[test]
-fn an_epoch_tells_whose_changeset_has_begun_it() {
+fn an_epoch_identifies_the_changeset_that_began_it() {
     block_on(async {
-        // Two contexts that begin the same epoch: a lost answer of one must not be taken for that of the other.
+        // Two contexts begin the same epoch: one whose answer was lost must not mistake the other's changeset for its own.
         let mut values = Vec::new();
         for seed in [1, 2] {
             let storage = Rc::new(MemoryStorage::new());

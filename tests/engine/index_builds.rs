@@ -1,4 +1,4 @@
-//! Builds of indexes that are broken off, or overtaken.
+//! Index builds that are interrupted or overtaken.
 
 use std::future::Future;
 use std::rc::Rc;
@@ -22,7 +22,7 @@ fn make(name: &str) -> RawDocumentBuf {
     rawdoc! { "createIndexes": "c", "indexes": [{ "key": { "x": 1 }, "name": name }] }
 }
 
-/// A context that goes on when it is polled, and one that does not wait, with a clock of its own.
+/// A context that advances when polled, and another one that runs to the end, each with its own clock.
 struct Two {
     storage: Rc<MemoryStorage>,
     builder: Db,
@@ -47,14 +47,14 @@ impl Two {
         reply.get_document("cursor").unwrap().get_array("firstBatch").unwrap().len()
     }
 
-    /// How many indexes the catalog has that are not complete.
+    /// The number of incomplete indexes in the catalog entry.
     async fn unfinished(&self) -> usize {
         let fresh = Db::open(self.storage.clone(), TestEnv::new(3));
         let entry = fresh.engine.existing_collection("c").await.unwrap().entry();
         entry.specs.iter().filter(|spec| !spec.ready).count()
     }
 
-    /// The code that a measurement with an array under the index is refused with.
+    /// The error code of a measurement with an array on the indexed path.
     async fn array_is_refused_with(&self) -> Option<i32> {
         let reply = self.other.insert("c", &[row(99, bson::rawbson!([1]))]).await;
         let errors = reply.get_array("writeErrors").ok()?;
@@ -67,7 +67,7 @@ impl Two {
     }
 }
 
-/// Polls a command so often, or until it is done.
+/// Polls a command a number of times, or until it is done.
 fn poll(running: &mut std::pin::Pin<Box<impl Future<Output = Document>>>, times: usize) -> Option<Document> {
     let waker = noop_waker();
     let mut context = Context::from_waker(&waker);
@@ -78,7 +78,7 @@ fn poll(running: &mut std::pin::Pin<Box<impl Future<Output = Document>>>, times:
 }
 
 #[test]
-fn a_build_that_was_broken_off_is_removed_by_whoever_asks_for_indexes_half_an_hour_later() {
+fn an_interrupted_index_build_is_removed_by_a_later_index_command() {
     let (mut broken, mut done) = (0, false);
     for times in (0..).take_while(|times| *times < 2000) {
         if done {
@@ -114,7 +114,7 @@ fn a_build_that_was_broken_off_is_removed_by_whoever_asks_for_indexes_half_an_ho
 }
 
 #[test]
-fn a_build_that_was_broken_off_is_made_anew_at_once_by_whoever_wants_it() {
+fn an_interrupted_index_build_is_restarted_by_the_next_create_indexes() {
     for times in [20, 30, 40, 60] {
         block_on(async {
             let two = Two::new().await;
@@ -127,7 +127,7 @@ fn a_build_that_was_broken_off_is_made_anew_at_once_by_whoever_wants_it() {
 }
 
 #[test]
-fn a_builder_that_lives_beyond_its_time_ends_with_a_conflict_or_with_a_whole_index() {
+fn a_builder_that_exceeds_its_time_ends_with_a_conflict_or_a_complete_index() {
     let mut outcomes = [0, 0];
     for times in 0..150 {
         block_on(async {

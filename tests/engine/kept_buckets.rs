@@ -1,4 +1,4 @@
-//! Scans of buckets that memory keeps.
+//! Scans of cached buckets.
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -11,7 +11,7 @@ use timepail::storage::{Bytes, Changeset, Entry, KeyRange, LocalFuture, Page, St
 
 use crate::support::{Db, Random, TestEnv};
 
-/// Counts values that are read.
+/// Counts the values read.
 #[derive(Default)]
 struct Counting {
     inner: MemoryStorage,
@@ -78,13 +78,13 @@ fn a_bucket_that_was_scanned_is_not_read_again() {
             assert_eq!(count(&reader, rawdoc! {}).await, 300);
             assert_eq!(count(&reader, rawdoc! { "t": { "$gte": DateTime::from_millis(HOUR_MS) } }).await, 300);
         }
-        // The catalog entry may be.
+        // Only the catalog entry may be read.
         assert!(storage.values.take() <= 4);
     });
 }
 
 #[test]
-fn what_others_insert_delete_and_drop_is_seen_by_scans_of_kept_buckets() {
+fn scans_of_cached_buckets_see_changes_of_other_contexts() {
     block_on(async {
         let (writer, reader, storage) = contexts(10).await;
         assert_eq!(count(&reader, rawdoc! {}).await, 300);
@@ -92,10 +92,10 @@ fn what_others_insert_delete_and_drop_is_seen_by_scans_of_kept_buckets() {
         assert_eq!(count(&reader, rawdoc! {}).await, 350);
         writer.ok(rawdoc! { "delete": "c", "deletes": [{ "q": { "m": { "$lt": 100_i64 } }, "limit": 0 }] }).await;
         assert_eq!(count(&reader, rawdoc! {}).await, 200);
-        // Not folded yet.
+        // These rows are not folded yet.
         writer.insert("c", &readings(3, 20, 10)).await;
         assert_eq!(count(&reader, rawdoc! {}).await, 220);
-        // What it changes itself it need not read again.
+        // The context does not read its own changes again.
         storage.values.take();
         insert(&reader, &readings(900, 5, 10)).await;
         reader.ok(rawdoc! { "delete": "c", "deletes": [{ "q": { "m": 200_i64 }, "limit": 0 }] }).await;
@@ -108,7 +108,7 @@ fn what_others_insert_delete_and_drop_is_seen_by_scans_of_kept_buckets() {
 }
 
 #[test]
-fn of_more_than_memory_keeps_the_beginning_is_met_again_and_every_row_is_found() {
+fn a_scan_larger_than_the_cache_finds_every_row_and_reuses_the_beginning() {
     block_on(async {
         let (_, reader, storage) = contexts(3 * SCAN_CACHE_BYTES_MAX / 300).await;
         let mut reads = Vec::new();
@@ -122,11 +122,11 @@ fn of_more_than_memory_keeps_the_beginning_is_met_again_and_every_row_is_found()
 }
 
 #[test]
-fn journal_rows_of_a_bucket_come_once_where_the_kept_range_ends_before_it() {
+fn journal_rows_of_a_bucket_after_the_cached_range_are_found_once() {
     block_on(async {
         let (writer, reader, _) = contexts(10).await;
         assert_eq!(count(&reader, rawdoc! { "t": { "$lt": DateTime::from_millis(0) } }).await, 0);
-        // Into buckets that are stored, behind the range that is known to be empty.
+        // Into stored buckets, after the range that is known to be empty.
         writer.insert("c", &readings(1, 20, 10)).await;
         for direction in [1, -1] {
             let sorted = rawdoc! { "find": "c", "sort": { "t": direction }, "projection": { "n": 1 } };

@@ -1,4 +1,4 @@
-//! Rows that are not folded yet: what reads them, and when they are folded.
+//! Rows that are not folded yet: how they are read, and when they are folded.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -52,7 +52,7 @@ async fn created(db: &Db) {
     db.ok(rawdoc! { "create": "c", "timeseries": { "timeField": "t", "metaField": "m" } }).await;
 }
 
-/// Inserts a row, and folds where the reply of a command would ask for it.
+/// Inserts a row, and folds if the reply asks for it.
 async fn add(db: &Db, series: usize, seconds: i64) -> bool {
     let row = rawdoc! { "t": DateTime::from_millis(seconds * 1000), "m": { "id": series as i32 }, "x": seconds as f64 };
     assert!(!db.insert("c", &[row]).await.contains_key("writeErrors"));
@@ -69,7 +69,7 @@ async fn records(storage: &dyn Storage) -> usize {
 }
 
 #[test]
-fn a_journal_of_many_small_commits_is_folded_when_it_has_so_many_records() {
+fn a_journal_of_many_small_commits_is_folded_at_a_number_of_records() {
     block_on(async {
         let storage = MemoryStorage::new();
         let db = Db::open(Rc::new(storage.clone()), TestEnv::new(1));
@@ -87,7 +87,7 @@ fn a_journal_of_many_small_commits_is_folded_when_it_has_so_many_records() {
 }
 
 #[test]
-fn folds_by_the_number_of_records_write_so_many_bytes_a_row_and_no_more() {
+fn folds_by_the_number_of_records_write_a_limited_number_of_bytes_per_row() {
     block_on(async {
         for series in [1, 20, 300] {
             let storage = Metered::new(&MemoryStorage::new());
@@ -108,7 +108,7 @@ fn folds_by_the_number_of_records_write_so_many_bytes_a_row_and_no_more() {
                 bytes += storage.put_bytes.get() - before;
             }
             assert!(folds > 0);
-            // What is stored counts twice where half of a bucket is new, and wrappers and index entries come to it.
+            // Rewriting a bucket with half new rows writes twice its size, plus wrappers and index entries.
             assert!(
                 bytes as i64 <= 3 * rows * FOLD_BYTES_A_ROW_MAX as i64,
                 "{bytes} bytes of {rows} rows of {series} series"
@@ -118,7 +118,7 @@ fn folds_by_the_number_of_records_write_so_many_bytes_a_row_and_no_more() {
 }
 
 #[test]
-fn a_query_lists_and_fetches_what_others_have_added_since_the_last_and_nothing_else() {
+fn a_query_fetches_only_what_others_added_since_the_last_one() {
     block_on(async {
         let storage = MemoryStorage::new();
         let writer = Db::open(Rc::new(storage.clone()), TestEnv::new(1));
@@ -140,7 +140,7 @@ fn a_query_lists_and_fetches_what_others_have_added_since_the_last_and_nothing_e
         add(&writer, 4, 101).await;
         assert_eq!(count().await, 102);
         assert_eq!(spent(), (nothing_new.0 + 2, 2));
-        // Its own rows are in memory.
+        // The context has its own rows in memory.
         add(&reader, 3, 102).await;
         spent();
         assert_eq!(count().await, 103);
@@ -149,7 +149,7 @@ fn a_query_lists_and_fetches_what_others_have_added_since_the_last_and_nothing_e
 }
 
 #[test]
-fn a_delete_right_behind_the_inserts_removes_records_that_it_takes_whole_and_writes_no_bucket() {
+fn a_delete_of_whole_journal_records_writes_no_bucket() {
     block_on(async {
         let storage = Metered::new(&MemoryStorage::new());
         let [db, other] = [1, 2].map(|seed| Db::open(storage.clone(), TestEnv::new(seed)));
@@ -176,13 +176,13 @@ fn a_delete_right_behind_the_inserts_removes_records_that_it_takes_whole_and_wri
         assert!(storage.put_bytes.get() < 100, "the epoch, and nothing else");
         assert_eq!((buckets().await, records(&*storage).await), (0, 50));
         assert_eq!((count(&db).await, count(&other).await), (150, 150));
-        // Of a series it takes a part of each record: these are folded.
+        // A delete of one series matches a part of each record, so these are folded.
         assert_eq!(delete(rawdoc! { "m.id": 2, "t": { "$lt": DateTime::from_millis(60_000) } }).await, 10);
         assert!(buckets().await > 0);
         assert_eq!((count(&db).await, count(&other).await), (140, 140));
         assert_eq!(delete(rawdoc! {}).await, 140);
         assert_eq!((count(&db).await, count(&other).await, records(&*storage).await), (0, 0, 0));
-        // Rows that come later are found, in buckets that were open all the time.
+        // Later rows go to buckets that stayed open, and are found.
         db.insert("c", &[rawdoc! { "t": DateTime::from_millis(100_000), "m": { "id": 1 }, "x": 1.5 }]).await;
         assert_eq!((count(&db).await, count(&other).await), (1, 1));
         assert!(db.ok(rawdoc! { "validate": "c", "full": true }).await.get_bool("valid").unwrap());
@@ -192,7 +192,7 @@ fn a_delete_right_behind_the_inserts_removes_records_that_it_takes_whole_and_wri
 }
 
 #[test]
-fn a_delete_of_one_series_removes_its_records_and_leaves_those_between_them() {
+fn a_delete_of_one_series_removes_its_records_and_keeps_those_between() {
     block_on(async {
         let storage = Metered::new(&MemoryStorage::new());
         let db = Db::open(storage.clone(), TestEnv::new(1));
@@ -220,7 +220,7 @@ fn a_delete_of_one_series_removes_its_records_and_leaves_those_between_them() {
 }
 
 #[test]
-fn the_newest_row_of_one_series_is_found_without_a_list_of_the_buckets_of_all_others() {
+fn the_newest_row_of_a_series_is_found_without_listing_buckets_of_other_series() {
     block_on(async {
         let storage = MemoryStorage::new();
         let writer = Db::open(Rc::new(storage.clone()), TestEnv::new(1));
@@ -246,7 +246,7 @@ fn the_newest_row_of_one_series_is_found_without_a_list_of_the_buckets_of_all_ot
         };
         assert_eq!(newest(rawdoc! { "m": { "id": 5 } }).await, [doc! { "_id": 5, "x": 79.0 }]);
         assert!(metered.listed.get() < 6 * hours as usize, "{} keys", metered.listed.get());
-        // A query for all series lists them once, and later queries for one series use that list.
+        // A query for all series lists all buckets once, and later queries for one series use that list.
         assert_eq!(newest(rawdoc! {}).await.len(), series as usize);
         assert!(metered.listed.get() >= (series * hours) as usize);
         metered.fetched.set(0);
@@ -255,12 +255,12 @@ fn the_newest_row_of_one_series_is_found_without_a_list_of_the_buckets_of_all_ot
     });
 }
 
-/// What a query answers.
+/// The rows of a query.
 async fn answer(db: &Db, command: &RawDocumentBuf) -> Vec<Vec<u8>> {
     let mut reply = db.ok(command.clone()).await;
     let rows: Vec<Document> = match reply.get_document_mut("cursor") {
         Ok(cursor) => take_rows(cursor, "firstBatch"),
-        // Values come in the order in which rows are met.
+        // `distinct` returns values in the order of the rows.
         Err(_) => match reply.get_array("values") {
             Ok(values) => values.iter().map(|value| doc! { "value": value.clone() }).collect(),
             Err(_) => vec![doc! { "n": reply.get_i32("n").unwrap() }],
@@ -270,7 +270,7 @@ async fn answer(db: &Db, command: &RawDocumentBuf) -> Vec<Vec<u8>> {
 }
 
 #[test]
-fn rows_in_journals_answer_as_the_same_rows_in_buckets_whoever_asks_and_however_they_came() {
+fn rows_in_journals_answer_queries_like_the_same_rows_in_buckets() {
     let at = |seconds: i64| DateTime::from_millis(seconds * 1000);
     let group = |by: RawDocumentBuf| rawdoc! { "aggregate": "c", "pipeline": [{ "$group": by }], "cursor": {} };
     let mut queries = vec![
@@ -324,7 +324,7 @@ fn rows_in_journals_answer_as_the_same_rows_in_buckets_whoever_asks_and_however_
                 let db = &dbs[random.below(2) as usize];
                 db.insert("c", &rows).await;
                 plain.insert("c", &rows).await;
-                // Tails grow between two looks, some of them while a bucket holds the rows before.
+                // Tails grow between two queries, some of them after a part was folded.
                 if random.chance(8) {
                     db.ok(rawdoc! { "flush": 1 }).await;
                 }

@@ -1,4 +1,4 @@
-//! A cursor that is used now and then lives for half an hour; others fold meanwhile.
+//! A cursor that is used from time to time lives for half an hour, while others fold.
 
 use std::rc::Rc;
 
@@ -21,14 +21,14 @@ fn readings(n: i64, minute: i64) -> Vec<RawDocumentBuf> {
 }
 
 #[test]
-fn a_cursor_that_is_used_now_and_then_finds_nothing_twice_and_ends_after_half_an_hour() {
+fn a_long_lived_cursor_finds_nothing_twice_and_ends_after_half_an_hour() {
     block_on(async {
         let (storage, env) = (Rc::new(MemoryStorage::new()), TestEnv::new(1));
         let [writer, other, reader] = [1, 2, 3].map(|_| Db::open(storage.clone(), Rc::clone(&env)));
         writer.ok(rawdoc! { "create": "c", "timeseries": { "timeField": "t", "metaField": "m" } }).await;
         writer.insert("c", &readings(1, 1)).await;
         writer.ok(rawdoc! { "flush": 1 }).await;
-        // What the reader finds in the journal is folded as soon as it has begun.
+        // The journal is folded as soon as the reader has begun.
         writer.insert("c", &readings(2, 2)).await;
         let reply = reader.ok(rawdoc! { "find": "c", "batchSize": 1 }).await;
         let mut cursor = reply.get_document("cursor").unwrap().clone();

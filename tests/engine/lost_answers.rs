@@ -1,4 +1,4 @@
-//! Commits that were done although their answer was lost: what the context that made them finds afterwards is what all find.
+//! Commits that took place although their answer was lost: afterwards all contexts find the same.
 
 use std::rc::Rc;
 
@@ -29,7 +29,7 @@ async fn three_readings() -> (Rc<Faulty>, Db, Db) {
     (faulty, db, other)
 }
 
-/// Both contexts find the same, before and after everything is folded.
+/// Asserts that both contexts find the same, before and after a fold.
 async fn agree(db: &Db, other: &Db, count: usize) {
     for _ in 0..2 {
         assert_eq!(multiset(&all(db).await), multiset(&all(other).await));
@@ -57,7 +57,7 @@ fn a_fold_whose_answer_was_lost_doubles_nothing() {
 }
 
 #[test]
-fn an_insert_whose_answer_was_lost_is_there_once_for_everybody() {
+fn an_insert_whose_answer_was_lost_is_stored_once() {
     block_on(async {
         let (faulty, db, other) = three_readings().await;
         faulty.set(LOST);
@@ -70,7 +70,7 @@ fn an_insert_whose_answer_was_lost_is_there_once_for_everybody() {
 }
 
 #[test]
-fn a_delete_whose_answer_was_lost_brings_nothing_back() {
+fn a_delete_whose_answer_was_lost_restores_nothing() {
     block_on(async {
         let (faulty, db, other) = three_readings().await;
         db.ok(rawdoc! { "flush": 1 }).await;

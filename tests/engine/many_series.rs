@@ -1,4 +1,4 @@
-//! Ten thousand series at once: what the catalog keeps of them in memory.
+//! Ten thousand open series: how much memory the catalog needs.
 
 use std::rc::Rc;
 
@@ -21,7 +21,7 @@ fn database(threshold_bytes: usize) -> Db {
     Db { engine: Rc::new(engine) }
 }
 
-/// The state of the catalog after each of three commits of one row of every series, of others each time where `others`.
+/// The statistics of the catalog after each of three commits of one row per series; with `others`, each commit has different series.
 async fn state_after_commits(db: &Db, others: bool) -> Vec<Document> {
     db.ok(rawdoc! { "create": "c", "timeseries": { "timeField": "t", "metaField": "m" } }).await;
     let mut states = Vec::new();
@@ -41,7 +41,7 @@ fn gauge(state: &Document, name: &str) -> i64 {
 }
 
 #[test]
-fn ten_thousand_open_series_stay_below_the_default_threshold_and_go_on_in_their_buckets() {
+fn ten_thousand_open_series_stay_below_the_default_threshold() {
     block_on(async {
         let threshold = CatalogOptions::default().memory_bytes_max;
         let states = state_after_commits(&database(threshold), false).await;
@@ -57,7 +57,7 @@ fn ten_thousand_open_series_stay_below_the_default_threshold_and_go_on_in_their_
 }
 
 #[test]
-fn with_a_lower_threshold_idle_buckets_make_room_and_every_measurement_is_found() {
+fn with_a_lower_threshold_idle_buckets_are_archived_and_every_measurement_is_found() {
     block_on(async {
         let db = database(1 << 20);
         let states = state_after_commits(&db, true).await;
@@ -65,7 +65,7 @@ fn with_a_lower_threshold_idle_buckets_make_room_and_every_measurement_is_found(
         let gone =
             gauge(last, "numBucketsArchivedDueToMemoryThreshold") + gauge(last, "numBucketsClosedDueToMemoryThreshold");
         assert!(gone > SERIES, "{last}");
-        // The buckets of a commit are in use until it ends; those of the one before have made room for them.
+        // The buckets of a commit are in use until it ends; those of the previous commit are archived.
         assert!(gauge(last, "memoryUsage") <= gauge(&states[0], "memoryUsage") + (1 << 20), "{last}");
         let n = db.ok(rawdoc! { "count": "c" }).await.get_i32("n").unwrap();
         assert_eq!(i64::from(n), 3 * SERIES);

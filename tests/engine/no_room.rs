@@ -1,4 +1,4 @@
-//! A storage that has no room for another byte: what can be deleted all the same, how far that goes, and what is left behind.
+//! A full storage: which deletes still work, how many, and what they leave behind.
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -58,7 +58,7 @@ impl Disk {
         self.entries(prefix).await.len()
     }
 
-    /// Looks at everything with room again, and answers what a new context finds.
+    /// Makes room, checks the whole collection, and returns what a new context finds.
     async fn sound(&self) -> Vec<i64> {
         self.faulty.set_full(false);
         numbers(&checks::sound_when_folded(&self.memory, &self.open(), "c", Writers::Several).await)
@@ -84,14 +84,14 @@ async fn delete(db: &Db, filter: RawDocumentBuf) -> Document {
     db.ok(rawdoc! { "delete": "c", "deletes": [{ "q": filter, "limit": 0 }] }).await
 }
 
-/// How many went, of a delete that had to succeed.
+/// The number of deleted measurements; the delete must succeed.
 async fn deleted(db: &Db, filter: RawDocumentBuf) -> i32 {
     let reply = delete(db, filter).await;
     assert!(!reply.contains_key("writeErrors"), "{reply}");
     reply.get_i32("n").unwrap()
 }
 
-/// The message of a delete that found no room.
+/// The error message of a delete without room.
 async fn refused(db: &Db, filter: RawDocumentBuf) -> String {
     let reply = delete(db, filter).await;
     let Ok([Bson::Document(error)]) = reply.get_array("writeErrors").map(|errors| &errors[..]) else {
@@ -116,7 +116,7 @@ fn before(ms: i64) -> RawDocumentBuf {
 }
 
 #[test]
-fn a_series_goes_whole_and_others_stay_and_then_there_is_room_for_inserts() {
+fn without_room_a_whole_series_can_be_deleted_which_makes_room_for_inserts() {
     block_on(async {
         let (disk, db) = Disk::new(rawdoc! {}).await;
         for hour in 0..6 {
@@ -142,7 +142,7 @@ fn a_series_goes_whole_and_others_stay_and_then_there_is_room_for_inserts() {
 }
 
 #[test]
-fn a_time_goes_from_buckets_and_from_inserts_that_no_fold_has_reached() {
+fn without_room_a_time_range_can_be_deleted_from_buckets_and_journals() {
     block_on(async {
         let (disk, db) = Disk::new(rawdoc! {}).await;
         add(&db, 0, 0, &["a", "b"]).await;
@@ -154,7 +154,7 @@ fn a_time_goes_from_buckets_and_from_inserts_that_no_fold_has_reached() {
         disk.faulty.set_full(true);
         assert_eq!(deleted(&db, before(3 * HOUR_MS)).await, 7);
         assert_eq!((disk.count(b"J").await, disk.count(b"B").await), (1, 0));
-        // Whose record it was has it in memory.
+        // The context that wrote the record has it in memory.
         assert_eq!(left(&other).await, [30, 31]);
         assert_eq!(left(&db).await, [30, 31]);
         assert_eq!(disk.sound().await, [30, 31]);
@@ -162,7 +162,7 @@ fn a_time_goes_from_buckets_and_from_inserts_that_no_fold_has_reached() {
 }
 
 #[test]
-fn inserts_that_are_all_of_the_series_go_and_one_that_mixes_series_stays_and_is_told_of() {
+fn without_room_records_of_one_series_are_deleted_and_mixed_ones_are_reported() {
     block_on(async {
         let (disk, db) = Disk::new(rawdoc! {}).await;
         add(&db, 0, 0, &["a", "a"]).await;
@@ -172,14 +172,14 @@ fn inserts_that_are_all_of_the_series_go_and_one_that_mixes_series_stays_and_is_
         let message = refused(&db, rawdoc! { "m": "a" }).await;
         assert!(message.contains("; 3 measurements were deleted, those whose removal writes nothing; "), "{message}");
         assert_eq!(left(&db).await, [10, 11]);
-        // With what stays, it goes.
+        // It is deleted together with the remaining rows.
         assert_eq!(deleted(&db, before(2 * HOUR_MS)).await, 2);
         assert_eq!(disk.sound().await, Vec::<i64>::new());
     });
 }
 
 #[test]
-fn what_was_refused_goes_as_soon_as_there_is_room() {
+fn a_delete_refused_without_room_succeeds_once_there_is_room() {
     block_on(async {
         let (disk, db) = Disk::new(rawdoc! {}).await;
         add(&db, 0, 0, &["a", "b"]).await;
@@ -194,7 +194,7 @@ fn what_was_refused_goes_as_soon_as_there_is_room() {
 }
 
 #[test]
-fn a_bucket_goes_whose_rows_all_match_although_its_bounds_do_not_say_so() {
+fn without_room_a_bucket_is_deleted_if_all_rows_match() {
     block_on(async {
         let (disk, db) = Disk::new(rawdoc! {}).await;
         for n in [2, 4, 8] {
@@ -234,10 +234,10 @@ impl Storage for Stops {
     }
 }
 
-/// How many series a record has that two steps fold.
+/// A number of series whose record is folded in two steps.
 const SERIES: usize = FOLD_STEP_BUCKETS + 10;
 
-/// A record of a measurement of each series, folded for the first of them only.
+/// A record with a measurement of each series, of which only the first ones are folded.
 async fn half_folded() -> (Disk, Db) {
     let (disk, db) = Disk::new(rawdoc! {}).await;
     let series: Vec<String> = (0..SERIES).map(|n| format!("s{n}")).collect();
@@ -249,7 +249,7 @@ async fn half_folded() -> (Disk, Db) {
 }
 
 #[test]
-fn a_bucket_of_which_records_are_left_goes_with_them_or_not_at_all() {
+fn a_half_folded_bucket_is_deleted_with_its_records_or_not_at_all() {
     block_on(async {
         let (disk, db) = half_folded().await;
         let all: Vec<i64> = (0..SERIES as i64).collect();
@@ -259,7 +259,7 @@ fn a_bucket_of_which_records_are_left_goes_with_them_or_not_at_all() {
         // Without the bucket, the record would show its rows again.
         refused(&db, rawdoc! { "n": folded[0] }).await;
         assert_eq!(left(&db).await, all);
-        // The record goes, and what buckets have of it stays there.
+        // The record is removed, and the rows that are in buckets stay.
         assert_eq!(deleted(&db, rawdoc! { "n": { "$gte": unfolded[0] } }).await, unfolded.len() as i32);
         assert_eq!((disk.count(b"B").await, disk.count(b"J").await), (FOLD_STEP_BUCKETS, 0));
         assert_eq!(left(&db).await, folded);
@@ -269,7 +269,7 @@ fn a_bucket_of_which_records_are_left_goes_with_them_or_not_at_all() {
 }
 
 #[test]
-fn buckets_and_the_records_that_they_hold_go_together() {
+fn buckets_and_their_covered_records_are_deleted_together() {
     block_on(async {
         let (disk, db) = half_folded().await;
         disk.faulty.set_full(true);
@@ -280,7 +280,7 @@ fn buckets_and_the_records_that_they_hold_go_together() {
 }
 
 #[test]
-fn all_of_a_large_collection_goes_with_one_epoch() {
+fn a_large_collection_is_deleted_with_one_epoch() {
     block_on(async {
         let (disk, db) = Disk::new(rawdoc! {}).await;
         let series: Vec<String> = (0..300).map(|n| format!("s{n}")).collect();
@@ -299,7 +299,7 @@ fn all_of_a_large_collection_goes_with_one_epoch() {
 }
 
 #[test]
-fn there_are_as_many_deletes_as_epochs_in_reserve_and_more_with_room_in_between() {
+fn without_room_there_are_as_many_deletes_as_reserve_epochs() {
     block_on(async {
         let (disk, db) = Disk::new(rawdoc! {}).await;
         for n in 0..40 {
@@ -323,7 +323,7 @@ fn there_are_as_many_deletes_as_epochs_in_reserve_and_more_with_room_in_between(
     });
 }
 
-/// The keys of a database from before there was a reserve: its first epoch is 0.
+/// The keys of a database of an older version, without a reserve: its first epoch is 0.
 async fn without_reserve(disk: &Disk) {
     let mut changes = Changeset::new();
     for entry in disk.entries(b"M").await {
@@ -364,7 +364,7 @@ fn a_database_without_a_reserve_gets_one_with_its_next_change() {
 }
 
 #[test]
-fn of_two_that_delete_without_room_one_conflicts_and_goes_on() {
+fn of_two_deletes_without_room_one_conflicts_and_retries() {
     block_on(async {
         let (disk, db) = Disk::new(rawdoc! {}).await;
         for n in 0..9 {
@@ -385,7 +385,7 @@ fn of_two_that_delete_without_room_one_conflicts_and_goes_on() {
 }
 
 #[test]
-fn a_cursor_that_is_open_finds_each_measurement_that_stays_once() {
+fn an_open_cursor_finds_each_remaining_measurement_once() {
     block_on(async {
         let (disk, db) = Disk::new(rawdoc! {}).await;
         for hour in 0..4 {
@@ -422,7 +422,7 @@ fn a_single_measurement_is_not_deleted_without_room() {
 }
 
 #[test]
-fn buckets_go_by_their_documents_where_no_journal_has_rows_for_them() {
+fn without_room_a_raw_delete_removes_buckets_without_journal_rows() {
     block_on(async {
         let (disk, db) = Disk::new(rawdoc! {}).await;
         add(&db, 0, 0, &["a", "b", "c"]).await;
@@ -439,7 +439,7 @@ fn buckets_go_by_their_documents_where_no_journal_has_rows_for_them() {
 }
 
 #[test]
-fn retention_deletes_whole_buckets_and_inserts_that_are_old() {
+fn without_room_retention_deletes_whole_buckets_and_old_records() {
     block_on(async {
         let (disk, db) = Disk::new(rawdoc! { "expireAfterSeconds": 86_400_i64 }).await;
         let old = NOW_MS - 90 * HOUR_MS;
@@ -458,11 +458,11 @@ fn retention_deletes_whole_buckets_and_inserts_that_are_old() {
 }
 
 #[test]
-fn retention_of_one_collection_does_not_wait_for_another_that_needs_room() {
+fn retention_of_a_collection_does_not_depend_on_one_that_needs_room() {
     block_on(async {
         let (disk, db) = Disk::new(rawdoc! { "expireAfterSeconds": 86_400_i64 }).await;
         let old = NOW_MS - 90 * HOUR_MS;
-        // Old and new in one insert.
+        // One insert with old and new measurements.
         let mixed = [row(0, old, "a"), row(1, NOW_MS, "a")];
         db.insert("c", &mixed).await;
         let options = rawdoc! { "timeField": "t", "metaField": "m" };
@@ -480,7 +480,7 @@ fn retention_of_one_collection_does_not_wait_for_another_that_needs_room() {
 }
 
 #[test]
-fn the_oldest_buckets_go_where_a_collection_has_grown_past_its_bound() {
+fn without_room_the_oldest_buckets_beyond_max_bytes_are_deleted() {
     block_on(async {
         let (disk, db) = Disk::new(rawdoc! { "maxBytes": 1_i64 }).await;
         for hour in 0..3 {
@@ -495,7 +495,7 @@ fn the_oldest_buckets_go_where_a_collection_has_grown_past_its_bound() {
 }
 
 #[test]
-fn collections_and_databases_are_dropped() {
+fn without_room_collections_and_databases_can_be_dropped() {
     block_on(async {
         let (disk, db) = Disk::new(rawdoc! {}).await;
         db.ok(rawdoc! { "create": "d", "timeseries": { "timeField": "t" } }).await;

@@ -1,4 +1,4 @@
-//! Looks at storage whose answers overtake each other, and inserts that are answered late.
+//! Refreshes that overtake each other, and inserts that are answered late.
 
 use std::cell::Cell;
 use std::future::poll_fn;
@@ -13,7 +13,7 @@ use timepail::storage::{Bytes, Changeset, Entry, KeyRange, LocalFuture, Page, St
 
 use crate::support::{Db, TestEnv};
 
-/// Holds answers back: what is asked is read at once, the answer comes when the gate opens.
+/// Delays answers: requests are read at once, and answered when the gate opens.
 struct Gated {
     inner: MemoryStorage,
     hold_scan: Cell<bool>,
@@ -104,7 +104,7 @@ fn refreshes_that_overtake_each_other_lose_no_record() {
         gated.get_open.set(true);
         assert_eq!(b.await, 2);
         assert_eq!(seen(&here).await, 2);
-        // What a fold takes up to a record is all that there is up to it.
+        // A fold up to a record takes all records before it.
         let nothing = rawdoc! { "delete": "c", "deletes": [{ "q": { "m": 2, "x": 7.0 }, "limit": 0 }] };
         assert_eq!(here.ok(nothing).await.get_i32("n").unwrap(), 0);
         let fresh = Db::open(Rc::new(memory.clone()), TestEnv::new(3));
@@ -113,7 +113,7 @@ fn refreshes_that_overtake_each_other_lose_no_record() {
 }
 
 #[test]
-fn an_insert_that_is_answered_behind_the_delete_of_its_rows_brings_none_back() {
+fn an_insert_answered_after_the_delete_of_its_rows_restores_none() {
     block_on(async {
         let memory = MemoryStorage::new();
         let gated = Gated::new(&memory);

@@ -1,4 +1,4 @@
-//! Stored buckets take the measurements that fit them, after a restart and for late measurements.
+//! Stored buckets take further measurements that fit, after a restart and for late measurements.
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -55,7 +55,7 @@ async fn all(db: &Db) -> Vec<Document> {
 }
 
 #[test]
-fn the_first_insert_after_a_restart_goes_on_with_the_stored_bucket_of_its_series() {
+fn the_first_insert_after_a_restart_reopens_the_stored_bucket_of_its_series() {
     block_on(async {
         let (disk, db) = Disk::with_weather().await;
         db.insert("weather", &[reading(1, "a", 1.0), reading(2, "b", 1.0)]).await;
@@ -70,7 +70,7 @@ fn the_first_insert_after_a_restart_goes_on_with_the_stored_bucket_of_its_series
 }
 
 #[test]
-fn a_bucket_with_rows_in_the_journal_of_another_context_is_left_to_it_until_they_are_folded() {
+fn a_bucket_with_unfolded_rows_of_another_context_is_not_reopened() {
     block_on(async {
         let (disk, db) = Disk::with_weather().await;
         db.insert("weather", &[reading(1, "a", 1.0)]).await;
@@ -95,17 +95,17 @@ fn a_late_measurement_goes_to_the_bucket_of_its_time() {
         db.insert("weather", &[reading(75, "a", 2.0)]).await;
         assert_eq!(counts(&db).await, [1, 2, 1, 1]);
         assert_eq!(statistic(&db, "numBucketsReopened").await, 1);
-        // Nothing is looked for where time goes forward: the server does not, either.
+        // If time moves forward, no stored bucket is searched, as on the server.
         db.insert("weather", &[reading(135, "a", 2.0)]).await;
         assert_eq!(counts(&db).await, [1, 2, 1, 1, 1]);
     });
 }
 
 #[test]
-fn late_measurements_and_those_in_time_take_turns_without_new_buckets() {
+fn alternating_late_and_current_measurements_open_no_new_buckets() {
     block_on(async {
         let (_, db) = Disk::with_weather().await;
-        // The bucket that is put aside for a late measurement is remembered, folded or not.
+        // The bucket that was archived for a late measurement is remembered, folded or not.
         for minute in [10, 70, 130, 15, 135, 20, 140, 25] {
             db.insert("weather", &[reading(minute, "a", 1.0)]).await;
         }
@@ -133,7 +133,7 @@ fn metadata_of_another_type_or_none_is_another_series() {
 }
 
 #[test]
-fn a_bucket_in_which_a_field_has_another_type_is_left_alone() {
+fn a_bucket_in_which_a_field_has_another_type_is_not_reopened() {
     block_on(async {
         let (disk, db) = Disk::with_weather().await;
         db.insert("weather", &[reading(1, "a", 1.0)]).await;
@@ -145,7 +145,7 @@ fn a_bucket_in_which_a_field_has_another_type_is_left_alone() {
 }
 
 #[test]
-fn a_full_bucket_is_left_alone_and_a_nearly_full_one_is_filled() {
+fn a_full_bucket_is_not_reopened_and_a_nearly_full_one_is() {
     block_on(async {
         let (disk, db) = Disk::with_weather().await;
         let rows = |from: i64, count: i64| -> Vec<RawDocumentBuf> {
@@ -164,7 +164,7 @@ fn a_full_bucket_is_left_alone_and_a_nearly_full_one_is_filled() {
 }
 
 #[test]
-fn a_damaged_bucket_is_not_reopened_and_does_not_stop_the_insert() {
+fn a_damaged_bucket_is_not_reopened_and_the_insert_succeeds() {
     block_on(async {
         let (disk, db) = Disk::with_weather().await;
         db.insert("weather", &[reading(1, "a", 1.0), reading(2, "a", 2.5)]).await;
@@ -173,7 +173,7 @@ fn a_damaged_bucket_is_not_reopened_and_does_not_stop_the_insert() {
         let page = Page { entries_max: 9, keys_only: false };
         let bucket = disk.storage.scan(&[range], page).await.unwrap().remove(0);
         let mut value = bucket.value;
-        // The last column is that of the temperatures: its end byte, and the ends of the documents, stand behind it.
+        // The last column is that of the temperatures; its end byte and the ends of the documents follow.
         let at = value.len() - 12;
         value[at] ^= 0xFF;
         let mut changes = Changeset::new();
@@ -192,7 +192,7 @@ fn a_damaged_bucket_is_not_reopened_and_does_not_stop_the_insert() {
 }
 
 #[test]
-fn without_a_meta_field_buckets_are_reopened_as_well() {
+fn buckets_are_reopened_without_a_meta_field() {
     block_on(async {
         let disk = Disk::new();
         let db = disk.open();
@@ -209,7 +209,7 @@ fn without_a_meta_field_buckets_are_reopened_as_well() {
     });
 }
 
-/// Counts the calls that read.
+/// Counts reads.
 struct Calls {
     inner: MemoryStorage,
     reads: Cell<usize>,
@@ -230,7 +230,7 @@ impl Storage for Calls {
 }
 
 #[test]
-fn a_commit_of_many_new_series_asks_storage_a_few_times_and_those_behind_it_not_at_all() {
+fn a_commit_of_many_new_series_makes_few_requests_and_later_ones_none() {
     block_on(async {
         let calls = Rc::new(Calls { inner: MemoryStorage::new(), reads: Cell::new(0) });
         let env = TestEnv::new(1);

@@ -1,4 +1,4 @@
-//! Retention by whole buckets: the rule of age for both ranges of dates, the bound on bytes, crashes, and several contexts.
+//! Retention by whole buckets: the age rule for standard and extended dates, `maxBytes`, crashes, and several contexts.
 
 use std::rc::Rc;
 
@@ -57,7 +57,7 @@ impl Setup {
         self.storage.scan(&[KeyRange::prefix(prefix)], page).await.unwrap()
     }
 
-    /// Runs a pass and answers the times that are left.
+    /// Runs a pass and returns the remaining times.
     async fn left_after_a_pass(&self) -> Vec<i64> {
         expire(&self.db).await;
         times(&self.db).await
@@ -85,7 +85,7 @@ async fn times(db: &Db) -> Vec<i64> {
 const EXPIRE_MS: i64 = DAY_SECONDS * 1000;
 
 #[test]
-fn a_bucket_goes_when_its_start_a_span_and_the_age_have_passed_to_the_second() {
+fn a_bucket_expires_exactly_a_span_and_the_age_after_its_start() {
     block_on(async {
         let setup = Setup::of_a_day().await;
         let start = NOW_MS - EXPIRE_MS - HOUR_MS;
@@ -106,7 +106,7 @@ fn a_bucket_goes_when_its_start_a_span_and_the_age_have_passed_to_the_second() {
 }
 
 #[test]
-fn a_bucket_outlives_its_last_measurement_by_up_to_a_span_and_measurements_are_not_filtered() {
+fn expired_measurements_are_found_until_their_bucket_expires() {
     block_on(async {
         let setup = Setup::of_a_day().await;
         let start = NOW_MS - EXPIRE_MS - HOUR_MS + 60_000;
@@ -118,9 +118,9 @@ fn a_bucket_outlives_its_last_measurement_by_up_to_a_span_and_measurements_are_n
 }
 
 #[test]
-fn a_bucket_goes_with_measurements_that_are_younger_than_the_age() {
+fn an_expired_bucket_is_deleted_with_its_younger_measurements() {
     block_on(async {
-        // By the span, not by the latest measurement, which is at most a span later than the start.
+        // The rule uses the span, not the latest measurement, which is at most a span after the start.
         let setup = Setup::of_a_day().await;
         let start = NOW_MS - EXPIRE_MS - HOUR_MS;
         setup.insert(&[start, start + HOUR_MS - 1]).await;
@@ -129,7 +129,7 @@ fn a_bucket_goes_with_measurements_that_are_younger_than_the_age() {
 }
 
 #[test]
-fn stored_buckets_and_those_in_the_journal_only_go_alike() {
+fn buckets_expire_alike_in_storage_and_in_the_journal() {
     block_on(async {
         for folded in [false, true] {
             let setup = Setup::of_a_day().await;
@@ -163,7 +163,7 @@ fn journal_rows_that_do_not_expire_stay_in_the_journal() {
 }
 
 #[test]
-fn without_an_age_nothing_goes_and_an_age_of_zero_leaves_the_last_span() {
+fn without_an_age_nothing_expires_and_an_age_of_zero_keeps_the_last_span() {
     block_on(async {
         let setup = Setup::new(rawdoc! {}).await;
         setup.insert(&[0, NOW_MS]).await;
@@ -176,7 +176,7 @@ fn without_an_age_nothing_goes_and_an_age_of_zero_leaves_the_last_span() {
 }
 
 #[test]
-fn an_age_that_reaches_back_to_the_epoch_expires_nothing() {
+fn an_age_reaching_before_the_epoch_expires_nothing() {
     block_on(async {
         let setup = Setup::new(rawdoc! { "expireAfterSeconds": NOW_MS / 1000 }).await;
         setup.insert(&[0, 1000]).await;
@@ -187,7 +187,7 @@ fn an_age_that_reaches_back_to_the_epoch_expires_nothing() {
 }
 
 #[test]
-fn with_extended_dates_the_latest_measurement_must_be_old_as_well() {
+fn with_extended_dates_the_latest_measurement_must_have_expired_too() {
     block_on(async {
         for folded in [false, true] {
             let setup = Setup::of_a_day().await;
@@ -203,7 +203,7 @@ fn with_extended_dates_the_latest_measurement_must_be_old_as_well() {
             assert_eq!(left, [4_000_000_000_000], "dates before 1970 go, those beyond 2038 stay");
             let year_2262 = 0x2_0000_0000 * 1000;
             setup.insert(&[year_2262]).await;
-            // Its bucket begins exactly at the bound's start, and a measurement at the bound itself is old.
+            // The bucket begins exactly at the bound, and a measurement at the bound has expired.
             setup.insert(&[start, start + HOUR_MS - 1]).await;
             if folded {
                 setup.db.ok(rawdoc! { "flush": 1 }).await;
@@ -214,11 +214,11 @@ fn with_extended_dates_the_latest_measurement_must_be_old_as_well() {
 }
 
 #[test]
-fn with_extended_dates_journal_rows_keep_a_bucket_whose_stored_rows_are_old() {
+fn with_extended_dates_young_journal_rows_keep_a_bucket() {
     block_on(async {
         let setup = Setup::of_a_day().await;
         let bound = NOW_MS - EXPIRE_MS;
-        // A bucket from before 1970 is found at the end of the ids, whatever its start; its latest time decides.
+        // The id of a bucket from before 1970 sorts last; its latest time decides.
         setup.insert(&[-10 * HOUR_MS, -10 * HOUR_MS + 1000]).await;
         setup.db.ok(rawdoc! { "flush": 1 }).await;
         setup.env.now_ms.set(EXPIRE_MS - 10 * HOUR_MS);
@@ -232,7 +232,7 @@ fn with_extended_dates_journal_rows_keep_a_bucket_whose_stored_rows_are_old() {
 }
 
 #[test]
-fn the_oldest_buckets_go_until_a_bound_on_bytes_is_kept() {
+fn the_oldest_buckets_are_deleted_until_max_bytes_is_met() {
     block_on(async {
         let setup = Setup::new(rawdoc! { "maxBytes": 5000.0 }).await;
         let rows = |hour: i64| (0..60).map(move |minute| NOW_MS + hour * HOUR_MS + minute * 60_000);
@@ -261,7 +261,7 @@ fn the_oldest_buckets_go_until_a_bound_on_bytes_is_kept() {
 }
 
 #[test]
-fn with_extended_dates_the_oldest_by_time_go_first() {
+fn with_extended_dates_the_oldest_by_time_are_deleted_first() {
     block_on(async {
         let setup = Setup::new(rawdoc! { "maxBytes": 1 }).await;
         setup.db.ok(rawdoc! { "create": "big", "timeseries": { "timeField": "t" }, "maxBytes": 1e9 }).await;
@@ -271,14 +271,14 @@ fn with_extended_dates_the_oldest_by_time_go_first() {
         let one = Setup::new(rawdoc! { "maxBytes": 300 }).await;
         one.insert(&[-5 * HOUR_MS, 5 * HOUR_MS]).await;
         one.db.ok(rawdoc! { "flush": 1 }).await;
-        // A context that has read nothing yet does not know of such dates.
+        // A context that has read nothing yet does not know of extended dates.
         assert_eq!(expire(&one.another()).await.0, 1);
         assert_eq!(times(&one.db).await, [5 * HOUR_MS]);
     });
 }
 
 #[test]
-fn a_bound_on_bytes_is_shown_and_distinguishes_collections() {
+fn max_bytes_is_listed_and_distinguishes_options() {
     block_on(async {
         let setup = Setup::new(rawdoc! { "maxBytes": 5000 }).await;
         let shown = setup.db.ok(rawdoc! { "listCollections": 1, "filter": { "name": "c" } }).await;
@@ -369,7 +369,7 @@ fn maintenance_runs_a_pass_after_opening_and_then_once_a_minute() {
 }
 
 #[test]
-fn nothing_expires_by_itself_where_that_is_left_to_the_command() {
+fn with_manual_retention_nothing_expires_by_itself() {
     block_on(async {
         let setup = Setup::of_a_day().await;
         setup.insert(&[NOW_MS - 3 * EXPIRE_MS]).await;
@@ -384,7 +384,7 @@ fn nothing_expires_by_itself_where_that_is_left_to_the_command() {
 }
 
 #[test]
-fn an_open_bucket_that_expired_takes_no_further_measurement() {
+fn an_expired_open_bucket_takes_no_further_measurement() {
     block_on(async {
         let setup = Setup::of_a_day().await;
         let old = NOW_MS - 3 * EXPIRE_MS;
@@ -398,7 +398,7 @@ fn an_open_bucket_that_expired_takes_no_further_measurement() {
 }
 
 #[test]
-fn a_collection_that_was_dropped_elsewhere_stops_no_pass() {
+fn a_collection_dropped_by_another_context_does_not_stop_a_pass() {
     block_on(async {
         let setup = Setup::of_a_day().await;
         setup.insert(&[NOW_MS - 3 * EXPIRE_MS]).await;

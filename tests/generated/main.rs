@@ -1,4 +1,4 @@
-//! Random queries and pipelines, against the same computed another way.
+//! Random queries and pipelines, compared with another implementation.
 #![cfg(not(target_arch = "wasm32"))]
 // Helpers are no `#[test]` functions to clippy.
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::panic)]

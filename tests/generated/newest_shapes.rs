@@ -1,5 +1,5 @@
-//! The first and the last rows of each series by every pipeline that asks for them, against the same with nothing put together: whatever
-//! was inserted late, deleted or updated, by whom, and in which form it lies.
+//! Every kind of pipeline for the first and the last rows of each series, compared with the same pipeline without optimisation: whatever
+//! was inserted late, deleted or updated, by which context, and in which stored form.
 
 use std::rc::Rc;
 
@@ -19,7 +19,7 @@ fn pick(random: &Random, from: &[Bson]) -> Bson {
     from[random.below(from.len() as u64) as usize].clone()
 }
 
-/// Metadata of which some compare equal and differ, and now and then some that is an array, or none.
+/// Metadata of which some values differ but compare equal, and a few are arrays or missing.
 fn meta(random: &Random, hostile: bool) -> Option<Bson> {
     let id = pick(random, &[bson!(1), bson!(1.0), bson!(2), "x".into(), "X".into()]);
     Some(match random.below(if hostile { 12 } else { 9 }) {
@@ -31,7 +31,7 @@ fn meta(random: &Random, hostile: bool) -> Option<Bson> {
     })
 }
 
-/// The next rows, most of them later than those before. Their times are all different where `ties` is false.
+/// The next rows, most of them later than those before. Unless `ties`, all times differ.
 fn rows(random: &Random, from: &mut i64, hostile: bool, ties: bool) -> Vec<Document> {
     let count = 1 + random.below(30) as i64;
     let made = (0..count).map(|_| {
@@ -52,7 +52,7 @@ fn rows(random: &Random, from: &mut i64, hostile: bool, ties: bool) -> Vec<Docum
     made.collect()
 }
 
-/// Something that happens to a collection.
+/// An operation on the collection.
 async fn change(db: &Db, random: &Random, from: &mut i64, (hostile, ties): (bool, bool)) {
     match random.below(10) {
         0 => drop(db.ok(rawdoc! { "flush": 1 }).await),
@@ -78,7 +78,7 @@ async fn change(db: &Db, random: &Random, from: &mut i64, (hostile, ties): (bool
     }
 }
 
-/// Stages that ask for rows at one end of each series. Of rows that tie any may come, so that with `ties` only their times are told.
+/// Stages that need the first or last rows of each series. Of tied rows any may come, so with `ties` only times are compared.
 fn pipeline(random: &Random, from: i64, ties: bool) -> Vec<Document> {
     let ascending = random.chance(50);
     let direction = if ascending { 1 } else { -1 };
@@ -155,7 +155,7 @@ fn pipeline(random: &Random, from: i64, ties: bool) -> Vec<Document> {
     stages
 }
 
-/// The rows in any order. Of keys that compare equal any is shown.
+/// The rows as a multiset. Of keys that compare equal, any may be shown.
 fn told(rows: &[Document]) -> Vec<String> {
     let number = |text: String| text.replace("Int32(1)", "1").replace("Double(1.0)", "1");
     let mut told: Vec<String> = rows
@@ -170,7 +170,7 @@ fn told(rows: &[Document]) -> Vec<String> {
     told
 }
 
-/// What a pipeline answers, or the code of its failure.
+/// The result of a pipeline, or its error code.
 async fn answers(db: &Db, pipeline: &[Document]) -> Result<Vec<String>, i32> {
     let command = doc! { "aggregate": "weather", "pipeline": pipeline, "cursor": { "batchSize": 10_000 } };
     let reply = db.command(raw(&command)).await;
@@ -180,13 +180,13 @@ async fn answers(db: &Db, pipeline: &[Document]) -> Result<Vec<String>, i32> {
     }
 }
 
-/// The same with nothing put together.
+/// The same pipeline without optimisation.
 fn apart(pipeline: &[Document]) -> Vec<Document> {
     pipeline.iter().flat_map(|stage| [doc! { "$_internalInhibitOptimization": {} }, stage.clone()]).collect()
 }
 
 #[test]
-fn every_pipeline_for_the_ends_of_series_answers_what_its_stages_answer_one_by_one() {
+fn pipelines_for_first_and_last_rows_equal_the_same_without_optimisation() {
     let cases = std::env::var("CASES").map_or(20, |n| n.parse::<u64>().unwrap());
     let first = std::env::var("CASE").map_or(0, |n| n.parse::<u64>().unwrap());
     let mut nonempty = 0;
@@ -230,7 +230,7 @@ fn every_pipeline_for_the_ends_of_series_answers_what_its_stages_answer_one_by_o
     assert!(nonempty > 20 || cases < 10, "hardly any rows: {nonempty}");
 }
 
-/// Three series with a bucket an hour, of the first ones the rows in the middle.
+/// Three series with a bucket per hour, with rows in the middle of the hour in the first ones.
 async fn stored(hours: i64) -> Rc<MemoryStorage> {
     let storage = Rc::new(MemoryStorage::new());
     let db = Db::open(storage.clone(), TestEnv::new(1));
@@ -244,7 +244,7 @@ async fn stored(hours: i64) -> Rc<MemoryStorage> {
     storage
 }
 
-/// Cuts every stored bucket in two that does not begin in one of `hours`.
+/// Truncates the columns of every stored bucket that does not begin in one of `hours`.
 async fn damage_all_but(storage: &MemoryStorage, hours: std::ops::Range<i64>) {
     let all = KeyRange { start: b"B".to_vec(), end: b"C".to_vec() };
     let mut changes = Changeset::new();
@@ -262,7 +262,7 @@ fn first_behind(sort: Document, key: &str) -> Vec<Document> {
 }
 
 #[test]
-fn the_newest_rows_are_found_without_a_look_at_buckets_that_are_wholly_older() {
+fn the_newest_rows_are_found_without_reading_older_buckets() {
     block_on(async {
         let hours = 30;
         let storage = stored(hours).await;
@@ -298,7 +298,7 @@ fn the_newest_rows_are_found_without_a_look_at_buckets_that_are_wholly_older() {
         let narrow = doc! { "$match": { "m.id": { "$in": [0, 2] } } };
         let some = [vec![narrow], first_behind(doc! { "m.id": 1, "at": -1 }, "$m.id")].concat();
         assert_eq!(run(&db, some).await.len(), 2);
-        // Rows that are not folded yet, and a series of which nothing is.
+        // Rows that are not folded yet, and a series without any folded row.
         let late =
             [0, 7].map(|id| raw(&doc! { "at": DateTime::from_millis(hours * HOUR_MS), "m": { "id": id }, "n": id }));
         db.insert("weather", &late).await;
@@ -307,7 +307,7 @@ fn the_newest_rows_are_found_without_a_look_at_buckets_that_are_wholly_older() {
 }
 
 #[test]
-fn the_oldest_rows_are_found_without_a_look_at_later_buckets() {
+fn the_oldest_rows_are_found_without_reading_later_buckets() {
     block_on(async {
         let storage = stored(30).await;
         damage_all_but(&storage, 0..2).await;
@@ -320,7 +320,7 @@ fn the_oldest_rows_are_found_without_a_look_at_later_buckets() {
 }
 
 #[test]
-fn a_filter_that_hardly_any_row_passes_is_asked_of_all_buckets() {
+fn a_selective_filter_falls_back_to_a_scan_of_all_buckets() {
     block_on(async {
         let db = Db::open(stored(200).await, TestEnv::new(2));
         let by =
@@ -352,7 +352,7 @@ fn explain_shows_a_scan_of_the_ends_of_series_and_how_few_buckets_it_examined() 
             (stage, direction, examined, unpacked, rows)
         };
         let newest = shown(first_behind(doc! { "m.id": 1, "at": -1 }, "$m.id")).await;
-        // A bucket of the hour before might reach beyond the start of the last one, as far as its id tells.
+        // By its id, a bucket of the hour before may contain times after the start of the last one.
         assert_eq!((&*newest.0, &*newest.1, newest.3, newest.4), ("DISTINCT_SCAN", "backward", 3, 3));
         assert!(newest.2 <= 6, "{newest:?}");
         let oldest = shown(first_behind(doc! { "at": 1 }, "$m.id")).await;
@@ -385,7 +385,7 @@ fn explain_shows_a_scan_of_all_buckets_if_the_search_for_the_ends_of_series_gave
         assert_eq!(stage(200, &rare, "executionStats").await, "COLLSCAN");
         // One bucket per series leaves nothing to choose.
         assert_eq!(stage(1, &newest, "executionStats").await, "COLLSCAN");
-        // Without a run, the plan is all there is to show.
+        // Without execution, only the plan is shown.
         assert_eq!(stage(200, &rare, "queryPlanner").await, "DISTINCT_SCAN");
     });
 }

@@ -1,4 +1,4 @@
-//! Histories of several contexts over one storage: random ones, and short ones in every order of their storage calls.
+//! Histories of several contexts on one storage: random ones, and short ones in every order of their storage calls.
 #![cfg(not(target_arch = "wasm32"))]
 // Helpers are no `#[test]` functions to clippy.
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::panic)]

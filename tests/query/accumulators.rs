@@ -8,8 +8,8 @@ use crate::support::weather::database;
 use crate::support::{Random, raw, take_rows};
 
 #[test]
-fn sets_have_one_of_the_strings_that_a_collation_takes_for_equal() {
-    // They were compared by their bytes.
+fn sets_have_one_of_several_strings_equal_by_the_collation() {
+    // A regression: they were compared by bytes.
     block_on(async {
         let db = with_values(&["a".into(), "A".into(), "b".into(), "B".into(), "a".into()]).await;
         let pipeline =
@@ -47,7 +47,7 @@ fn deviations_and_percentiles_of_decimals_are_doubles() {
 }
 
 #[test]
-fn sums_and_means_with_decimals_are_decimals() {
+fn sums_and_averages_with_decimals_are_decimals() {
     block_on(async {
         let decimal = |text: &str| Bson::Decimal128(text.parse().unwrap());
         let values = [decimal("0.1"), 2.into(), Bson::Null, decimal("0.2"), 0.5.into(), i64::MAX.into(), "x".into()];
@@ -77,7 +77,7 @@ fn sums_and_means_with_decimals_are_decimals() {
 }
 
 #[test]
-fn some_values_of_a_group_are_kept_by_their_place_or_their_order() {
+fn first_n_last_n_min_n_max_n_and_top_n_keep_several_values() {
     block_on(async {
         let db = with_values(&[3.into(), Bson::Null, 1.into(), "x".into(), 2.into()]).await;
         let of = |operator: &str, n: i32| doc! { operator: { "input": "$v", "n": n } };
@@ -97,7 +97,7 @@ fn some_values_of_a_group_are_kept_by_their_place_or_their_order() {
 }
 
 #[test]
-fn how_many_values_are_kept_may_depend_on_the_id() {
+fn the_n_of_an_accumulator_may_depend_on_the_group_id() {
     block_on(async {
         let db = with_values(&[1.into(), 2.into(), 3.into()]).await;
         let n = doc! { "$cond": [{ "$eq": ["$kind", "int"] }, 2, 1] };
@@ -112,7 +112,7 @@ fn how_many_values_are_kept_may_depend_on_the_id() {
 }
 
 #[test]
-fn percentiles_are_of_numbers_only_and_a_median_of_none_is_null() {
+fn percentiles_use_only_numbers_and_the_median_of_none_is_null() {
     block_on(async {
         let db = with_values(&[4.into(), 1_i64.into(), "x".into(), 2.5.into(), f64::NAN.into(), 3.into()]).await;
         let median = |input: &str, method: &str| doc! { "$median": { "input": input, "method": method } };
@@ -130,7 +130,7 @@ fn percentiles_are_of_numbers_only_and_a_median_of_none_is_null() {
 }
 
 #[test]
-fn arguments_of_accumulators_are_refused_with_the_codes_of_each() {
+fn invalid_arguments_of_accumulators_are_refused_with_their_codes() {
     with_readings(async |db| {
         let percentile = |p: Bson| doc! { "$percentile": { "input": 1, "method": "approximate", "p": p } };
         let of_n = |n: Bson| doc! { "$firstN": { "input": 1, "n": n } };
@@ -168,7 +168,7 @@ fn arguments_of_accumulators_are_refused_with_the_codes_of_each() {
 }
 
 #[test]
-fn of_rows_that_tie_those_that_come_first_stay_at_both_ends() {
+fn of_tied_rows_top_and_bottom_keep_the_first() {
     block_on(async {
         let db = with_values(&[1.into(), 1.into(), 1.into(), 0.into(), 2.into()]).await;
         let by = |operator: &str, direction: i32| doc! { operator: { "sortBy": { "v": direction }, "output": "$n", "n": 2 } };
@@ -180,7 +180,7 @@ fn of_rows_that_tie_those_that_come_first_stay_at_both_ends() {
 }
 
 #[test]
-fn of_rows_at_one_time_the_one_that_comes_first_is_first_for_all_parts_of_a_group() {
+fn rows_with_equal_times_have_one_order_for_all_accumulators_of_a_group() {
     block_on(async {
         let db = with_values(&[bson!(1.0), bson!(1), bson!(1_i64)]).await;
         let only = doc! { "$match": { "n": { "$lt": 3 } } };
@@ -195,12 +195,12 @@ fn of_rows_at_one_time_the_one_that_comes_first_is_first_for_all_parts_of_a_grou
 }
 
 #[test]
-fn percentiles_between_numbers_are_exact_at_the_ends_of_all_numbers() {
+fn interpolated_percentiles_are_exact_for_extreme_numbers() {
     block_on(async {
         for (values, wanted) in [
             ([0.8, 9.5], 5.15),
             ([-1.5e308, 1.5e308], 0.0),
-            // Half of it and half of it were 0.
+            // Half of the smallest double rounds to 0, so half of each does not add up.
             ([5e-324, 5e-324], 5e-324),
             ([f64::NEG_INFINITY, 1.0], f64::NEG_INFINITY),
             ([1.0, f64::INFINITY], f64::INFINITY),
@@ -215,7 +215,7 @@ fn percentiles_between_numbers_are_exact_at_the_ends_of_all_numbers() {
 }
 
 #[test]
-fn behind_a_sort_by_time_the_first_of_values_that_compare_equal_is_given_wherever_its_bucket_lies() {
+fn after_a_sort_by_time_the_first_of_equal_values_is_returned() {
     // The rows themselves are not sorted.
     let mut untold = 0;
     for seed in 0..150 {
@@ -228,7 +228,7 @@ fn behind_a_sort_by_time_the_first_of_values_that_compare_equal_is_given_whereve
             let at = DateTime::from_millis((n * 7919 % 40 * 60_000) as i64);
             let s = random.below(3) as i32;
             let series = doc! { "one": pick(&ones), "s": s };
-            // Of one type in each bucket.
+            // Each bucket has values of one type.
             let u = [bson!(0), pick(&zeros[..2]), bson!(0_i64)][s as usize].clone();
             doc! { "at": at, "m": series, "k": pick(&ones), "v": pick(kinds), "w": pick(&zeros[..2]), "u": u }
         };
@@ -240,7 +240,7 @@ fn behind_a_sort_by_time_the_first_of_values_that_compare_equal_is_given_whereve
         };
         let mut group =
             doc! { "_id": pick(&[Bson::Null, "$m.one".into(), "$k".into(), bson!({ "k": "$k", "s": "$m.s" })]) };
-        // Keys alone are answered by whole buckets, which do not know which of equal metadata came first.
+        // Keys alone are answered from whole buckets, which do not tell which of equal metadata came first.
         let by_meta = group.get_str("_id").is_ok_and(|id| id == "$m.one");
         group.extend(fields.into_iter().filter(|(name, _)| name == "low" && by_meta || random.chance(40)));
         let wall = doc! { "$_internalInhibitOptimization": {} };

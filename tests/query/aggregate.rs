@@ -14,7 +14,7 @@ fn sorted_by_id(mut rows: Vec<Document>) -> Vec<Document> {
 }
 
 #[test]
-fn groups_by_metadata_have_sums_means_extremes_and_counts() {
+fn groups_by_metadata_have_sums_averages_extremes_and_counts() {
     with_readings(async |db| {
         let group = doc! { "$group": {
             "_id": "$station", "n": { "$sum": 1 }, "rows": { "$count": {} }, "sum": { "$sum": "$temp" }, "mean": { "$avg": "$temp" },
@@ -30,7 +30,7 @@ fn groups_by_metadata_have_sums_means_extremes_and_counts() {
 }
 
 #[test]
-fn hours_of_each_station_are_groups_of_their_own() {
+fn each_hour_of_each_station_is_a_group() {
     with_readings(async |db| {
         let hour = doc! { "$dateTrunc": { "date": "$at", "unit": "hour" } };
         let group = doc! { "$group": { "_id": { "s": "$station", "h": hour }, "mean": { "$avg": "$temp" } } };
@@ -44,7 +44,7 @@ fn hours_of_each_station_are_groups_of_their_own() {
 }
 
 #[test]
-fn the_stages_of_a_find_run_in_the_order_in_which_they_stand() {
+fn the_stages_of_a_find_run_in_their_order() {
     with_readings(async |db| {
         let limited = vec![
             doc! { "$match": { "station": "a" } },
@@ -93,7 +93,7 @@ fn the_newest_measurement_of_each_series_is_its_first_in_descending_order() {
 }
 
 #[test]
-fn the_order_of_time_holds_for_whoever_asks_for_it_and_for_filtered_rows() {
+fn the_order_by_time_holds_for_filtered_rows_and_several_groups() {
     with_readings(async |db| {
         let by_time = |direction: i32, group: Document| {
             let filter = doc! { "temp": { "$gte": 4 }, "station": "a" };
@@ -107,7 +107,7 @@ fn the_order_of_time_holds_for_whoever_asks_for_it_and_for_filtered_rows() {
         let all = run(db, by_time(-1, list)).await;
         let expected: Vec<Bson> = (2..12).rev().map(|n| Bson::Double(f64::from(2 * n))).collect();
         assert_eq!(all[0].get_array("all").unwrap(), &expected);
-        // A group by itself, and of a field that no sort names.
+        // A group without a sort, and one with a sort by another field.
         let limited = vec![
             doc! { "$sort": { "at": -1 } },
             doc! { "$limit": 2 },
@@ -136,7 +136,7 @@ fn values_become_lists_sets_deviations_and_merged_objects() {
 }
 
 #[test]
-fn keys_of_one_kind_are_one_group_and_what_is_missing_is_null() {
+fn equal_keys_are_one_group_and_a_missing_key_is_null() {
     block_on(async {
         let db = database();
         weather(&db).await;
@@ -168,7 +168,7 @@ fn keys_of_one_kind_are_one_group_and_what_is_missing_is_null() {
 }
 
 #[test]
-fn sums_take_the_widest_type_and_a_sum_of_nothing_is_zero() {
+fn a_sum_has_the_widest_type_and_an_empty_sum_is_zero() {
     block_on(async {
         let db = database();
         weather(&db).await;
@@ -230,8 +230,8 @@ fn arrays_unwind_to_a_row_for_each_element() {
 }
 
 #[test]
-fn unwinding_below_a_field_that_is_not_there_makes_no_objects() {
-    // A row that stays lost its scalar to an empty object, or got one.
+fn unwinding_below_a_missing_field_creates_no_objects() {
+    // A regression: a kept row got an empty object in place of its scalar or of nothing.
     block_on(async {
         let db = with_values(&[5.into(), Bson::Null, doc! { "w": [] }.into()]).await;
         let unwind = doc! { "path": "$v.w", "preserveNullAndEmptyArrays": true };
@@ -242,8 +242,8 @@ fn unwinding_below_a_field_that_is_not_there_makes_no_objects() {
 }
 
 #[test]
-fn the_only_part_of_a_key_is_null_where_it_is_missing() {
-    // Rows without the field were a group beside those with null.
+fn a_missing_single_key_groups_with_null() {
+    // A regression: rows without the field were a separate group from those with null.
     block_on(async {
         let db = with_values(&[Bson::Null]).await;
         let group = doc! { "$group": { "_id": { "x": "$v" }, "rows": { "$count": {} } } };
@@ -252,8 +252,8 @@ fn the_only_part_of_a_key_is_null_where_it_is_missing() {
 }
 
 #[test]
-fn a_field_that_is_set_keeps_its_place_in_its_object() {
-    // It went behind the others, which is another object.
+fn a_set_field_keeps_its_position_in_its_object() {
+    // A regression: the field moved to the end, which makes another object.
     block_on(async {
         let db = with_values(&[doc! { "a": 1, "b": { "c": 2, "d": 3 }, "e": 4 }.into()]).await;
         let set = |path: &str| {
@@ -267,7 +267,7 @@ fn a_field_that_is_set_keeps_its_place_in_its_object() {
 }
 
 #[test]
-fn what_is_no_pipeline_is_refused_with_the_code_of_the_stage() {
+fn invalid_pipelines_are_refused_with_the_code_of_the_stage() {
     with_readings(async |db| {
         for (wanted, stage) in [
             (40324, doc! { "$nothing": 1 }),

@@ -1,4 +1,4 @@
-//! Collations at the command door: what compares by them, whence a query has its own, and which ones there are.
+//! Collations: what they apply to, which one a query uses, and which ones exist.
 
 use std::rc::Rc;
 
@@ -17,7 +17,7 @@ fn strength(n: i32) -> RawDocumentBuf {
     rawdoc! { "locale": "fr", "strength": n }
 }
 
-/// Measurements of one series, `n` counting up with the time.
+/// Measurements of one series, with `n` ascending in time order.
 fn rows_of(field: &str, values: &[RawBson]) -> Vec<RawDocumentBuf> {
     let row = |(n, value): (usize, &RawBson)| {
         let mut row = rawdoc! { "at": DateTime::from_millis(n as i64 * 1000), "n": n as i32 };
@@ -31,7 +31,7 @@ fn texts(values: &[&str]) -> Vec<RawBson> {
     values.iter().map(|text| RawBson::String((*text).to_owned())).collect()
 }
 
-/// A collection `c` in each of the forms that its rows can be stored in: in the journal, in buckets of version 1, 2 and 3, and read by
+/// A collection `c` in each stored form: in the journal, in buckets of version 1, 2 and 3, and read by
 /// a context that was opened later.
 async fn in_every_form(collation: Option<RawDocumentBuf>, rows: &[RawDocumentBuf], check: impl AsyncFn(&Db, &str)) {
     for form in ["journal", "version 1", "version 2", "version 3", "reopened"] {
@@ -45,7 +45,7 @@ async fn in_every_form(collation: Option<RawDocumentBuf>, rows: &[RawDocumentBuf
         }
         db.ok(create).await;
         if form == "version 3" {
-            // Later rows first, each in a fold of its own.
+            // Later rows first, with a fold after each.
             for row in rows.iter().rev() {
                 db.insert("c", std::slice::from_ref(row)).await;
                 db.ok(rawdoc! { "flush": 1 }).await;
@@ -74,7 +74,7 @@ async fn found(db: &Db, filter: RawDocumentBuf, collation: Option<RawDocumentBuf
 }
 
 #[test]
-fn a_strength_says_what_is_equal() {
+fn the_strength_of_a_collation_decides_what_is_equal() {
     let rows = rows_of("tag", &texts(&["café", "cafe", "cafE", "tea", "CAFÉ"]));
     block_on(in_every_form(None, &rows, async |db, form| {
         for (level, expected) in [(1, vec![0, 1, 2, 4]), (2, vec![1, 2]), (3, vec![1]), (4, vec![1]), (5, vec![1])] {
@@ -90,7 +90,7 @@ fn a_strength_says_what_is_equal() {
         assert_eq!(found(db, rawdoc! { "tag": "cafe" }, None).await, [1], "{form}");
         let cases = rawdoc! { "locale": "fr", "strength": 1, "caseLevel": true };
         assert_eq!(found(db, rawdoc! { "tag": "cafe" }, Some(cases)).await, [0, 1], "{form}");
-        // A pattern is one of characters.
+        // Patterns ignore the collation.
         let regex = rawdoc! { "tag": { "$regex": "^cafe$" } };
         assert_eq!(found(db, regex, Some(strength(1))).await, [1], "{form}");
         let schema = rawdoc! { "$jsonSchema": { "properties": { "tag": { "enum": ["cafe"] } } } };
@@ -99,7 +99,7 @@ fn a_strength_says_what_is_equal() {
 }
 
 #[test]
-fn ranges_and_sorts_go_by_the_collation() {
+fn ranges_and_sorts_use_the_collation() {
     let rows = rows_of("s", &texts(&["a10", "a2", "A2", "b1", "a1", "Z"]));
     block_on(in_every_form(None, &rows, async |db, form| {
         let numeric = || Some(rawdoc! { "locale": "en", "numericOrdering": true });
@@ -118,14 +118,14 @@ fn ranges_and_sorts_go_by_the_collation() {
         let upper = rawdoc! { "locale": "en", "caseFirst": "upper" };
         assert_eq!(sorted(upper, 1).await, ["a1", "a10", "A2", "a2", "b1", "Z"], "{form}");
         assert_eq!(sorted(rawdoc! { "locale": "simple" }, 1).await, ["A2", "Z", "a1", "a10", "a2", "b1"], "{form}");
-        // Equal ones stay in the order of the next key.
+        // Equal ones are ordered by the next key.
         let base = rawdoc! { "locale": "en", "strength": 1 };
         assert_eq!(sorted(base, -1).await, ["Z", "b1", "a2", "A2", "a10", "a1"], "{form}");
     }));
 }
 
 #[test]
-fn strings_in_arrays_and_objects_compare_by_the_collation_and_names_do_not() {
+fn nested_strings_compare_by_the_collation_and_field_names_do_not() {
     let values = [
         rawbson!(["x", "CAFE"]),
         rawbson!({ "k": "Café", "l": ["É"] }),
@@ -145,7 +145,7 @@ fn strings_in_arrays_and_objects_compare_by_the_collation_and_names_do_not() {
         assert_eq!(of(rawdoc! { "v": { "$in": [["CAFÉ", "É"], "X"] } }).await, [0, 4], "{form}");
         let sort = rawdoc! { "find": "c", "sort": { "v": 1, "n": 1 }, "collation": strength(1) };
         let order: Vec<i32> = db.find(sort).await.iter().map(|row| row.get_i32("n").unwrap()).collect();
-        // By the least element: "cafe", "CAFE", "e"; objects by their first name.
+        // Arrays sort by their least element, "cafe", "CAFE" or "e", and objects by their first name.
         assert_eq!(order, [0, 4, 3, 2, 1], "{form}");
     }));
 }
@@ -183,7 +183,7 @@ fn distinct_gives_the_first_of_equal_values() {
             values.into_iter().map(|value| value.to_string()).collect::<Vec<_>>()
         };
         let folded = ask(rawdoc! { "locale": "en", "strength": 2 }).await;
-        // Rows of version 3 stand as they came.
+        // Rows of version 3 are in the order of arrival.
         let first =
             if form == "version 3" { ["1", "\"C\"", "\"B\"", "\"a\""] } else { ["\"b\"", "\"A\"", "\"C\"", "1"] };
         assert_eq!(folded, first, "{form}");
@@ -192,7 +192,7 @@ fn distinct_gives_the_first_of_equal_values() {
 }
 
 #[test]
-fn metadata_is_grouped_by_its_bytes_and_asked_by_the_collation() {
+fn series_are_told_apart_by_bytes_and_filtered_by_the_collation() {
     let rows: Vec<RawDocumentBuf> = ["Oslo", "oslo", "OSLO", "Bergen", "øslo"]
         .iter()
         .enumerate()
@@ -216,7 +216,7 @@ fn metadata_is_grouped_by_its_bytes_and_asked_by_the_collation() {
 }
 
 #[test]
-fn a_sort_by_metadata_takes_series_together_that_are_equal() {
+fn a_sort_by_metadata_merges_series_that_are_equal_by_the_collation() {
     let rows: Vec<RawDocumentBuf> = (0..60)
         .map(|n| {
             let series = ["b", "A", "a", "B", "á"][n as usize % 5];
@@ -229,7 +229,7 @@ fn a_sort_by_metadata_takes_series_together_that_are_equal() {
             let find = rawdoc! { "find": "c", "sort": sort, "batchSize": 4, "collation": folded.clone() };
             let got: Vec<i32> = db.find(find).await.iter().map(|row| row.get_i32("n").unwrap()).collect();
             let mut expected: Vec<i32> = (0..60).collect();
-            // "a" and "A" are one, "á" comes behind them, then "b" and "B".
+            // "a" and "A" are equal, "á" follows, then "b" and "B".
             expected.sort_by_key(|n| ([2, 0, 0, 2, 1][*n as usize % 5], n * key));
             assert_eq!(got, expected, "{form}");
         }
@@ -258,7 +258,7 @@ fn a_delete_has_a_collation_of_its_own() {
 }
 
 #[test]
-fn a_collection_gives_its_collation_to_queries_that_have_none() {
+fn queries_inherit_the_collation_of_the_collection() {
     let rows = rows_of("s", &texts(&["a", "A", "b", "B"]));
     block_on(in_every_form(Some(rawdoc! { "locale": "en", "strength": 2 }), &rows, async |db, form| {
         assert_eq!(found(db, rawdoc! { "s": "A" }, None).await, [0, 1], "{form}");
@@ -323,7 +323,7 @@ fn the_summaries_of_a_bucket_are_those_of_the_collection() {
 }
 
 #[test]
-fn create_keeps_the_collation_complete_and_compares_it() {
+fn create_stores_the_full_collation_and_compares_it() {
     block_on(async {
         let db = Db::open(Rc::new(MemoryStorage::new()), TestEnv::new(1));
         let create = |collation: RawDocumentBuf| {
@@ -336,7 +336,7 @@ fn create_keeps_the_collation_complete_and_compares_it() {
         {
             assert_eq!(db.fails(create(other)).await.0, 48);
         }
-        // Complete it would have `caseFirst: "upper"`, which is not possible at this strength, and could not be read again.
+        // The full collation would have `caseFirst: "upper"`, which is invalid at this strength and could not be parsed again.
         assert_eq!(db.fails(create(rawdoc! { "locale": "da", "strength": 1 })).await.0, 2);
         let mut reply = db.ok(rawdoc! { "listCollections": 1 }).await;
         let listed = take_rows(reply.get_document_mut("cursor").unwrap(), "firstBatch");
@@ -359,7 +359,7 @@ fn create_keeps_the_collation_complete_and_compares_it() {
 }
 
 #[test]
-fn what_is_no_collation_is_refused_with_the_servers_code() {
+fn invalid_collations_are_refused_with_the_servers_code() {
     let name = String::from;
     let cases: Vec<(RawBson, i32, &str)> = vec![
         (rawbson!("de"), 14, "TypeMismatch"),
@@ -383,7 +383,7 @@ fn what_is_no_collation_is_refused_with_the_servers_code() {
         (rawbson!({ "locale": "de@strength=1" }), 2, "BadValue"),
         (rawbson!({ "locale": "de", "strength": 1, "backwards": true }), 2, "BadValue"),
         (rawbson!({ "locale": "de", "strength": 2, "caseFirst": "upper" }), 2, "BadValue"),
-        // What hosts cannot do.
+        // Options that hosts do not support.
         (rawbson!({ "locale": "de", "strength": 2, "caseLevel": true }), 2, "BadValue"),
         (rawbson!({ "locale": "de", "caseLevel": true }), 2, "BadValue"),
         (rawbson!({ "locale": "de", "backwards": true }), 2, "BadValue"),
@@ -418,7 +418,7 @@ fn what_is_no_collation_is_refused_with_the_servers_code() {
 }
 
 #[test]
-fn the_other_options_of_a_locale_are_heeded() {
+fn locale_options_besides_the_strength_are_applied() {
     let rows = rows_of("s", &texts(&["black-bird", "blackbird", "cote", "côte", "coté", "ca", "cu", "ch", "d"]));
     block_on(in_every_form(None, &rows, async |db, form| {
         let shifted = rawdoc! { "locale": "en", "alternate": "shifted" };
@@ -429,7 +429,7 @@ fn the_other_options_of_a_locale_are_heeded() {
         let range = || rawdoc! { "s": { "$gt": "cu", "$lt": "d" } };
         assert_eq!(found(db, range(), accents("es@collation=traditional")).await, [7], "{form}");
         assert_eq!(found(db, range(), accents("es")).await, [0; 0], "{form}");
-        // Equal to the locale, and told apart by their code points.
+        // Equal for the locale, so ordered by their code points.
         let identical = Some(rawdoc! { "locale": "en", "strength": 5 });
         assert_eq!(found(db, rawdoc! { "s": "cot\u{0}é" }, accents("en")).await, [4], "{form}");
         assert_eq!(found(db, rawdoc! { "s": "cot\u{0}é" }, identical).await, [0; 0], "{form}");
@@ -460,7 +460,7 @@ fn collation_of(document: &Option<Document>) -> Collation {
     Collation::parse(Doc::parse(raw(&document).as_bytes()).unwrap(), &*TestEnv::new(1)).unwrap()
 }
 
-/// Strings of a filter `{field: {op: operand}}` that pass, by looking at each.
+/// The strings that match a filter `{field: {op: operand}}`, compared one by one.
 fn passes(op: &str, operand: &[String], text: &str, collation: &Collation) -> bool {
     let order = |one: &str| collation.compare_texts(text.as_bytes(), one.as_bytes());
     match op {
@@ -478,7 +478,7 @@ fn passes(op: &str, operand: &[String], text: &str, collation: &Collation) -> bo
 proptest! {
     #![proptest_config(ProptestConfig { cases: 60, failure_persistence: None, ..ProptestConfig::default() })]
     #[test]
-    fn random_filters_find_what_a_list_would(
+    fn random_filters_find_the_same_as_a_plain_list(
         values in proptest::collection::vec((any_text(), any_text()), 1..24),
         default in any_collation(),
         queries in proptest::collection::vec((

@@ -1,4 +1,4 @@
-//! How many rows whole series have, and their least and greatest values, which buckets know without their columns.
+//! Counts and extremes of whole series, which buckets answer without their columns.
 
 use std::rc::Rc;
 
@@ -14,7 +14,7 @@ use crate::support::explained::explain;
 use crate::support::pipelines::{run, run_in};
 use crate::support::{Db, Random, TestEnv, raw};
 
-/// A value that summaries and accumulators may look at differently.
+/// A value that summaries and accumulators may treat differently.
 fn value(random: &Random, kind: u64) -> Option<Bson> {
     let number = random.below(40) as i32 - 20;
     Some(match if random.chance(70) { kind } else { random.below(14) } {
@@ -48,7 +48,7 @@ fn rows(random: &Random) -> Vec<Document> {
     (0..1 + random.below(80) as i64).map(row).collect()
 }
 
-/// The rows in every state in which a collection can have them: folded, in the journal, or both in one bucket; some deleted, some with
+/// The rows in every stored state: folded, in the journal, or both in one bucket; some deleted, some with
 /// other metadata, some in buckets that are closed.
 async fn stored(format: BucketFormat, random: &Random, rows: &[Document]) -> Db {
     let storage: Rc<dyn Storage> = Rc::new(MemoryStorage::new());
@@ -82,7 +82,7 @@ async fn stored(format: BucketFormat, random: &Random, rows: &[Document]) -> Db 
             }
             4 => {
                 close_buckets(&*storage, &|| random.chance(50)).await;
-                // Another context, which may write another version.
+                // Another context, which may write another bucket version.
                 db = Db::open_as(FORMATS[random.below(2) as usize], Rc::clone(&storage), TestEnv::new(random.next()));
             }
             _ => {}
@@ -93,7 +93,7 @@ async fn stored(format: BucketFormat, random: &Random, rows: &[Document]) -> Db 
 
 const FORMATS: [BucketFormat; 2] = [BucketFormat::Uncompressed, BucketFormat::Compressed];
 
-/// A pipeline that groups by what `keys` has, perhaps with a filter, or only counts.
+/// A pipeline that groups by `keys`, sometimes with a filter, or only counts.
 fn grouping(random: &Random, keys: &[Bson]) -> Vec<Document> {
     let mut group = doc! { "_id": keys[random.below(keys.len() as u64) as usize].clone() };
     let names = [
@@ -130,11 +130,11 @@ fn grouping(random: &Random, keys: &[Bson]) -> Vec<Document> {
     pipeline
 }
 
-/// Holds that a pipeline answers the same where nothing is put together; answers how many rows that are.
+/// Asserts that a pipeline gives the same rows without optimisation; returns their number.
 async fn answers_alike(db: &Db, pipeline: Vec<Document>, what: &dyn std::fmt::Display) -> usize {
     let mut apart = pipeline.clone();
     apart.insert(0, doc! { "$_internalInhibitOptimization": {} });
-    // Of values that are equal any may come: 2, 2.0, and both zeros.
+    // Of equal values any may come: 2 or 2.0, and either zero.
     let text = |rows: Vec<Document>| -> Vec<String> {
         let rows = numbers_alike(rows).into_iter().map(|row| format!("{row:?}").replace("Double(-0.0)", "Double(0.0)"));
         let mut rows: Vec<String> = rows.collect();
@@ -147,7 +147,7 @@ async fn answers_alike(db: &Db, pipeline: Vec<Document>, what: &dyn std::fmt::Di
 }
 
 #[test]
-fn what_is_known_of_series_is_what_their_rows_say_whatever_the_values_and_the_state_they_are_in() {
+fn counts_and_extremes_of_series_equal_those_of_their_rows_in_every_form() {
     let keys = [bson!("$m"), bson!("$m.s"), Bson::Null, bson!({ "s": "$m.s", "k": 1 }), bson!("$at")];
     let mut answered = 0;
     for seed in 0..200 {
@@ -181,7 +181,7 @@ fn numbers_alike(rows: Vec<Document>) -> Vec<Document> {
     rows.into_iter().map(|row| row.into_iter().map(|(name, value)| (name, alike(value))).collect()).collect()
 }
 
-/// Sixty folded rows of two series, six an hour, in buckets of an hour.
+/// Sixty folded rows of two series, six per hour, in buckets of an hour.
 async fn sixty(format: BucketFormat) -> Db {
     let db = Db::open_as(format, Rc::new(MemoryStorage::new()), TestEnv::new(1));
     db.ok(rawdoc! { "create": "weather", "timeseries": { "timeField": "at", "metaField": "m" } }).await;
@@ -200,7 +200,7 @@ async fn unpacked(db: &Db, pipeline: Vec<Document>) -> i64 {
 }
 
 #[test]
-fn a_bucket_whose_rows_are_counted_or_whose_extremes_are_asked_for_in_one_group_is_not_unpacked() {
+fn counts_and_extremes_of_whole_buckets_unpack_nothing() {
     for format in FORMATS {
         block_on(async {
             let db = sixty(format).await;
@@ -224,7 +224,7 @@ fn a_bucket_whose_rows_are_counted_or_whose_extremes_are_asked_for_in_one_group_
                 assert_eq!(unpacked(&db, pipeline.clone()).await, 0, "{pipeline:?}");
                 answers_alike(&db, pipeline, &"sixty").await;
             }
-            // Of one bucket at the edge of the range some rows match.
+            // One bucket at the border of the range has some matching rows.
             let at = doc! { "$match": { "at": { "$gte": DateTime::from_millis(3 * 3_600_000 + 600_000) } } };
             assert_eq!(unpacked(&db, vec![at, count.clone()]).await, 1);
             for pipeline in [
@@ -234,7 +234,7 @@ fn a_bucket_whose_rows_are_counted_or_whose_extremes_are_asked_for_in_one_group_
                 vec![group(doc! { "n": { "$sum": 2 } })],
                 vec![group(doc! { "n": { "$sum": 1.5 } })],
                 vec![group(doc! { "n": { "$avg": 1 } })],
-                // Of equal values that come first by the sort, of 1 and 1.0, they know nothing.
+                // Summaries do not tell which of the equal values 1 and 1.0 comes first by the sort.
                 vec![doc! { "$sort": { "at": 1 } }, group(doc! { "n": { "$sum": 1 }, "high": { "$max": "$x" } })],
                 vec![group(doc! { "n": { "$sum": 1 }, "x": { "$sum": "$x" } })],
                 vec![group(doc! { "n": { "$sum": 1 }, "text": { "$max": "$text" } })],
@@ -246,7 +246,7 @@ fn a_bucket_whose_rows_are_counted_or_whose_extremes_are_asked_for_in_one_group_
     }
 }
 
-/// Bins of the time, of which buckets lie wholly in one, or in several.
+/// Time bins; a bucket lies inside one bin, or in several.
 fn bins() -> Vec<Bson> {
     let trunc = |unit: &str, size: i32, zone: &str| bson!({ "$dateTrunc": { "date": "$at", "unit": unit, "binSize": size, "timezone": zone } });
     vec![
@@ -263,12 +263,12 @@ fn bins() -> Vec<Bson> {
 }
 
 #[test]
-fn what_is_known_of_bins_of_time_is_what_their_rows_say_whatever_the_values_and_the_state_they_are_in() {
+fn counts_and_extremes_of_time_bins_equal_those_of_their_rows_in_every_form() {
     let mut answered = 0;
     for seed in 1000..1200 {
         let random = Random::new(seed);
         let mut rows = rows(&random);
-        // Around the epoch, when St. John's puts its clocks back, or somewhere else.
+        // Around the epoch, around a clock change in St. John's, or at another time.
         let shift = [0, -3_600_000, 1_289_090_400_000, 1_700_000_000_000][random.below(4) as usize];
         for row in &mut rows {
             let at = row.get_datetime("at").unwrap().timestamp_millis();
@@ -286,7 +286,7 @@ fn what_is_known_of_bins_of_time_is_what_their_rows_say_whatever_the_values_and_
 }
 
 #[test]
-fn a_bucket_that_lies_wholly_in_a_bin_of_time_is_not_unpacked() {
+fn a_bucket_inside_one_time_bin_is_not_unpacked() {
     for format in FORMATS {
         block_on(async {
             let db = sixty(format).await;
@@ -305,7 +305,7 @@ fn a_bucket_that_lies_wholly_in_a_bin_of_time_is_not_unpacked() {
                 assert_eq!(unpacked(&db, by(id.clone())).await, 0, "{id}");
                 answers_alike(&db, by(id), &"sixty").await;
             }
-            // Some lie in one of these bins, some in two.
+            // Some buckets lie inside one of these bins, some in two.
             let some = unpacked(&db, by(trunc("minute", 100))).await;
             assert!(0 < some && some < all, "{some} of {all}");
             answers_alike(&db, by(trunc("minute", 100)), &"sixty").await;
@@ -315,7 +315,7 @@ fn a_bucket_that_lies_wholly_in_a_bin_of_time_is_not_unpacked() {
                 assert_eq!(unpacked(&db, pipeline.clone()).await, all, "{pipeline:?}");
                 answers_alike(&db, pipeline, &"sixty").await;
             }
-            // Others round times before 1970 up.
+            // Other contexts round times before 1970 up.
             let early = rawdoc! { "at": DateTime::from_millis(-1), "m": 5 };
             db.insert("weather", &[early]).await;
             db.ok(rawdoc! { "flush": 1 }).await;
@@ -326,7 +326,7 @@ fn a_bucket_that_lies_wholly_in_a_bin_of_time_is_not_unpacked() {
 }
 
 #[test]
-fn a_count_is_of_the_type_of_the_ones_that_are_added_up() {
+fn a_count_has_the_type_of_the_summed_constant() {
     block_on(async {
         let db = sixty(BucketFormat::Compressed).await;
         let mut counts = doc! { "_id": null, "n": { "$sum": 1.0 }, "long": { "$sum": 1_i64 }, "int": { "$sum": 1 } };
@@ -344,7 +344,7 @@ fn a_count_is_of_the_type_of_the_ones_that_are_added_up() {
 }
 
 #[test]
-fn rows_of_a_bucket_that_are_in_the_journal_are_counted_beside_those_that_it_says_it_holds() {
+fn journal_rows_are_counted_beside_the_count_of_their_stored_bucket() {
     block_on(async {
         let db = sixty(BucketFormat::Compressed).await;
         let late = |n: i64| rawdoc! { "at": DateTime::from_millis(n * 600_000 + 1), "m": 1, "x": 1000 };
@@ -357,7 +357,7 @@ fn rows_of_a_bucket_that_are_in_the_journal_are_counted_beside_those_that_it_say
 }
 
 #[test]
-fn extremes_of_series_unpack_no_bucket_that_lies_wholly_within() {
+fn extremes_of_series_unpack_no_bucket_inside_the_time_range() {
     block_on(async {
         let db = sixty(BucketFormat::Compressed).await;
         let unpacked = async |group: Document, filter: Document| {
@@ -382,7 +382,7 @@ fn extremes_of_series_unpack_no_bucket_that_lies_wholly_within() {
 }
 
 #[test]
-fn summaries_that_need_not_be_the_value_of_a_row_are_not_taken_for_one() {
+fn summaries_that_may_not_be_values_of_a_row_are_not_used_as_extremes() {
     let create = rawdoc! { "create": "c", "timeseries": { "timeField": "at", "metaField": "m" } };
     let create = CollectionOptions::parse_create(Doc::parse(create.as_bytes()).unwrap(), 0).unwrap();
     let options = create.timeseries;
@@ -404,12 +404,12 @@ fn summaries_that_need_not_be_the_value_of_a_row_are_not_taken_for_one() {
     assert_eq!(known(Some(bson!(1)), Some(bson!(true))), Some(1));
     assert_eq!(known(None, None), Some(0));
     for (least, greatest) in [
-        // The least value that is not null is something else.
+        // The minimum in the summary is null, and the least value other than null is unknown.
         (Some(Bson::Null), Some(bson!(5))),
         (Some(bson!([4, 1])), Some(bson!([9, 4]))),
         (Some(bson!({ "x": 1, "y": 1 })), Some(bson!({ "x": 2, "y": 5 }))),
         (Some(bson!(1)), Some(bson!([2]))),
-        // By the collation of the collection, which the query need not have.
+        // Summaries use the collation of the collection, which may differ from that of the query.
         (Some(bson!("A")), Some(bson!("b"))),
         (Some(bson!(1)), Some(bson!("b"))),
         (None, Some(bson!(1))),

@@ -1,4 +1,4 @@
-//! Places: which measurements lie in a region, and which buckets are looked at for them.
+//! Region filters: matching measurements, and the buckets that are read for them.
 
 use std::rc::Rc;
 
@@ -16,7 +16,7 @@ fn point(lng: f64, lat: f64) -> Bson {
     bson!({ "type": "Point", "coordinates": [lng, lat] })
 }
 
-/// Ships that each stay near their own meridian, ten measurements each.
+/// Ships that stay near their own meridian, with ten measurements each.
 async fn ships(format: BucketFormat, place: impl Fn(f64, f64) -> Bson) -> Db {
     let db = Db::open_as(format, Rc::new(MemoryStorage::new()), TestEnv::new(1));
     db.ok(rawdoc! { "create": "c", "timeseries": { "timeField": "t", "metaField": "ship" } }).await;
@@ -41,7 +41,7 @@ fn around(lng: f64, lat: f64, half: f64) -> Bson {
 }
 
 #[test]
-fn a_region_shows_in_the_plan_and_rules_out_buckets() {
+fn a_region_is_shown_in_the_plan_and_excludes_buckets() {
     block_on(async {
         let pair: fn(f64, f64) -> Bson = |lng, lat| bson!([lng, lat]);
         for (format, place) in [(FORMATS[0], point as fn(f64, f64) -> Bson), (FORMATS[1], point), (FORMATS[1], pair)] {
@@ -68,7 +68,7 @@ fn a_region_shows_in_the_plan_and_rules_out_buckets() {
 }
 
 #[test]
-fn a_point_is_within_what_it_touches() {
+fn a_point_on_a_border_is_within() {
     block_on(async {
         let db = ships(FORMATS[1], point).await;
         for (region, wanted) in [
@@ -88,7 +88,7 @@ fn a_point_is_within_what_it_touches() {
 }
 
 #[test]
-fn buckets_with_values_of_many_kinds_are_unpacked_and_give_the_right_rows() {
+fn buckets_with_mixed_values_are_unpacked_for_a_region() {
     let inside = |n: i32, value: Bson| (doc! { "n": n, "x": { "y": value.clone() }, "a": [0, value] }, true);
     let others = [
         bson!(null),
@@ -135,7 +135,7 @@ fn buckets_with_values_of_many_kinds_are_unpacked_and_give_the_right_rows() {
                     ] {
                         let test = doc! { operator: region };
                         assert_eq!(numbers(&db, &doc! { "x.y": test.clone() }).await, wanted, "{k} {test}");
-                        // A place that is an element is found, but not one within that element.
+                        // A place is found as an array element, but not inside such an element.
                         let by_position: Vec<i32> = wanted.iter().copied().filter(|n| *n != 7).collect();
                         assert_eq!(numbers(&db, &doc! { "a.1": test }).await, by_position, "{k}");
                     }
@@ -146,7 +146,7 @@ fn buckets_with_values_of_many_kinds_are_unpacked_and_give_the_right_rows() {
 }
 
 #[test]
-fn a_region_of_the_metadata_is_decided_by_bucket() {
+fn a_region_on_metadata_is_decided_by_the_bucket() {
     block_on(async {
         let db = Db::open(Rc::new(MemoryStorage::new()), TestEnv::new(1));
         db.ok(rawdoc! { "create": "c", "timeseries": { "timeField": "t", "metaField": "m" } }).await;
@@ -176,7 +176,7 @@ fn a_region_of_the_metadata_is_decided_by_bucket() {
 }
 
 #[test]
-fn measurements_are_deleted_by_where_they_lie() {
+fn measurements_are_deleted_by_region() {
     block_on(async {
         for folded in [false, true] {
             let db = ships(FORMATS[1], point).await;
@@ -197,7 +197,7 @@ fn measurements_are_deleted_by_where_they_lie() {
 }
 
 #[test]
-fn operators_of_nearness_are_refused_on_measurements_and_metadata() {
+fn near_operators_are_refused_in_filters() {
     block_on(async {
         let db = ships(FORMATS[1], point).await;
         for path in ["loc", "ship", "ship.at"] {

@@ -1,4 +1,4 @@
-//! Indexes on places: what they take, which buckets they name, and that no answer depends on them.
+//! Geospatial indexes: accepted values, the buckets that they select, and equal answers without them.
 
 use std::rc::Rc;
 
@@ -59,7 +59,7 @@ fn near(lng: f64, lat: f64) -> Document {
     doc! { "$geoWithin": { "$centerSphere": [[lng, lat], 0.05] } }
 }
 
-/// The name of the index that a query goes through, if any, and how many buckets it reads.
+/// The name of the index that a query uses, if any, and the number of buckets that it reads.
 async fn plan(db: &Db, filter: &Document) -> (Option<String>, i64) {
     let explained = explain(db, rawdoc! { "find": "c", "filter": raw(filter) }).await;
     let scan = explained.plan().get_document("inputStage").ok();
@@ -67,7 +67,7 @@ async fn plan(db: &Db, filter: &Document) -> (Option<String>, i64) {
 }
 
 #[test]
-fn places_of_measurements_and_metadata_are_found_through_an_index_on_the_sphere() {
+fn a_2dsphere_index_is_used_for_places_of_measurements_and_metadata() {
     block_on(async {
         for (key, path, shown) in [
             (doc! { "loc": "2dsphere" }, "loc", doc! { "data.loc": "2dsphere_bucket" }),
@@ -92,7 +92,7 @@ fn places_of_measurements_and_metadata_are_found_through_an_index_on_the_sphere(
                 let mut filter = doc! { path: near(30.0, 5.0) };
                 assert_eq!(numbers(&db, &filter).await, [56]);
                 if shown.contains_key("meta.kind") {
-                    // Without the first part there is no range.
+                    // Without a bound on the first part there is no range.
                     assert_eq!(plan(&db, &filter).await, (None, 100));
                     filter.insert("m.kind", 2);
                 }
@@ -113,7 +113,7 @@ fn places_of_measurements_and_metadata_are_found_through_an_index_on_the_sphere(
 }
 
 #[test]
-fn shapes_of_the_plane_go_through_an_index_on_the_plane_and_no_other() {
+fn only_a_2d_index_is_used_for_plane_shapes() {
     block_on(async {
         let db = collection().await;
         let rows: Vec<Document> = (0..100)
@@ -132,7 +132,7 @@ fn shapes_of_the_plane_go_through_an_index_on_the_plane_and_no_other() {
         let flat = doc! { "loc": { "$geoWithin": { "$center": [[30, 10], 1] } } };
         assert_eq!((plan(&db, &flat).await.0, numbers(&db, &flat).await), (None, vec![23]));
         assert_eq!(plan(&db, &doc! { "loc": near(30.0, 10.0) }).await.0.as_deref(), Some("sphere"));
-        // Outside of the grid is nothing, and nothing can come there.
+        // Nothing lies outside the grid, and inserts there are refused.
         assert_eq!(
             numbers(&db, &doc! { "m.at": { "$geoWithin": { "$box": [[500, 500], [600, 600]] } } }).await,
             [0; 0]
@@ -145,7 +145,7 @@ fn shapes_of_the_plane_go_through_an_index_on_the_plane_and_no_other() {
 }
 
 #[test]
-fn where_places_may_be_indexed_and_where_not() {
+fn geospatial_index_keys_are_accepted_or_refused() {
     block_on(async {
         let db = collection().await;
         for (key, code) in [
@@ -191,7 +191,7 @@ fn where_places_may_be_indexed_and_where_not() {
 }
 
 #[test]
-fn what_is_no_place_is_refused_with_its_code_by_inserts_updates_and_the_making_of_an_index() {
+fn invalid_places_are_refused_by_inserts_updates_and_index_builds() {
     let polygon = bson!({ "type": "Polygon", "coordinates": [[[0, 0], [1, 0], [1, 1], [0, 0]]] });
     let broken = bson!({ "type": "Polygon", "coordinates": [[0, 0], [1, 0], [1, 1], [0, 0]] });
     let line = bson!({ "type": "LineString", "coordinates": [[0, 0], [1, 1]] });
@@ -226,7 +226,7 @@ fn what_is_no_place_is_refused_with_its_code_by_inserts_updates_and_the_making_o
             create(&db, key.clone(), doc! {}).await;
             let taken: Vec<Bson> = match path {
                 "loc" => fine.to_vec(),
-                // On a plane a point is a pair.
+                // On the plane, points are pairs.
                 _ if key.get_str("m").unwrap() == "2d" => fine[1..].iter().cloned().chain(more).collect(),
                 _ => fine.iter().cloned().chain(more).collect(),
             };
@@ -260,7 +260,7 @@ fn what_is_no_place_is_refused_with_its_code_by_inserts_updates_and_the_making_o
 }
 
 #[test]
-fn geometries_that_hold_the_place_asked_for_are_found_however_large() {
+fn large_geometries_that_intersect_are_found_through_the_index() {
     block_on(async {
         let db = collection().await;
         create(&db, doc! { "m.area": "2dsphere" }, doc! {}).await;
@@ -286,7 +286,7 @@ fn geometries_that_hold_the_place_asked_for_are_found_however_large() {
 }
 
 #[test]
-fn an_index_on_places_lacks_what_has_none_and_shows_that_under_a_hint_only() {
+fn a_geospatial_index_is_sparse_which_only_a_hint_shows() {
     block_on(async {
         let db = collection().await;
         create(&db, doc! { "m.kind": 1, "m.home": "2dsphere" }, doc! {}).await;
@@ -302,7 +302,7 @@ fn an_index_on_places_lacks_what_has_none_and_shows_that_under_a_hint_only() {
 }
 
 #[test]
-fn an_index_with_a_filter_on_a_region_is_taken_for_regions_within() {
+fn a_partial_index_on_a_region_is_used_for_regions_inside_it() {
     block_on(async {
         let storage = Rc::new(MemoryStorage::new());
         let db = collection_in(storage.clone()).await;
@@ -326,7 +326,7 @@ fn an_index_with_a_filter_on_a_region_is_taken_for_regions_within() {
             let wanted: Vec<i32> = numbers(&db, &doc! { "$nor": [{ "$nor": [filter.clone()] }] }).await;
             assert_eq!(numbers(&db, &filter).await, wanted);
         }
-        // A context that comes later parses the filter from the entry of the collection.
+        // A later context parses the filter from the catalog entry.
         let other = Db::open(storage, TestEnv::new(2));
         assert_eq!(numbers(&other, &with_id(within(20.0))).await, numbers(&db, &with_id(within(20.0))).await);
     });

@@ -1,4 +1,4 @@
-//! `$geoNear`: measurements by how far they are from a place.
+//! `$geoNear`: measurements by their distance from a place.
 
 use std::rc::Rc;
 
@@ -101,7 +101,7 @@ fn geojson_is_measured_in_metres_and_pairs_on_the_sphere_in_radians() {
 }
 
 #[test]
-fn a_distance_that_was_found_is_the_bound_that_just_holds_it() {
+fn a_found_distance_used_as_a_bound_includes_its_place() {
     block_on(async {
         let rows: Vec<Document> = (0..50)
             .map(|n| doc! { "loc": point(10.0 + f64::from(n) * 1e-13, 50.0 + f64::from(n % 7) * 1e-13) })
@@ -145,7 +145,7 @@ fn rows_without_a_place_never_appear() {
 }
 
 #[test]
-fn the_metadata_has_places_too_and_the_distance_may_stand_within_an_object() {
+fn geo_near_works_on_metadata_and_can_write_a_nested_distance_field() {
     block_on(async {
         let rows: Vec<Document> = (0..20)
             .map(|n| doc! { "m": { "at": point(f64::from(n % 4) * 10.0, 0.0), "id": n % 4 }, "dist": { "old": n } })
@@ -161,7 +161,7 @@ fn the_metadata_has_places_too_and_the_distance_may_stand_within_an_object() {
 }
 
 #[test]
-fn what_makes_no_sense_is_refused_with_its_code() {
+fn invalid_geo_near_arguments_are_refused_with_their_codes() {
     block_on(async {
         let db = filled(&[doc! { "loc": [1, 1] }], true).await;
         let good = doc! { "near": [0, 0], "key": "loc", "distanceField": "far" };

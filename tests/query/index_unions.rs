@@ -1,4 +1,4 @@
-//! Disjunctions, sets, types and strings over indexes: what they look at, and that they find what a scan finds.
+//! Disjunctions, sets, types and strings over indexes: their scans, and equal results without indexes.
 
 use std::rc::Rc;
 
@@ -60,7 +60,7 @@ async fn numbers(db: &Db, filter: &Document, hint: Option<Document>) -> Vec<i64>
     found
 }
 
-/// The scans below the plan's `FETCH`; none where all buckets are scanned.
+/// The scans below the plan's `FETCH`; none if all buckets are scanned.
 fn scans(shown: &Explained) -> Vec<Document> {
     let Ok(input) = shown.plan().get_document("inputStage") else { return Vec::new() };
     match input.get_str("stage").unwrap() {
@@ -71,7 +71,7 @@ fn scans(shown: &Explained) -> Vec<Document> {
     }
 }
 
-/// The bounds that scans have in the first parts of their keys, in order of the scans.
+/// The bounds of the first key part of each scan.
 fn first_bounds(shown: &Explained) -> Vec<Vec<String>> {
     let of = |scan: Document| {
         let bounds = scan.get_document("indexBounds").unwrap();
@@ -121,7 +121,7 @@ fn a_disjunction_over_two_indexes_is_a_union_of_their_scans() {
             first_bounds(&found),
             [vec!["[3, 3]", "[5, 5]"], vec!["[\"s5\", \"s5\"]"], vec!["[\"s7\", \"s7\"]"]]
         );
-        // Two of them find the bucket of 5.
+        // Two scans find the bucket of 5.
         assert_eq!(found.counts(), [3, 3, 3, 6]);
         assert_eq!(numbers(&db, &filter, None).await, [6, 7, 10, 11, 14, 15]);
         let stats = db.ok(rawdoc! { "aggregate": "c", "pipeline": [{ "$indexStats": {} }], "cursor": {} }).await;
@@ -132,7 +132,7 @@ fn a_disjunction_over_two_indexes_is_a_union_of_their_scans() {
 }
 
 #[test]
-fn conjunctions_around_and_inside_of_a_disjunction_bound_each_of_its_scans() {
+fn conjunctions_around_and_inside_a_disjunction_bound_each_of_its_scans() {
     block_on(async {
         let db = forty(&[("a", doc! { "m.a": 1, "t": 1 }), ("s", doc! { "m.s": 1, "t": 1 })]).await;
         let filter = doc! {
@@ -154,7 +154,7 @@ fn conjunctions_around_and_inside_of_a_disjunction_bound_each_of_its_scans() {
 }
 
 #[test]
-fn sets_of_metadata_and_disjunctions_of_it_go_by_the_default_index() {
+fn in_and_or_on_metadata_use_the_default_index() {
     block_on(async {
         let db = forty(&[]).await;
         let meta = |n: i64| doc! { "a": n, "b": n % 4, "s": format!("s{n}") };
@@ -165,7 +165,7 @@ fn sets_of_metadata_and_disjunctions_of_it_go_by_the_default_index() {
         let either = doc! { "$or": [{ "m": meta(30) }, { "m": meta(3), "m.b": 3 }, { "m": meta(77) }] };
         assert_eq!(scans(&shown(&db, &either).await), scans(&found));
         assert_eq!(numbers(&db, &either, None).await, [6, 7, 60, 61]);
-        // Each with more of its own.
+        // Each branch with further conditions.
         let times =
             doc! { "$or": [{ "m": meta(3), "t": { "$lt": at(1) } }, { "m": meta(30), "t": { "$gte": at(1) } }] };
         let found = shown(&db, &times).await;
@@ -178,7 +178,7 @@ fn sets_of_metadata_and_disjunctions_of_it_go_by_the_default_index() {
 }
 
 #[test]
-fn an_arm_without_an_index_makes_the_whole_a_scan_and_one_by_time_a_range_of_ids() {
+fn a_branch_without_an_index_needs_a_scan_and_one_by_time_an_id_range() {
     block_on(async {
         let db = collection(simple(), &[("a", doc! { "m.a": 1 })]).await;
         let row = |n: i64| doc! { "t": at(n * 120), "m": { "a": n % 20 }, "x": n, "n": n };
@@ -198,14 +198,14 @@ fn an_arm_without_an_index_makes_the_whole_a_scan_and_one_by_time_a_range_of_ids
         assert_eq!(stages, ["IXSCAN", "CLUSTERED_IXSCAN"]);
         assert_eq!(found.counts(), [7, 7, 7, 7]);
         assert_eq!(numbers(&db, &filter, None).await, [3, 23, 43, 63, 83, 98, 99]);
-        // Where the time bounds all of it, ids do as well as a range of an index.
+        // If the whole filter has a time bound, an id range is as good as an index range.
         let bounded = doc! { "t": { "$gte": at(98 * 120) }, "$or": [{ "m.a": { "$gt": 3 } }, { "x": 4 }] };
         assert_eq!(shown(&db, &bounded).await.plan().get_str("stage").unwrap(), "CLUSTERED_IXSCAN");
     });
 }
 
 #[test]
-fn types_and_null_have_their_ranges_of_an_index() {
+fn type_and_null_filters_have_index_ranges() {
     block_on(async {
         let db = collection(simple(), &[("a", doc! { "m.a": 1 }), ("x", doc! { "x": 1 })]).await;
         let values: Vec<Bson> = vec![
@@ -262,7 +262,7 @@ fn types_and_null_have_their_ranges_of_an_index() {
 }
 
 #[test]
-fn a_sparse_index_is_not_taken_for_what_is_not_there() {
+fn a_sparse_index_is_not_used_for_missing_values() {
     block_on(async {
         let db = collection(simple(), &[]).await;
         let spec = doc! { "name": "a", "key": { "m.a": 1 }, "sparse": true };
@@ -284,7 +284,7 @@ fn a_sparse_index_is_not_taken_for_what_is_not_there() {
 }
 
 #[test]
-fn strings_that_a_collation_compares_are_looked_for_among_the_strings_of_an_index() {
+fn string_equality_by_a_collation_searches_the_strings_of_an_index() {
     block_on(async {
         let db = collection(any_case(), &[("s", doc! { "m.s": 1, "t": 1 })]).await;
         let row = |n: i64| {
@@ -311,10 +311,10 @@ fn strings_that_a_collation_compares_are_looked_for_among_the_strings_of_an_inde
             assert!(all.len() > 10 || filter.contains_key("$or"), "{filter}");
             assert_eq!(scans(&shown(&db, &filter).await).len(), 1, "{filter}");
         }
-        // A range of times is better known than what a language takes for equal.
+        // A time range is preferred to a search for strings that are equal by a collation.
         let bounded = doc! { "m.s": "s4", "t": { "$gte": at(400) } };
         assert_eq!(shown(&db, &bounded).await.plan().get_str("stage").unwrap(), "CLUSTERED_IXSCAN");
-        // By its bytes the query has a point.
+        // With byte comparison, the query has a point.
         let simple = doc! { "find": "c", "filter": { "m.s": "s4" }, "collation": simple() };
         let simple = explain(&db, raw(&simple)).await;
         assert_eq!((first_bounds(&simple), simple.counts()[0]), (vec![vec!["[\"s4\", \"s4\"]".to_owned()]], 6));
@@ -322,7 +322,7 @@ fn strings_that_a_collation_compares_are_looked_for_among_the_strings_of_an_inde
 }
 
 #[test]
-fn metadata_that_a_collation_compares_is_looked_for_in_the_default_index() {
+fn metadata_equality_by_a_collation_searches_the_default_index() {
     block_on(async {
         let db = collection(any_case(), &[]).await;
         let metas: Vec<Bson> =
@@ -351,12 +351,12 @@ fn metadata_that_a_collation_compares_is_looked_for_in_the_default_index() {
 }
 
 #[test]
-fn what_is_in_journals_only_is_found_beside_a_union() {
+fn journal_rows_are_found_beside_a_union_of_indexes() {
     block_on(async {
         let db = forty(&[("a", doc! { "m.a": 1 }), ("s", doc! { "m.s": 1 })]).await;
         let filter = doc! { "$or": [{ "m.a": 3 }, { "m.s": "new" }] };
         let row = |n: i64, meta: Document| doc! { "t": at(2), "m": meta, "n": n };
-        // Into a bucket that is found, into one that is not, and into a new one.
+        // Into a bucket that the scans find, into another one, and into a new one.
         let meta = |n: i64| doc! { "a": n, "b": n % 4, "s": format!("s{n}") };
         insert(&db, &[row(100, meta(3)), row(101, meta(4)), row(102, doc! { "s": "new" })]).await;
         for _ in 0..2 {

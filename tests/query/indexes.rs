@@ -1,4 +1,4 @@
-//! Indexes: what they are over, how they are made, listed and dropped, and that no answer depends on them.
+//! Indexes: their keys, how they are created, listed and dropped, and equal answers without them.
 
 use std::rc::Rc;
 
@@ -80,7 +80,7 @@ async fn numbers(db: &Db, find: &Document) -> Vec<i64> {
 }
 
 #[test]
-fn a_collection_has_one_index_where_it_has_a_meta_field_and_none_without() {
+fn a_collection_has_a_default_index_only_with_a_meta_field() {
     block_on(async {
         let (db, _) = collection().await;
         assert_eq!(list(&db).await, [doc! { "v": 2, "key": { "mm": 1, "tm": 1 }, "name": "mm_1_tm_1" }]);
@@ -93,7 +93,7 @@ fn a_collection_has_one_index_where_it_has_a_meta_field_and_none_without() {
 }
 
 #[test]
-fn indexes_are_made_counted_listed_and_dropped_by_name_by_key_and_all() {
+fn indexes_are_created_counted_listed_and_dropped() {
     block_on(async {
         let (db, storage) = collection().await;
         insert(&db, &rows(40)).await;
@@ -118,7 +118,7 @@ fn indexes_are_made_counted_listed_and_dropped_by_name_by_key_and_all() {
         let reply = db.ok(rawdoc! { "dropIndexes": "c", "index": { "x": -1, "tm": 1 } }).await;
         assert_eq!(reply.get_i32("nIndexesWas").unwrap(), 3);
         db.ok(rawdoc! { "dropIndexes": "c", "index": ["site"] }).await;
-        // The entries of the default index stay: measurements find their buckets by them.
+        // The entries of the default index stay, because inserts find their buckets through them.
         let entries = crate::support::checks::keys(&*storage, b"I").await;
         assert!(!entries.is_empty() && entries.iter().all(|entry| entry.key[9..11] == [0, 1]));
         db.ok(rawdoc! { "dropIndexes": "c", "index": "*" }).await;
@@ -130,7 +130,7 @@ fn indexes_are_made_counted_listed_and_dropped_by_name_by_key_and_all() {
 }
 
 #[test]
-fn keys_that_cannot_be_are_refused_with_their_codes_and_nothing_is_made() {
+fn invalid_index_keys_are_refused_with_their_codes() {
     block_on(async {
         let (db, _) = collection().await;
         for (code, spec) in [
@@ -208,7 +208,7 @@ fn keys_that_cannot_be_are_refused_with_their_codes_and_nothing_is_made() {
         ] {
             create(&db, &[spec]).await;
         }
-        // Of several, one bad spec keeps all from being made.
+        // One invalid specification prevents all of them.
         let both =
             doc! { "createIndexes": "c", "indexes": [index(doc! { "ok": 1 }, "ok"), index(doc! { "bad": 0 }, "bad")] };
         db.fails(raw(&both)).await;
@@ -217,7 +217,7 @@ fn keys_that_cannot_be_are_refused_with_their_codes_and_nothing_is_made() {
 }
 
 #[test]
-fn what_is_like_another_index_is_the_same_or_a_conflict() {
+fn an_index_like_an_existing_one_is_the_same_or_a_conflict() {
     block_on(async {
         let (db, _) = collection().await;
         create(&db, &[index(doc! { "mm.a": 1 }, "a")]).await;
@@ -243,7 +243,7 @@ fn what_is_like_another_index_is_the_same_or_a_conflict() {
 }
 
 #[test]
-fn an_index_whose_directions_are_other_numbers_of_the_same_value_is_the_same() {
+fn index_directions_of_equal_value_are_the_same() {
     block_on(async {
         let (db, _) = collection().await;
         create(&db, &[index(doc! { "mm": 1.0, "tm": 1_i64 }, "mm_1_tm_1"), index(doc! { "x": -1 }, "x")]).await;
@@ -253,7 +253,7 @@ fn an_index_whose_directions_are_other_numbers_of_the_same_value_is_the_same() {
     });
 }
 
-/// Queries of which some have bounds in each of the indexes.
+/// Queries; for each index, some have bounds in it.
 fn filters() -> Vec<Document> {
     vec![
         doc! {},
@@ -285,7 +285,7 @@ fn specs() -> Vec<Document> {
         index(doc! { "x": 1 }, "x"),
         index(doc! { "x": -1, "mm.site": 1 }, "x_down"),
         index(doc! { "tm": -1 }, "time"),
-        // Some metadata is an array, which a hashed index takes none of.
+        // Some metadata is an array, which a hashed index refuses.
         doc! { "key": { "mm": "hashed" }, "name": "hashed", "partialFilterExpression": { "mm.unit": { "$gte": "u0" } } },
         doc! { "key": { "mm.unit": 1 }, "name": "sparse", "sparse": true },
         doc! { "key": { "n": 1 }, "name": "partial", "partialFilterExpression": { "x": { "$gt": 50 }, "mm.site": { "$lte": 3 } } },
@@ -303,7 +303,7 @@ fn every_query_finds_the_same_with_and_without_indexes_in_every_form() {
                 let storage = Rc::new(MemoryStorage::new());
                 let db = Db::open_as(format, storage.clone(), TestEnv::new(1));
                 db.ok(rawdoc! { "create": "c", "timeseries": { "timeField": "tm", "metaField": "mm" } }).await;
-                // Some rows before the indexes and some behind, into the same buckets.
+                // Some rows before the indexes are created and some afterwards, in the same buckets.
                 let (before, behind) = rows.split_at(first);
                 for (part, is_made) in [(before, false), (behind, true)] {
                     if is_made {
@@ -345,7 +345,7 @@ fn entries_follow_their_buckets_through_folds_deletes_and_drops() {
         db.ok(rawdoc! { "flush": 1 }).await;
         db.ok(rawdoc! { "delete": "c", "deletes": [{ "q": { "x": { "$gt": 50 } }, "limit": 0 }, { "q": { "mm.site": 2 }, "limit": 0 }] }).await;
         let entries = crate::support::checks::keys(&*storage, b"I").await;
-        // Made anew, they are the same.
+        // Recreated, they are the same.
         db.ok(rawdoc! { "dropIndexes": "c", "index": "*" }).await;
         create(&db, &[index(doc! { "mm": 1, "tm": 1 }, "mm_1_tm_1")]).await;
         create(&db, &specs()).await;
@@ -358,7 +358,7 @@ fn entries_follow_their_buckets_through_folds_deletes_and_drops() {
 }
 
 #[test]
-fn explain_shows_the_index_its_bounds_and_how_few_buckets_are_read() {
+fn explain_shows_the_index_its_bounds_and_the_buckets_read() {
     block_on(async {
         let (db, _) = collection().await;
         let rows: Vec<Document> = (0..50).map(|n| doc! { "tm": at(0), "mm": { "site": n }, "x": n, "n": n }).collect();
@@ -380,14 +380,14 @@ fn explain_shows_the_index_its_bounds_and_how_few_buckets_are_read() {
         let shown = explain(&db, command(doc! { "x": { "$gte": 45 } })).await;
         assert_eq!(shown.plan().get_document("inputStage").unwrap().get_str("indexName").unwrap(), "x");
         assert_eq!(shown.stats().get_i64("totalDocsExamined").unwrap(), 5);
-        // Whole metadata goes by the default index, and time alone by the ids of buckets.
+        // Whole metadata uses the default index, and time alone uses an id range.
         let shown = explain(&db, command(doc! { "mm": { "site": 7 } })).await;
         assert_eq!(shown.plan().get_document("inputStage").unwrap().get_str("indexName").unwrap(), "mm_1_tm_1");
     });
 }
 
 #[test]
-fn a_hint_at_a_sparse_or_partial_index_shows_only_what_is_in_it() {
+fn a_hint_at_a_sparse_or_partial_index_finds_only_its_entries() {
     block_on(async {
         let (db, _) = collection().await;
         let row = |n: i64, meta: Document| doc! { "tm": at(n), "mm": meta, "n": n };
@@ -406,7 +406,7 @@ fn a_hint_at_a_sparse_or_partial_index_shows_only_what_is_in_it() {
         assert_eq!(numbers(&db, &hinted("partial")).await, [3]);
         assert_eq!(numbers(&db, &hinted("all")).await, [1, 2, 3]);
         assert_eq!(numbers(&db, &doc! { "find": "c" }).await, [1, 2, 3]);
-        // Not taken by itself where matches would be missing.
+        // It is not used without a hint if matches would be missing.
         assert_eq!(numbers(&db, &doc! { "find": "c", "filter": { "mm.tag": Bson::Null } }).await, [2]);
         assert_eq!(numbers(&db, &doc! { "find": "c", "filter": { "mm.tag": 2 } }).await, [3]);
         let unknown = db.fails(raw(&hinted("what"))).await;
@@ -415,7 +415,7 @@ fn a_hint_at_a_sparse_or_partial_index_shows_only_what_is_in_it() {
 }
 
 #[test]
-fn a_partial_index_is_taken_where_the_query_implies_its_filter_and_only_there() {
+fn a_partial_index_is_used_only_if_the_query_implies_its_filter() {
     block_on(async {
         let (db, _) = collection().await;
         let rows: Vec<Document> = (0..40).map(|n| doc! { "tm": at(n), "mm": n, "a": n, "b": n % 20, "n": n }).collect();
@@ -444,7 +444,7 @@ fn a_partial_index_is_taken_where_the_query_implies_its_filter_and_only_there() 
 }
 
 #[test]
-fn arrays_on_an_indexed_path_are_refused_by_inserts_and_keep_an_index_from_being_made() {
+fn arrays_on_an_indexed_path_are_refused_by_inserts_and_index_builds() {
     block_on(async {
         let (db, _) = collection().await;
         create(&db, &[index(doc! { "a.b": 1 }, "a")]).await;
@@ -474,7 +474,7 @@ fn arrays_on_an_indexed_path_are_refused_by_inserts_and_keep_an_index_from_being
 }
 
 #[test]
-fn contexts_that_do_not_know_of_a_new_index_learn_of_it_before_they_fold() {
+fn contexts_learn_of_a_new_index_before_they_fold() {
     block_on(async {
         let (db, storage) = collection().await;
         let other = Db::open(storage.clone(), TestEnv::new(2));
@@ -501,7 +501,7 @@ fn contexts_that_do_not_know_of_a_new_index_learn_of_it_before_they_fold() {
 }
 
 #[test]
-fn index_stats_count_the_queries_that_go_through_each_index() {
+fn index_stats_count_the_queries_that_use_each_index() {
     block_on(async {
         let (db, _) = collection().await;
         insert(&db, &rows(40)).await;
@@ -539,7 +539,7 @@ fn index_stats_count_the_queries_that_go_through_each_index() {
 }
 
 #[test]
-fn an_index_on_time_lets_the_buckets_of_some_series_go() {
+fn an_index_on_time_with_a_filter_expires_buckets_of_some_series() {
     block_on(async {
         let storage = Rc::new(MemoryStorage::new());
         let env = TestEnv::new(1);
@@ -558,7 +558,7 @@ fn an_index_on_time_lets_the_buckets_of_some_series_go() {
         assert_eq!(shown.get_document("partialFilterExpression").unwrap(), &doc! { "mm.keep": false });
         db.ok(rawdoc! { "expire": 1 }).await;
         assert_eq!(numbers(&db, &doc! { "find": "c" }).await, [1, 3]);
-        // Beside a plain index over the time, whose key is another one.
+        // Beside an index on time with another key.
         create(&db, &[index(doc! { "tm": 1 }, "tm_1")]).await;
         for name in ["tm_1", "ttl"] {
             assert!(names(&db).await.contains(&name.to_owned()));
@@ -589,7 +589,7 @@ fn coll_stats_has_the_sizes_of_indexes() {
 }
 
 #[test]
-fn a_hidden_index_is_kept_and_not_used_until_it_is_shown_again() {
+fn a_hidden_index_is_maintained_but_not_used() {
     block_on(async {
         let (db, storage) = collection().await;
         insert(&db, &rows(60)).await;
@@ -642,20 +642,20 @@ fn a_hidden_index_is_kept_and_not_used_until_it_is_shown_again() {
 }
 
 #[test]
-fn an_index_is_over_the_fields_of_the_collection_that_is_there_now() {
+fn an_index_belongs_to_the_current_collection_of_that_name() {
     block_on(async {
         let (db, storage) = collection().await;
         let other = Db::open(storage, TestEnv::new(2));
         other.ok(rawdoc! { "drop": "c" }).await;
         other.ok(rawdoc! { "create": "c", "timeseries": { "timeField": "tm", "metaField": "site" } }).await;
-        // On the metadata of the new one, and on a measurement of the old one.
+        // The field is metadata in the new collection and a measurement field in the old one.
         create(&db, &[doc! { "key": { "site.id": 1 }, "name": "site", "sparse": true }]).await;
         assert_eq!(names(&other).await, ["site_1_tm_1", "site"]);
     });
 }
 
 #[test]
-fn an_index_that_is_dropped_and_made_anew_while_it_is_built_is_complete_or_not_there() {
+fn an_index_recreated_during_its_build_is_complete_or_absent() {
     let mut outcomes = [0, 0];
     for seed in 0..40 {
         block_on(async {

@@ -1,4 +1,4 @@
-//! The newest and the oldest measurement of each group, of which no bucket gives more than one row.
+//! The newest and the oldest measurement of each group, for which a bucket gives at most one row.
 
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -14,7 +14,7 @@ use crate::support::{Db, Random, TestEnv, raw};
 
 const SECOND_MS: i64 = 1000;
 
-/// Rows whose times are all different, in order of time or not; some lack a field, or have it of another type.
+/// Rows with distinct times, sorted or not; some lack a field or have it with another type.
 fn rows(random: &Random) -> Vec<Document> {
     let count = 1 + random.below(60) as i64;
     let is_in_order = random.chance(50);
@@ -49,7 +49,7 @@ async fn database(format: BucketFormat, random: &Random, rows: &[Document]) -> D
     db
 }
 
-/// The row that is the last of its group by `at`, or the first, by what `key` says of it.
+/// The last or the first row by `at` of each group, as told apart by `key`.
 fn edges<'a>(rows: impl Iterator<Item = &'a Document>, is_last: bool, key: impl Fn(&Document) -> String) -> Vec<Bson> {
     let mut found: BTreeMap<String, &Document> = BTreeMap::new();
     for row in rows {
@@ -71,7 +71,7 @@ async fn numbers(db: &Db, pipeline: Vec<Document>) -> Vec<Bson> {
 }
 
 #[test]
-fn the_first_and_the_last_of_each_group_are_those_of_the_plain_list_in_every_form() {
+fn first_and_last_of_each_group_equal_those_of_a_plain_list_in_every_form() {
     for seed in 0..150 {
         let random = Random::new(seed);
         let rows = rows(&random);
@@ -89,11 +89,11 @@ fn the_first_and_the_last_of_each_group_are_those_of_the_plain_list_in_every_for
                 assert_eq!(of_station, edges(rows.iter(), is_last, station), "seed {seed} {direction} {operator}");
                 let of_all = numbers(&db, by(doc! {}, Bson::Null)).await;
                 assert_eq!(of_all, edges(rows.iter(), is_last, |_| String::new()), "seed {seed}, all");
-                // Keys that differ between the rows of a bucket.
+                // Keys that differ within a bucket.
                 let parity = |row: &Document| (row.get_i64("n").unwrap() % 2).to_string();
                 let by_parity = numbers(&db, by(doc! {}, doc! { "$mod": ["$n", 2] }.into())).await;
                 assert_eq!(by_parity, edges(rows.iter(), is_last, parity), "seed {seed}, parity");
-                // A filter that only some rows of a bucket pass, and one that all of some buckets pass.
+                // A filter that some rows of a bucket pass, and one that whole buckets pass.
                 let limit = random.below(61) as i64;
                 let some = numbers(&db, by(doc! { "n": { "$lt": limit } }, "$station".into())).await;
                 let passed = rows.iter().filter(|row| row.get_i64("n").unwrap() < limit);
@@ -104,7 +104,7 @@ fn the_first_and_the_last_of_each_group_are_those_of_the_plain_list_in_every_for
 }
 
 #[test]
-fn the_top_and_the_bottom_by_time_are_the_first_and_the_last() {
+fn top_and_bottom_by_time_equal_first_and_last() {
     for seed in 0..60 {
         let random = Random::new(seed);
         let rows = rows(&random);
@@ -139,7 +139,7 @@ fn the_top_and_the_bottom_by_time_are_the_first_and_the_last() {
                     let n = row.get("n").unwrap().clone();
                     assert_eq!(row.get_document("object").unwrap(), &doc! { "n": n }, "{what}");
                 }
-                // Others that see all rows, and one that keeps more than one.
+                // Other accumulators that need all rows, and one that keeps several.
                 let more = doc! { "all": { "$sum": 1 }, "a": of(operator, "$a".into()) };
                 let found = run(&db, vec![group(more)]).await;
                 let count: i32 = found.iter().map(|row| row.get_i32("all").unwrap()).sum();
@@ -156,7 +156,7 @@ fn the_top_and_the_bottom_by_time_are_the_first_and_the_last() {
 }
 
 #[test]
-fn both_ends_in_one_group_and_values_that_need_all_rows_are_whole() {
+fn groups_that_need_both_ends_or_all_rows_are_correct() {
     for seed in 0..40 {
         let random = Random::new(seed);
         let rows = rows(&random);
@@ -173,7 +173,7 @@ fn both_ends_in_one_group_and_values_that_need_all_rows_are_whole() {
 }
 
 #[test]
-fn an_expression_that_fails_on_a_row_that_is_not_the_newest_fails_all_the_same() {
+fn an_expression_that_fails_on_an_older_row_still_fails() {
     block_on(async {
         let at = |seconds: i64| DateTime::from_millis(seconds * SECOND_MS);
         let rows = [doc! { "at": at(1), "station": 1, "n": "x" }, doc! { "at": at(2), "station": 1, "n": 2 }];
@@ -187,7 +187,7 @@ fn an_expression_that_fails_on_a_row_that_is_not_the_newest_fails_all_the_same()
 }
 
 #[test]
-fn if_rows_that_are_not_folded_are_later_than_their_bucket_only_one_part_is_read() {
+fn only_one_part_is_read_if_unfolded_rows_are_later_than_their_bucket() {
     block_on(async {
         let db = Db::open(Rc::new(MemoryStorage::new()), TestEnv::new(1));
         db.ok(rawdoc! { "create": "weather", "timeseries": { "timeField": "at", "metaField": "station" } }).await;

@@ -1,4 +1,4 @@
-//! Groups of rows in the order of time, which are given as soon as the time is behind them.
+//! Groups of time-ordered rows, which are returned as soon as no later row can belong to them.
 
 use std::rc::Rc;
 
@@ -27,7 +27,7 @@ async fn insert(db: &Db, meta: i32, of: Vec<(i64, i32)>) {
     assert_eq!(reply.get_i32("n").unwrap() as usize, of.len());
 }
 
-/// Rows of two series, each at another time, in buckets and in the journal.
+/// Rows of two series with distinct times, in buckets and in the journal.
 async fn stored(random: &Random, count: i64, start_ms: i64, step_ms: i64) -> Db {
     let format = [BucketFormat::Uncompressed, BucketFormat::Compressed][random.below(2) as usize];
     let db = Db::open_as(format, Rc::new(MemoryStorage::new()), TestEnv::new(random.next()));
@@ -49,11 +49,11 @@ async fn stored(random: &Random, count: i64, start_ms: i64, step_ms: i64) -> Db 
 }
 
 #[test]
-fn groups_that_stream_are_those_of_all_rows_at_once() {
+fn streaming_groups_equal_groups_over_all_rows() {
     let (mut streamed, mut groups) = (0, 0);
     for seed in 0..60 {
         let random = Random::new(seed);
-        // Perhaps when St. John's puts its clocks back.
+        // Sometimes around a clock change in St. John's.
         let start_ms = [0, 1_289_090_400_000][random.below(2) as usize];
         let keys = [
             bson!("$at"),
@@ -110,14 +110,14 @@ async fn explained(db: &Db, pipeline: Vec<Document>) -> Explained {
     explain(db, raw(&doc! { "aggregate": "weather", "pipeline": pipeline })).await
 }
 
-/// The fields of the id that tell when a group is done, where groups stream.
+/// The fields of the id that show when a group is complete, if groups stream.
 fn streaming(explained: &Explained) -> Option<Vec<&str>> {
     let stage = explained.stages().into_iter().find_map(|stage| stage.get_document("$_internalStreamingGroup").ok())?;
     Some(stage.get_array("$monotonicIdFields").unwrap().iter().map(|name| name.as_str().unwrap()).collect())
 }
 
 #[test]
-fn a_group_streams_where_a_part_of_its_key_rises_or_falls_with_the_time_by_which_rows_are_sorted() {
+fn a_group_streams_if_part_of_its_key_is_monotonic_in_the_sorted_time() {
     block_on(async {
         let db = stored(&Random::new(1), 20, 0, MINUTE_MS).await;
         let by = |sort: Document, key: Bson, operator: &str| {
@@ -139,14 +139,14 @@ fn a_group_streams_where_a_part_of_its_key_rises_or_falls_with_the_time_by_which
         let parts = bson!({ "m": "$m", "a": trunc("hour", 1, "UTC"), "b": { "$add": ["$at", 1] } });
         assert_eq!(named(by(time(), parts, "$push")).await, Some("a b".to_owned()));
         for (sort, key, operator) in [
-            // Clocks that go back across midnight show a day twice.
+            // If clocks go back across midnight, a day occurs twice.
             (time(), trunc("day", 1, "Europe/London"), "$push"),
             (time(), bson!({ "$hour": "$at" }), "$push"),
             (time(), bson!("$m"), "$push"),
             (time(), Bson::Null, "$push"),
             (doc! { "m": 1, "at": 1 }, trunc("hour", 1, "UTC"), "$push"),
             (doc! { "n": 1 }, trunc("hour", 1, "UTC"), "$push"),
-            // Where no order is needed, nothing is sorted.
+            // If no order is needed, nothing is sorted.
             (time(), trunc("hour", 1, "UTC"), "$sum"),
         ] {
             assert_eq!(named(by(sort.clone(), key.clone(), operator)).await, None, "{sort} {key} {operator}");

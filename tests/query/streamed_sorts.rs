@@ -1,4 +1,4 @@
-//! Sorts by time and by metadata go bucket by bucket: the first rows come without a look at all buckets.
+//! Sorts by time and by metadata stream bucket by bucket: the first rows come before all buckets are read.
 
 use std::rc::Rc;
 
@@ -12,7 +12,7 @@ use crate::support::{Db, TestEnv};
 const HOUR_MS: i64 = 3_600_000;
 const HOURS: i64 = 100;
 
-/// Two series with a bucket an hour, and in the middle of each an hour two measurements.
+/// Two series with a bucket per hour, each with two measurements in the middle of the hour.
 async fn stored() -> Rc<MemoryStorage> {
     let storage = Rc::new(MemoryStorage::new());
     let db = Db::open(storage.clone(), TestEnv::new(1));
@@ -28,7 +28,7 @@ async fn stored() -> Rc<MemoryStorage> {
     storage
 }
 
-/// Cuts every stored bucket in two that does not begin in one of `hours`.
+/// Truncates the columns of every stored bucket that does not begin in one of `hours`.
 async fn damage_all_but(storage: &MemoryStorage, hours: std::ops::Range<i64>) {
     let all = KeyRange { start: b"B".to_vec(), end: b"C".to_vec() };
     let mut changes = Changeset::new();
@@ -46,7 +46,7 @@ fn numbers(rows: &[Document]) -> Vec<i64> {
 }
 
 #[test]
-fn the_newest_measurement_of_a_series_is_found_without_a_look_at_its_older_buckets() {
+fn the_newest_measurement_of_a_series_is_found_without_reading_older_buckets() {
     block_on(async {
         let storage = stored().await;
         damage_all_but(&storage, HOURS - 4..HOURS).await;
@@ -61,7 +61,7 @@ fn the_newest_measurement_of_a_series_is_found_without_a_look_at_its_older_bucke
 }
 
 #[test]
-fn the_oldest_measurements_are_found_without_a_look_at_later_buckets() {
+fn the_oldest_measurements_are_found_without_reading_later_buckets() {
     block_on(async {
         let storage = stored().await;
         damage_all_but(&storage, 0..40).await;
@@ -74,7 +74,7 @@ fn the_oldest_measurements_are_found_without_a_look_at_later_buckets() {
 }
 
 #[test]
-fn newer_rows_in_the_journal_and_filters_on_other_fields_are_heeded() {
+fn streaming_sorts_include_newer_journal_rows_and_apply_other_filters() {
     block_on(async {
         let storage = stored().await;
         let db = Db::open(storage, TestEnv::new(2));
@@ -95,11 +95,11 @@ fn newer_rows_in_the_journal_and_filters_on_other_fields_are_heeded() {
 }
 
 #[test]
-fn buckets_of_one_start_are_all_looked_at_however_many_pages_they_take() {
+fn all_buckets_with_the_same_start_are_read_over_several_pages() {
     block_on(async {
         let db = Db::open(Rc::new(MemoryStorage::new()), TestEnv::new(1));
         db.ok(rawdoc! { "create": "c", "timeseries": { "timeField": "t", "metaField": "m" } }).await;
-        // The buckets made last hold the earliest measurements.
+        // The buckets created last have the earliest measurements.
         let readings: Vec<RawDocumentBuf> =
             (0..200_i64).map(|n| rawdoc! { "t": DateTime::from_millis(HOUR_MS + 200 - n), "m": n, "n": n }).collect();
         db.insert("c", &readings).await;
@@ -123,7 +123,7 @@ fn the_newest_of_all_series_are_found_without_a_scan() {
 }
 
 #[test]
-fn a_sort_by_time_gives_its_first_batches_before_later_buckets_are_read() {
+fn a_sort_by_time_returns_first_batches_before_later_buckets_are_read() {
     block_on(async {
         let storage = stored().await;
         damage_all_but(&storage, 0..HOURS / 2).await;
@@ -144,17 +144,17 @@ fn a_sort_by_time_gives_its_first_batches_before_later_buckets_are_read() {
     });
 }
 
-/// The codes of metadata and numbers of everything that a sort finds, in batches of `batch`.
+/// Metadata code and number of every row of a sort, in batches of `batch`.
 async fn sorted(db: &Db, sort: RawDocumentBuf, batch: i32) -> Vec<(String, i64)> {
     let rows = db.find(rawdoc! { "find": "c", "sort": sort, "batchSize": batch }).await;
     rows.iter().map(|row| (row.get_str("m").unwrap().to_owned(), row.get_i64("n").unwrap())).collect()
 }
 
 #[test]
-fn a_sort_on_metadata_unpacks_no_bucket_that_its_limit_leaves_out() {
+fn a_sort_on_metadata_unpacks_no_bucket_beyond_its_limit() {
     block_on(async {
         let storage = stored().await;
-        // The columns of series b cannot be read; where they lie, and whose they are, can.
+        // The columns of series b are unreadable; ids and metadata are not.
         let all = KeyRange { start: b"B".to_vec(), end: b"C".to_vec() };
         let mut changes = Changeset::new();
         for entry in
@@ -180,7 +180,7 @@ fn a_sort_on_metadata_unpacks_no_bucket_that_its_limit_leaves_out() {
 }
 
 #[test]
-fn metadata_first_and_then_time_or_a_field_give_each_series_in_order() {
+fn a_sort_on_metadata_then_time_or_a_field_orders_each_series() {
     block_on(async {
         let db = Db::open(stored().await, TestEnv::new(2));
         let of = |series: &str, wanted: fn(i64) -> bool| -> Vec<(String, i64)> {
@@ -188,7 +188,7 @@ fn metadata_first_and_then_time_or_a_field_give_each_series_in_order() {
         };
         let (a, b) = (of("a", |n| n % 4 < 2), of("b", |n| n % 4 > 1));
         let backward = |rows: &[(String, i64)]| rows.iter().rev().cloned().collect::<Vec<_>>();
-        // One measurement of each series has the same time.
+        // Each series has a measurement at the same time.
         let mut by_time = [&a[..], &b[..]].concat();
         by_time.sort_by_key(|(_, n)| (-(n / 4 * 2 + n % 2), *n));
         for batch in [1, 7, 1000] {
@@ -201,7 +201,7 @@ fn metadata_first_and_then_time_or_a_field_give_each_series_in_order() {
 }
 
 #[test]
-fn metadata_with_parallel_arrays_is_refused_only_where_a_measurement_of_it_matches() {
+fn metadata_with_parallel_arrays_is_refused_only_if_a_measurement_matches() {
     block_on(async {
         let db = Db::open(Rc::new(MemoryStorage::new()), TestEnv::new(1));
         db.ok(rawdoc! { "create": "c", "timeseries": { "timeField": "t", "metaField": "m" } }).await;
@@ -222,10 +222,10 @@ fn metadata_with_parallel_arrays_is_refused_only_where_a_measurement_of_it_match
 }
 
 #[test]
-fn parallel_arrays_behind_the_time_are_refused_wherever_they_stand() {
+fn parallel_arrays_after_the_time_are_refused_in_every_row() {
     block_on(async {
         let db = Db::open(stored().await, TestEnv::new(2));
-        // The last row of all: a scan that ended early would not see it.
+        // It is the last row: a scan that ends early would miss it.
         let at = DateTime::from_millis(HOURS * HOUR_MS);
         db.insert("c", &[rawdoc! { "t": at, "m": "a", "n": 1000_i64, "x": [1, 2], "y": [3] }]).await;
         let both = rawdoc! { "find": "c", "sort": { "t": 1, "x": 1, "y": 1 }, "limit": 1 };
@@ -236,7 +236,7 @@ fn parallel_arrays_behind_the_time_are_refused_wherever_they_stand() {
 }
 
 #[test]
-fn dates_that_ids_do_not_tell_are_sorted_all_the_same() {
+fn extended_dates_are_sorted_correctly() {
     block_on(async {
         let db = Db::open(stored().await, TestEnv::new(2));
         let far = |ms: i64, n: i64| rawdoc! { "t": DateTime::from_millis(ms), "m": "a", "n": n };
@@ -257,7 +257,7 @@ fn dates_that_ids_do_not_tell_are_sorted_all_the_same() {
 }
 
 #[test]
-fn a_natural_hint_says_from_which_end_buckets_are_read() {
+fn a_natural_hint_sets_the_direction_in_which_buckets_are_read() {
     block_on(async {
         let storage = stored().await;
         damage_all_but(&storage, HOURS - 4..HOURS).await;
@@ -265,15 +265,15 @@ fn a_natural_hint_says_from_which_end_buckets_are_read() {
         let last = db.find(rawdoc! { "find": "c", "hint": { "$natural": -1 }, "limit": 2 }).await;
         assert!(numbers(&last).iter().all(|n| *n >= 4 * HOURS - 4), "{last:?}");
         assert_eq!(db.fails(rawdoc! { "find": "c", "hint": { "$natural": 1 }, "limit": 2 }).await.0, 246);
-        // And it keeps from the index.
+        // It also prevents the use of the index.
         let one = rawdoc! { "find": "c", "filter": { "m": "a" }, "sort": { "n": 1 }, "hint": { "$natural": 1 } };
         assert_eq!(db.fails(one).await.0, 246);
     });
 }
 
 #[test]
-fn a_natural_hint_puts_buckets_of_journals_in_their_place() {
-    // Forward they came behind all stored ones.
+fn a_natural_hint_orders_journal_buckets_among_stored_ones() {
+    // A regression: forward, they came after all stored ones.
     block_on(async {
         let db = Db::open(stored().await, TestEnv::new(2));
         let reading = |hour: i64, n: i64| rawdoc! { "t": DateTime::from_millis(hour * HOUR_MS), "m": n, "n": n };
@@ -315,7 +315,7 @@ fn a_hint_names_the_index_or_its_keys_and_any_other_is_refused() {
 }
 
 #[test]
-fn rows_that_are_folded_or_deleted_under_a_streaming_cursor_are_neither_doubled_nor_an_error() {
+fn folds_and_deletes_under_a_streaming_cursor_cause_no_duplicates_or_errors() {
     block_on(async {
         let storage = stored().await;
         let (reader, other) = (Db::open(storage.clone(), TestEnv::new(2)), Db::open(storage, TestEnv::new(3)));

@@ -1,4 +1,4 @@
-//! Indexes over all that lies below a path of the metadata.
+//! Wildcard indexes on paths of the metadata.
 
 use std::rc::Rc;
 
@@ -72,7 +72,7 @@ fn filters() -> Vec<(Document, bool)> {
         (doc! { "mm.a.0": 1 }, true),
         (doc! { "mm.c.d": 3, "mm.a": { "$lt": 20 } }, true),
         (doc! { "mm.c.d": { "$exists": true } }, true),
-        // What has parts has entries for these alone.
+        // Containers have entries only for their parts.
         (doc! { "mm.c": { "$exists": true } }, true),
         (doc! { "mm": { "$exists": true } }, true),
         (doc! { "mm.c.e": "e7" }, true),
@@ -130,7 +130,7 @@ fn every_query_finds_the_same_with_and_without_a_wildcard() {
 }
 
 #[test]
-fn explain_shows_the_path_that_is_looked_at_and_how_few_buckets_are_read() {
+fn explain_shows_the_wildcard_path_and_the_buckets_read() {
     block_on(async {
         let db = collection().await;
         create(&db, doc! { "mm.$**": 1 }).await.unwrap();
@@ -141,7 +141,7 @@ fn explain_shows_the_path_that_is_looked_at_and_how_few_buckets_are_read() {
         let bounds = doc! { "$_path": ["[\"meta.c.e\", \"meta.c.e\"]"], "meta.c.e": ["[\"e7\", \"e7\"]"] };
         assert_eq!(scan.get_document("indexBounds").unwrap(), &bounds);
         assert_eq!(scan.get_document("multiKeyPaths").unwrap(), &doc! { "$_path": [], "meta.c.e": ["meta", "meta.c"] });
-        // The bucket of the text, and those whose arrays may lead to it.
+        // The bucket of the string, and those with arrays on the path.
         assert_eq!(explained.counts(), [3, 1, 1, 1]);
         let listed = db.ok(rawdoc! { "listIndexes": "c" }).await;
         let listed = listed.get_document("cursor").unwrap().get_array("firstBatch").unwrap();
@@ -150,7 +150,7 @@ fn explain_shows_the_path_that_is_looked_at_and_how_few_buckets_are_read() {
 }
 
 #[test]
-fn a_hint_at_a_wildcard_needs_a_path_below_it() {
+fn a_hint_at_a_wildcard_index_needs_a_path_below_it() {
     block_on(async {
         let db = collection().await;
         create(&db, doc! { "mm.$**": 1 }).await.unwrap();
@@ -165,7 +165,7 @@ fn a_hint_at_a_wildcard_needs_a_path_below_it() {
 }
 
 #[test]
-fn where_a_wildcard_may_stand() {
+fn wildcard_index_keys_are_accepted_or_refused() {
     block_on(async {
         let db = collection().await;
         for (key, code) in [

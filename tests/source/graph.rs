@@ -1,17 +1,17 @@
-//! Which file names which.
+//! The imports between files.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Token, edges};
 
-/// A file of the crate without what only tests compile.
+/// A file of the crate without test-only code.
 pub struct File {
     /// `["bucket", "time"]` for `bucket/time.rs`, `["bucket"]` for `bucket/mod.rs`.
     pub module: Vec<String>,
     pub tokens: Vec<Token>,
 }
 
-/// That one file names another, and where.
+/// An import: one file names another in some line.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Arrow {
     pub from: usize,
@@ -19,15 +19,15 @@ pub struct Arrow {
     pub line: usize,
 }
 
-/// A type whose methods are spread over the files of its module: naming the type is no arrow, calling a method is one.
+/// A type whose methods are spread over the files of its module: naming the type is no import, calling a method is one.
 pub struct Spread<'a> {
     pub module: &'a str,
     pub name: &'a str,
-    /// What stands for a value of it where a method is called.
+    /// The names of variables of this type in method calls.
     pub callers: &'a [&'a str],
 }
 
-/// The arrows between `files`. What a façade shows is followed to where it is.
+/// The imports between `files`. Re-exports of a façade are followed to their definition.
 pub fn arrows(files: &[File], spread: &Spread<'_>) -> Vec<Arrow> {
     let places: BTreeMap<&[String], usize> =
         files.iter().enumerate().map(|(at, file)| (&file.module[..], at)).collect();
@@ -39,7 +39,7 @@ pub fn arrows(files: &[File], spread: &Spread<'_>) -> Vec<Arrow> {
         .collect();
     let resolve = |path: &[String]| {
         let mut path = path.to_vec();
-        // A façade may show what another one shows.
+        // A façade may re-export from another one.
         for _ in 0..5 {
             let len = (0..=path.len()).rev().find(|len| places.contains_key(&path[..*len]))?;
             let at = places[&path[..len]];
@@ -68,7 +68,7 @@ fn children<'a>(files: &'a [File], of: &File) -> Vec<&'a str> {
     below.map(|(name, _)| name.as_str()).collect()
 }
 
-/// Calls of the methods of a type from other files of its module than those that have them.
+/// Calls of methods of a type from other files of its module than those that define them.
 fn calls(files: &[File], spread: &Spread<'_>) -> Vec<Arrow> {
     let inside: Vec<usize> =
         (0..files.len()).filter(|at| files[*at].module.first().is_some_and(|top| top == spread.module)).collect();
@@ -81,7 +81,7 @@ fn calls(files: &[File], spread: &Spread<'_>) -> Vec<Arrow> {
         for four in files[from].tokens.windows(4) {
             let [caller, dot, name, open] = four else { continue };
             if dot.text == "." && open.text == "(" && spread.callers.contains(&caller.text.as_str()) {
-                // What stands in the file of the type itself is there for all.
+                // Methods in the file of the type itself may be called by all.
                 let to = owners.get(name.text.as_str()).filter(|to| files[**to].module.len() > 1);
                 all.extend(to.map(|to| Arrow { from, to: *to, line: name.line }));
             }
@@ -107,7 +107,7 @@ fn methods<'a>(tokens: &'a [Token], of: &str) -> Vec<&'a str> {
     names
 }
 
-/// The circles among so many files: each a list of files that all lead to each other.
+/// The circles among `count` files: lists of files that import each other, directly or not (strongly connected components).
 pub fn circles(count: usize, arrows: &[Arrow]) -> Vec<Vec<usize>> {
     let mut next = vec![BTreeSet::new(); count];
     for arrow in arrows {

@@ -1,4 +1,4 @@
-//! Reads as much Rust as it takes to see which modules a file names.
+//! A small reader of Rust sources that finds which modules a file names.
 
 pub mod graph;
 
@@ -89,7 +89,7 @@ fn prefixed_string_end(chars: &[char], start: usize) -> Option<usize> {
     (quote + 1..chars.len()).find(closes).map(|i| i + 1 + hashes)
 }
 
-/// Leaves out what is compiled for tests only, and names the modules in other files that are.
+/// The tokens without test-only code, and the names of test-only modules in other files.
 pub fn without_tests(all: Vec<Token>) -> (Vec<Token>, Vec<String>) {
     let text = |i: usize| all.get(i).map_or("", |token| token.text.as_str());
     let (mut kept, mut modules) = (Vec::new(), Vec::new());
@@ -126,7 +126,7 @@ pub fn without_tests(all: Vec<Token>) -> (Vec<Token>, Vec<String>) {
     (kept, modules)
 }
 
-/// Behind the bracket that closes the one at `open`.
+/// The position after the bracket that closes the one at `open`.
 fn group_end(tokens: &[Token], open: usize) -> usize {
     let mut depth = 0;
     for (i, token) in tokens.iter().enumerate().skip(open) {
@@ -142,7 +142,7 @@ fn group_end(tokens: &[Token], open: usize) -> usize {
     tokens.len()
 }
 
-/// Behind the item that begins at `start`: its block, or its semicolon; a field or a variant ends with its comma.
+/// The position after the item that begins at `start`: after its block or its semicolon; a field or a variant ends with its comma.
 fn item_end(tokens: &[Token], start: usize) -> usize {
     let first = tokens[start..].iter().map(|token| token.text.as_str());
     let kind = first
@@ -191,7 +191,7 @@ pub struct Edge {
     pub line: usize,
     /// True for one of a `use`.
     pub is_import: bool,
-    /// True where a façade shows what a module below it has.
+    /// True for a re-export from a module below.
     pub is_shown: bool,
 }
 
@@ -228,7 +228,7 @@ pub fn edges(module: &[String], children: &[&str], tokens: &[Token]) -> Vec<Edge
             }
             word if text(i + 1) == "::"
                 && (i == 0 || text(i - 1) != "::")
-                // pub(in crate::name) shows, and takes nothing.
+                // pub(in crate::name) is a visibility, not an import.
                 && !(i > 2 && text(i - 1) == "in" && text(i - 2) == "(" && text(i - 3) == "pub")
                 && (matches!(word, "crate" | "super" | "self") || children.contains(&word)) =>
             {
@@ -258,7 +258,7 @@ fn use_tree(tokens: &[Token], mut i: usize, prefix: &[String], paths: &mut Vec<(
     let line = tokens.get(i).map_or(0, |token| token.line);
     loop {
         match text(i) {
-            "::" if path.is_empty() => path.push("::".into()), // ::name is another crate's
+            "::" if path.is_empty() => path.push("::".into()), // ::name belongs to another crate
             "::" => {}
             "{" => {
                 i += 1;

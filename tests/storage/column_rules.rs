@@ -1,4 +1,4 @@
-//! Rules of BSON columns that no encoder's output shows, one column each: engine and reference must both keep them.
+//! Rules of BSON columns that the output of encoders does not show, one column each. Engine and reference must both follow them.
 
 use timepail::column;
 
@@ -7,15 +7,15 @@ use crate::column_reference::Element;
 
 const ROWS_MAX: usize = 1 << 20;
 
-/// One slot of 60 bits each, raw values 0, 1 (a difference of -1) and 2 (of 1), and a missing element.
+/// Words with one slot of 60 bits: raw values 0, 1 (a delta of -1) and 2 (of 1), and a missing element.
 const ZERO: u64 = 0x0E;
 const MINUS_ONE: u64 = 0x1E;
 const ONE: u64 = 0x2E;
 const SKIP: u64 = !0x0F | 0x0E;
-/// A run of 120.
+/// A run of 120 elements.
 const RUN: u64 = 0x0F;
 
-/// What an element with that value looks like.
+/// An element with this value.
 fn element(kind: u8, value: &[u8]) -> Vec<u8> {
     [&[kind], value].concat()
 }
@@ -105,14 +105,14 @@ fn numbers_before_any_literal_are_missing_elements_and_have_no_scale() {
 }
 
 #[test]
-fn behind_a_section_only_its_last_object_can_be_repeated() {
+fn after_a_section_only_its_last_object_can_be_repeated() {
     let one = object(&[("a", int32(1))]);
     let whole = section(0xF1, &one, &[words(&[ZERO])]);
     accepted(&[whole.clone(), words(&[ZERO, SKIP])], &[Some(one.clone()), Some(one.clone()), None]);
     accepted(&[whole.clone(), words(&[RUN])], &vec![Some(one.clone()); 121]);
     refused(&[whole.clone(), words(&[ONE])]);
     refused(&[whole, scaled(0x90, &[ZERO])]);
-    // The section ended in a missing element: there is nothing to repeat, and whatever a slot says is missing.
+    // The section ended with a missing element: there is nothing to repeat, so every slot is missing.
     let missing = section(0xF1, &one, &[words(&[ZERO, SKIP])]);
     accepted(&[missing.clone(), words(&[ZERO, ONE])], &[Some(one), None, None, None]);
     refused(&[missing, scaled(0x90, &[ZERO])]);
@@ -126,7 +126,7 @@ fn a_run_repeats_the_last_slot_across_controls_but_not_across_literals() {
     let expected = [counted(1, 2), vec![Some(int32(7)); 121]].concat();
     accepted(&again, &expected);
     accepted(&[literal(&int32(1)), words(&[ONE, SKIP, RUN])], &[counted(1, 2), vec![None; 121]].concat());
-    // A run takes the slot as it was written: in another scale it is another difference.
+    // A run repeats the raw slot: in another scale it is another delta.
     let rescaled = [literal(&double(1.0)), scaled(0x90, &[ONE]), scaled(0xA0, &[RUN])];
     let list = decoded(&rescaled).unwrap();
     assert_eq!(list[1..3], [Some(double(2.0)), Some(double(2.1))]);
@@ -134,23 +134,23 @@ fn a_run_repeats_the_last_slot_across_controls_but_not_across_literals() {
 }
 
 #[test]
-fn a_zero_keeps_the_slope_of_dates_and_a_missing_element_does_not_change_it() {
+fn zeros_and_missing_elements_keep_the_delta_of_dates() {
     let items =
         [literal(&date(10)), words(&[ZERO, ONE, SKIP, ZERO, MINUS_ONE, ZERO]), literal(&date(5)), words(&[ZERO])];
     let expected = [10, 10, 11, -1, 12, 12, 12, 5, 5].map(|ms| (ms >= 0).then(|| date(ms)));
     accepted(&items, &expected);
 }
 
-// The rest of a run was taken for repetitions as soon as its slope passed through zero.
+// A regression: the rest of a run was taken for repetitions as soon as the delta became zero.
 #[test]
-fn a_run_goes_on_where_the_slope_of_dates_passes_through_zero() {
+fn a_run_continues_when_the_delta_of_dates_becomes_zero() {
     let timestamp = |n: i64| element(0x11, &n.to_le_bytes());
     let parabola = |start: i64, slope: i64| {
         let mut list = vec![start, start + slope];
         (1..=121).for_each(|i| list.push(list[list.len() - 1] + slope + i));
         list
     };
-    // Raw values 3 and 2 are differences of -2 and 1: the first of the run makes the slope zero.
+    // Raw values 3 and 2 are deltas of -2 and 1: the first element of the run makes the delta zero.
     let items = |first: Vec<u8>| [literal(&first), words(&[0x3E, ONE, RUN])];
     let expected: Vec<_> = parabola(9_000, -2).into_iter().map(|n| Some(timestamp(n))).collect();
     accepted(&items(timestamp(9_000)), &expected);
@@ -175,7 +175,7 @@ fn the_last_double_must_have_an_integer_in_the_scale_of_every_control() {
 }
 
 #[test]
-fn a_boolean_counts_and_is_true_unless_it_counts_to_zero() {
+fn a_boolean_is_a_sum_of_deltas_and_true_unless_zero() {
     let [no, yes] = [0, 1].map(|flag| Some(element(0x08, &[flag])));
     let items = [literal(&element(0x08, &[1])), words(&[ONE, MINUS_ONE, MINUS_ONE, ZERO, MINUS_ONE])];
     accepted(&items, &[yes.clone(), yes.clone(), yes.clone(), no.clone(), no, yes]);
@@ -200,10 +200,10 @@ fn shifts_of_an_extended_slot_wrap_at_64_bits_but_not_at_128() {
 }
 
 #[test]
-fn texts_come_from_integers_and_must_be_utf8() {
+fn strings_are_decoded_from_integers_and_must_be_utf8() {
     accepted(&[literal(&string(b"a")), words(&[ONE])], &[Some(string(b"a")), Some(string(b"b"))]);
     accepted(&[literal(&string(b"\x01")), words(&[MINUS_ONE])], &[Some(string(b"\x01")), Some(string(b""))]);
-    // Longer than sixteen bytes, or with a NUL in front: differences are taken against zero.
+    // Longer than sixteen bytes, or with a leading NUL: deltas are relative to zero.
     let long = string(&[b'x'; 17]);
     accepted(&[literal(&long), words(&[ZERO, ONE])], &[Some(long.clone()), Some(long), Some(string(b"\x01"))]);
     refused(&[literal(&string(b"\x7F")), words(&[ONE])]);
@@ -221,7 +221,7 @@ fn a_binary_keeps_length_and_subtype_and_repeats_only_where_it_is_long() {
 }
 
 #[test]
-fn what_has_no_difference_repeats_only() {
+fn types_without_deltas_can_only_repeat() {
     for kind in [0x06, 0x0A, 0x7F, 0xFF] {
         let value = element(kind, &[]);
         accepted(&[literal(&value), words(&[ZERO])], &[Some(value.clone()), Some(value.clone())]);
@@ -242,14 +242,14 @@ fn the_shape_of_an_object_is_that_of_the_reference_without_what_is_missing() {
     let items = [words(&[ZERO, SKIP]), words(&[ONE, SKIP])];
     let first = object(&[("a", object(&[("x", int32(1)), ("e", empty)])), ("b", object(&[("y", int32(3))]))]);
     accepted(&[section(0xF1, &reference, &items)], &[Some(first), Some(nothing)]);
-    // Without an empty object in the reference nothing is left of the second: it is missing.
+    // The reference has no empty object, so the second one is missing.
     let plain = object(&[("a", object(&[("x", int32(1))])), ("y", int32(2))]);
     let first = object(&[("a", object(&[("x", int32(1))])), ("y", int32(3))]);
     accepted(&[section(0xF1, &plain, &items)], &[Some(first), None]);
 }
 
 #[test]
-fn the_type_of_a_field_is_that_of_its_value() {
+fn a_field_has_the_type_of_its_value_and_not_of_the_reference() {
     let reference = object(&[("a", int32(1))]);
     let inner = object(&[("z", int32(9))]);
     let items = [literal(&double(0.5)), scaled(0xA0, &[ONE]), literal(&inner), words(&[ZERO])];
@@ -258,7 +258,7 @@ fn the_type_of_a_field_is_that_of_its_value() {
 }
 
 #[test]
-fn arrays_are_walked_into_but_for_the_oldest_sections() {
+fn arrays_are_split_into_streams_except_in_legacy_sections() {
     let array = document(0x04, &[("0", int32(1)), ("1", int32(2))]);
     let reference = object(&[("a", array.clone())]);
     let last = document(0x04, &[("1", int32(3))]);
@@ -266,14 +266,14 @@ fn arrays_are_walked_into_but_for_the_oldest_sections() {
     accepted(&[section(0xF2, &array, &[words(&[SKIP]), words(&[ONE])])], &[Some(last)]);
     accepted(&[section(0xF0, &reference, &[words(&[ZERO])])], &[Some(reference.clone())]);
     refused(&[section(0xF0, &reference, &[words(&[ONE])])]);
-    // An empty one is a scalar there, too.
+    // An empty array is a scalar as well.
     let empty = object(&[("a", document(0x04, &[]))]);
     accepted(&[section(0xF0, &empty, &[words(&[ZERO])])], &[Some(empty.clone())]);
     refused(&[section(0xF1, &empty, &[words(&[ZERO])])]);
 }
 
 #[test]
-fn streams_of_a_section_end_together() {
+fn all_streams_of_a_section_end_together() {
     let two = object(&[("a", int32(1)), ("b", int32(2))]);
     accepted(&[section(0xF1, &two, &[words(&[ZERO]), words(&[ZERO])])], &[Some(two.clone())]);
     refused(&[section(0xF1, &two, &[])]);
@@ -285,7 +285,7 @@ fn streams_of_a_section_end_together() {
 }
 
 #[test]
-fn types_that_do_not_exist_and_names_are_refused() {
+fn unknown_types_and_element_names_are_refused() {
     for first in (0x14..=0x7E).chain([0xE0, 0xEF, 0xF3, 0xFE]) {
         refused(&[vec![first, 0, 0, 0, 0, 0, 0, 0, 0]]);
     }
@@ -296,7 +296,7 @@ fn types_that_do_not_exist_and_names_are_refused() {
 }
 
 #[test]
-fn an_object_that_nests_too_deep_through_its_fields_is_refused() {
+fn an_object_that_is_nested_too_deeply_by_its_fields_is_refused() {
     let nested = |depth: usize, inside: Vec<u8>| (0..depth).fold(inside, |value, _| object(&[("a", value)]));
     let reference = nested(100, int32(1));
     let value = |depth| literal(&nested(depth, int32(1)));
@@ -305,13 +305,13 @@ fn an_object_that_nests_too_deep_through_its_fields_is_refused() {
 }
 
 #[test]
-fn few_bytes_do_not_become_many() {
+fn decoded_objects_have_a_size_limit() {
     let text = string(&[b'x'; 8192]);
     let runs = words(&[0xFF; 16]);
     let counted = object(&[("text", text.clone()), ("n", int32(1))]);
-    // Sixteen runs of 1920 objects of 8 KiB, each different from the one before: a quarter of a GiB.
+    // Sixteen runs of 1920 objects of 8 KiB, each different from the previous one: a quarter of a GiB.
     refused(&[section(0xF1, &counted, &[runs.clone(), words(&[ONE; 1]), words(&[0xFF; 16])])]);
-    // The same without differences share their bytes.
+    // Equal objects share their bytes.
     let same = [section(0xF1, &object(&[("text", text)]), std::slice::from_ref(&runs)), vec![0]].concat();
     assert_eq!(column::decode(&same, ROWS_MAX).unwrap().len(), 16 * 1920);
     let bytes = [literal(&string(&[b'x'; 8192])), words(&[0xFF; 16]), vec![0]].concat();

@@ -1,4 +1,4 @@
-//! BSON columns: the engine's encoder and decoder against vectors, against properties of the format, and against a second decoder.
+//! BSON columns: compares the engine's encoder and decoder with vectors, with properties of the format, and with a second decoder.
 
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -9,10 +9,10 @@ use crate::column_cases::{assembled, column_of, damaged, elements, elements_of, 
 use crate::column_reference::{Element, decode as reference};
 use crate::column_vectors::vectors;
 
-/// More than any test holds.
+/// More rows than any test has.
 const ROWS_MAX: usize = 100_000;
 
-/// The same cases every time; `PROPTEST_RNG_SEED` and `PROPTEST_CASES` ask for others and for more.
+/// The same cases every time; `PROPTEST_RNG_SEED` and `PROPTEST_CASES` select others or more.
 fn cases(count: u32) -> ProptestConfig {
     let default = ProptestConfig::default();
     let rng_seed = match default.rng_seed {
@@ -31,7 +31,7 @@ fn decode(bytes: &[u8], rows_max: usize) -> Result<Vec<Element>, String> {
     column::decode(bytes, rows_max).map(|column| elements_of(&column)).map_err(|error| error.to_string())
 }
 
-/// Two lists of elements, without printing thousands of equal ones.
+/// Asserts that two lists of elements are equal, without printing thousands of equal ones.
 fn same(left: &[Element], right: &[Element]) -> Result<(), TestCaseError> {
     let differ = left.iter().zip(right).position(|(left, right)| left != right);
     if let Some(row) = differ {
@@ -41,7 +41,7 @@ fn same(left: &[Element], right: &[Element]) -> Result<(), TestCaseError> {
     Ok(())
 }
 
-/// Engine and reference agree on `bytes`, and what they accept comes back from another round.
+/// Asserts that engine and reference agree on `bytes`, and that accepted elements survive another round trip.
 fn agreed(bytes: &[u8], rows_max: usize) -> Result<(), TestCaseError> {
     match (decode(bytes, rows_max), reference(bytes, rows_max)) {
         (Ok(engine), Ok(reference)) => {
@@ -57,7 +57,7 @@ fn agreed(bytes: &[u8], rows_max: usize) -> Result<(), TestCaseError> {
     }
 }
 
-/// What `elements` turns into elements.
+/// Bytes from which `elements` generates elements.
 fn steps(count_max: usize) -> impl Strategy<Value = Vec<u8>> {
     vec(any::<u8>(), 1..6 * count_max)
 }
@@ -99,7 +99,7 @@ fn the_engine_encodes_every_vector_byte_for_byte() {
 }
 
 #[test]
-fn every_vector_cut_or_with_a_bit_flipped_is_judged_alike() {
+fn both_decoders_agree_on_truncated_and_damaged_vectors() {
     for vector in vectors() {
         for length in 0..vector.bytes.len() {
             agreed(&vector.bytes[..length], ROWS_MAX).unwrap();
@@ -142,7 +142,7 @@ proptest! {
     }
 
     #[test]
-    fn a_column_written_in_parts_and_looked_at_in_between_is_the_column_written_at_once(
+    fn a_column_written_in_parts_equals_the_one_written_at_once(
         steps in steps(20), cuts in vec(any::<prop::sample::Index>(), 0..6), reopened in any::<prop::sample::Index>(),
     ) {
         let rows = elements(&steps, 5_000);
@@ -175,7 +175,7 @@ proptest! {
     }
 
     #[test]
-    fn runs_of_any_two_lengths_with_holes_anywhere_come_back(
+    fn runs_of_any_two_lengths_with_holes_survive_the_round_trip(
         first in any::<[u8; 6]>(), second in any::<[u8; 6]>(), holes in 0_usize..200, between in any::<bool>(),
     ) {
         let mut rows = elements(&first, 4_100);
@@ -195,19 +195,19 @@ proptest! {
     #![proptest_config(cases(3_000))]
 
     #[test]
-    fn damaged_columns_are_judged_alike_and_what_is_accepted_comes_back(
+    fn both_decoders_agree_on_damaged_columns(
         steps in steps(4), edits in vec(any::<u8>(), 4..16), rows_max in select_rows_max(),
     ) {
         agreed(&damaged(&encode(&elements(&steps, 400)), &edits), rows_max)?;
     }
 
     #[test]
-    fn columns_that_no_encoder_writes_are_judged_alike(items in vec(any::<u8>(), 1..88), rows_max in select_rows_max()) {
+    fn both_decoders_agree_on_columns_that_no_encoder_writes(items in vec(any::<u8>(), 1..88), rows_max in select_rows_max()) {
         agreed(&assembled(&items), rows_max)?;
     }
 
     #[test]
-    fn bytes_of_any_kind_are_judged_alike(bytes in vec(any::<u8>(), 0..80), rows_max in select_rows_max()) {
+    fn both_decoders_agree_on_arbitrary_bytes(bytes in vec(any::<u8>(), 0..80), rows_max in select_rows_max()) {
         agreed(&bytes, rows_max)?;
     }
 }

@@ -1,4 +1,4 @@
-//! Buckets of every version: what they look like, and that the same measurements answer every query alike.
+//! Buckets of every version: their documents, and equal answers to every query.
 
 use std::rc::Rc;
 
@@ -53,7 +53,7 @@ fn a_bucket_document_has_the_servers_shape_and_is_the_same_before_and_after_a_fo
                 },
                 "meta": "a",
                 "data": {
-                    // 61000; then one word: the difference grew by 1000, zigzag 2000 in sixty bits.
+                    // 61000; then one word: the delta grew by 1000, which is zigzag 2000 in sixty bits.
                     "at": column("0900 48ee000000000000 80 0e7d000000000000 00"),
                     // 1.5; then one word in tenths: -40, zigzag 79.
                     "temp": column("0100 000000000000f83f a0 fe04000000000000 00"),
@@ -96,7 +96,7 @@ fn a_batch_that_begins_before_the_last_row_of_a_bucket_makes_it_version_3() {
             let control = buckets.iter().map(|bucket| bucket.get_document("control").unwrap());
             control.map(|control| control.get_i32("version").unwrap()).collect::<Vec<_>>()
         };
-        // In itself a batch is put in order.
+        // Rows of one batch are sorted.
         db.insert("weather", &[reading(63_000, "a", 1.0), reading(61_000, "a", 2.0)]).await;
         db.ok(rawdoc! { "flush": 1 }).await;
         assert_eq!(versions(db.find(rawdoc! { "find": "system.buckets.weather" }).await), [2]);
@@ -116,7 +116,7 @@ fn unhex(text: &str) -> Vec<u8> {
     digits.chunks(2).map(|pair| u8::from_str_radix(std::str::from_utf8(pair).unwrap(), 16).unwrap()).collect()
 }
 
-/// A database whose buckets hold `docs`, inserted in batches of `batch`, each batch folded.
+/// A database with `docs` in buckets, inserted in batches of `batch`, with a fold after each.
 async fn database(format: BucketFormat, docs: &[Document], batch: usize, seed: u64) -> Db {
     let db = Db::open_as(format, Rc::new(MemoryStorage::new()), TestEnv::new(seed));
     let timeseries = rawdoc! { "timeField": "t", "metaField": "m", "granularity": "hours" };
@@ -173,7 +173,7 @@ async fn compare(seed: u64) {
             assert_eq!(multiset(&found), expected, "seed {seed}: {filter}");
             let n = db.ok(count.clone()).await.get_i32("n").unwrap();
             assert_eq!(n as usize, expected.len(), "seed {seed}: count {filter}");
-            // The numbers make the order total.
+            // The numbers make the order unique.
             sorted.push(db.find(command.clone()).await.iter().map(canonical).collect());
         }
         assert_eq!(sorted[0].len(), expected.len().saturating_sub(3));

@@ -1,4 +1,4 @@
-//! What is stored, and where: columns, versions of buckets, and the contract of a storage.
+//! What is stored: columns, bucket versions, and the contract of storage.
 #![cfg(not(target_arch = "wasm32"))]
 // Helpers are no `#[test]` functions to clippy.
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::panic)]

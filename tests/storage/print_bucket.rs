@@ -72,7 +72,7 @@ fn a_file_of_several_buckets_is_printed_to_its_end_and_a_cut_one_is_refused() {
 #[test]
 fn a_damaged_column_is_named_and_the_others_are_printed() {
     let mut bytes = bucket(2);
-    // The literal that the time column begins with, behind its name, length and subtype.
+    // The first literal of the time column, after its name, length and subtype.
     let at = bytes.windows(3).position(|window| window == [Kind::Binary.byte(), b't', 0]).unwrap() + 8;
     assert_eq!(bytes[at], Kind::Date.byte());
     bytes[at] = 0x20;

@@ -1,4 +1,4 @@
-//! Memory storage: the contract, a comparison with a plain map, and the test support around it.
+//! Memory storage: the contract, a comparison with a plain map, and the fault storage.
 
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -23,14 +23,14 @@ fn keeps_the_contract() {
 }
 
 #[test]
-fn the_contract_holds_behind_the_counting_storage() {
+fn the_counting_storage_keeps_the_contract() {
     block_on(crate::contract::run_all(async |_| {
         two_handles().map(|inner| FaultyStorage::new(inner) as Rc<dyn Storage>)
     }));
 }
 
 #[test]
-fn a_map_is_dropped_with_its_last_handle_only() {
+fn a_memory_store_is_dropped_with_its_last_handle() {
     let first = MemoryStorage::new();
     let second = first.clone();
     block_on(crate::contract::put_all(&first, [("a", "1")]));
@@ -39,7 +39,7 @@ fn a_map_is_dropped_with_its_last_handle_only() {
 }
 
 #[test]
-fn two_new_maps_share_nothing() {
+fn two_new_memory_stores_share_nothing() {
     let (first, second) = (MemoryStorage::new(), MemoryStorage::new());
     block_on(crate::contract::put_all(&first, [("a", "1")]));
     assert!(block_on(contents(&second)).is_empty());
@@ -60,7 +60,7 @@ fn counts_commits_requests_and_bytes() {
 }
 
 #[test]
-fn a_chosen_commit_fails_before_or_behind_its_effect() {
+fn a_chosen_commit_fails_before_or_after_its_effect() {
     let storage = FaultyStorage::new(Rc::new(MemoryStorage::new()));
     storage.inject(1, Fault::Refuse(ErrorCode::OutOfDiskSpace));
     storage.inject(2, Fault::Lose(ErrorCode::OperationFailed));
@@ -89,7 +89,7 @@ fn a_delayed_commit_is_overtaken() {
     assert_eq!(block_on(contents(&*storage)), listed(&[("a", "other")]));
 }
 
-/// Keys of few letters, so that changes meet: also the empty key, prefixes, and both ends of the alphabet.
+/// Keys of few letters, so that changes collide; also the empty key, prefixes, and the lowest and highest bytes.
 fn any_key() -> impl Strategy<Value = Bytes> {
     prop::collection::vec(prop::sample::select(vec![0x00, 0x01, 0x61, 0xFF]), 0..3)
 }
@@ -125,7 +125,7 @@ fn changeset(changes: &[Change]) -> Changeset {
     changeset
 }
 
-/// The rule of the trait, said another way: guards against the old map, then each change on a copy.
+/// A model of the trait's rule: guards are checked against the old map, then each change applies to a copy.
 fn model_commit(map: &mut BTreeMap<Bytes, Bytes>, changes: &[Change]) -> bool {
     let holds = |change: &Change| match change {
         Change::Insert(key, _) => map.get(key).is_none(),

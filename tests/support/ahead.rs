@@ -1,9 +1,9 @@
-//! A look ahead of a storage that has none of its own.
+//! Read-ahead for a storage without its own.
 
 use timepail::error::Result;
 use timepail::storage::{Entry, KeyRange, Page, Storage};
 
-/// Keys of `ranges`, and the values of the first two entries of the range at `place`: some of what is wanted, so that the rest is asked for.
+/// Keys of `ranges`, and the values of the first two entries of the range at `place`: a part, so that the rest must be requested.
 pub async fn two_ahead(
     storage: &dyn Storage,
     ranges: &[KeyRange],

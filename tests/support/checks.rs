@@ -1,4 +1,4 @@
-//! What must hold of a collection at any moment, and what must hold once nothing is left in a journal.
+//! Invariants of a collection at any time, and after a complete fold.
 
 use std::rc::Rc;
 
@@ -9,18 +9,18 @@ use timepail::storage::{Entry, KeyRange, Page, Storage};
 use super::valid_bucket::{Writers, index_entries_of, measurements_of_valid};
 use super::{Db, multiset, raw};
 
-/// A batch that holds everything: small ones cost more than all that is looked at.
+/// A batch large enough for everything: many small ones would take longer than the checks.
 const ALL: i32 = 1_000_000;
 
-/// The options that `create` has stored.
+/// The options stored by `create`.
 pub async fn options_of(db: &Db, name: &str) -> TimeseriesOptions {
     db.engine.existing_collection(name).await.unwrap().entry().options.timeseries.clone()
 }
 
-/// Every measurement, once its buckets are valid and together hold the same as `find` finds, as `count` counts, as `collStats` says.
+/// Every measurement, after checking that buckets are valid and agree with `find`, `count` and `collStats`.
 pub async fn sound(db: &Db, name: &str, writers: Writers) -> Vec<Document> {
     let found = db.find(rawdoc! { "find": name, "batchSize": ALL }).await;
-    // Only after a read does a context know that the collection was dropped and made again.
+    // A context learns only from a read that the collection was recreated.
     let options = options_of(db, name).await;
     let n = db.ok(rawdoc! { "count": name }).await.get_i32("n").unwrap();
     assert_eq!(n as usize, found.len(), "count and find differ");
@@ -43,7 +43,7 @@ pub async fn sound(db: &Db, name: &str, writers: Writers) -> Vec<Document> {
     found
 }
 
-/// What `validate` has found, but for what contexts break together or by other settings.
+/// The findings of `validate`, except those that concurrent contexts or other settings may cause.
 fn found_wrong(checked: &Document, writers: Writers) -> Vec<&Document> {
     let wrong = |finding: &&Document| {
         let may_be = writers == Writers::Several || finding.get_str("rule").unwrap() == "COUNT";
@@ -52,7 +52,7 @@ fn found_wrong(checked: &Document, writers: Writers) -> Vec<&Document> {
     checked.get_array("findings").unwrap().iter().map(|of| of.as_document().unwrap()).filter(wrong).collect()
 }
 
-/// As `sound`, after everything is folded: sizes are those of the buckets, and the index leads to every bucket and nowhere else.
+/// As `sound`, after a fold: sizes are those of the buckets, and the index has exactly one entry per bucket.
 pub async fn sound_when_folded(storage: &dyn Storage, db: &Db, name: &str, writers: Writers) -> Vec<Document> {
     db.ok(rawdoc! { "flush": 1 }).await;
     db.ok(rawdoc! { "foldJournals": 1 }).await;
@@ -63,7 +63,7 @@ pub async fn sound_when_folded(storage: &dyn Storage, db: &Db, name: &str, write
     let stats = db.ok(rawdoc! { "collStats": name }).await;
     assert_eq!((stats.get_i64("size").unwrap(), stats.get_i64("journalSize").unwrap()), (bytes as i64, 0), "{stats}");
     let entries: usize = buckets.iter().map(|bucket| index_entries_of(bucket, &options)).sum();
-    // Those of other indexes are what `validate` says.
+    // Entries of other indexes are checked by `validate`.
     let of_default = keys(storage, b"I").await.iter().filter(|entry| entry.key[9..11] == [0, 1]).count();
     assert_eq!(of_default, entries, "entries of the index and those that its buckets should have");
     for bucket in buckets {
@@ -76,7 +76,7 @@ pub async fn sound_when_folded(storage: &dyn Storage, db: &Db, name: &str, write
     found
 }
 
-/// A filter that is answered from the default index and that every measurement of a bucket matches.
+/// A filter that uses the default index and that every measurement of a bucket matches.
 fn by_series_and_time(bucket: &Document, options: &TimeseriesOptions) -> RawDocumentBuf {
     let control = bucket.get_document("control").unwrap();
     let bound = |side: &str| control.get_document(side).unwrap().get(&options.time_field).unwrap().clone();
@@ -89,18 +89,18 @@ fn by_series_and_time(bucket: &Document, options: &TimeseriesOptions) -> RawDocu
     raw(&filter)
 }
 
-/// The bucket documents of a collection, journal rows merged in.
+/// The bucket documents of a collection, including journal rows.
 pub async fn buckets(db: &Db, name: &str) -> Vec<Document> {
     db.find(rawdoc! { "find": format!("system.buckets.{name}"), "batchSize": ALL }).await
 }
 
-/// The entries of a storage whose keys begin so.
+/// The entries of a storage with this key prefix.
 pub async fn keys(storage: &dyn Storage, prefix: &[u8]) -> Vec<Entry> {
     let range = KeyRange { start: prefix.to_vec(), end: [prefix, &[0xFF; 9]].concat() };
     storage.scan(&[range], Page { entries_max: 1_000_000, keys_only: true }).await.unwrap()
 }
 
-/// Every key that a storage holds but those that it holds after a collection was made and dropped in an empty one.
+/// Every key of a storage, except those that remain in an empty one after a collection was created and dropped.
 pub async fn left_behind(storage: &dyn Storage, open: impl Fn(Rc<dyn Storage>) -> Db) -> Vec<Vec<u8>> {
     let fresh: Rc<dyn Storage> = Rc::new(timepail::storage::memory::MemoryStorage::new());
     let db = open(Rc::clone(&fresh));

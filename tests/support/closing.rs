@@ -1,4 +1,4 @@
-//! Buckets that take no more measurements, as a server leaves them behind.
+//! Closed buckets, as a server leaves them behind.
 
 use bson::Document;
 use timepail::engine::stored_bucket::StoredBucket;
@@ -7,7 +7,7 @@ use timepail::value::DocBuf;
 
 use super::raw;
 
-/// Marks those buckets as closed of which `which` says so. Only who opens the storage afterwards knows.
+/// Marks the buckets selected by `which` as closed. Only contexts opened afterwards know.
 pub async fn close_buckets(storage: &dyn Storage, which: &dyn Fn() -> bool) {
     let range = KeyRange { start: b"B".to_vec(), end: b"C".to_vec() };
     for entry in storage.scan(&[range], Page { entries_max: 10_000, keys_only: false }).await.unwrap() {

@@ -1,4 +1,4 @@
-//! What `explain` says, by its parts.
+//! Parts of `explain` replies.
 
 use bson::{Document, RawDocumentBuf, rawdoc};
 
@@ -15,7 +15,7 @@ impl Explained {
     pub fn stages(&self) -> Vec<&Document> {
         self.0.get_array("stages").unwrap().iter().map(|stage| stage.as_document().unwrap()).collect()
     }
-    /// What a stage of that name is given.
+    /// The argument of a stage.
     pub fn stage(&self, name: &str) -> &Document {
         self.stages().into_iter().find_map(|stage| stage.get_document(name).ok()).unwrap()
     }
@@ -32,7 +32,7 @@ impl Explained {
     pub fn stats(&self) -> &Document {
         self.stage("$cursor").get_document("executionStats").unwrap()
     }
-    /// Buckets read, buckets that passed, buckets unpacked, measurements in them.
+    /// Counts of buckets read, passed and unpacked, and of unpacked measurements.
     pub fn counts(&self) -> [i64; 4] {
         let stats = self.stats();
         let unpack = self.stages()[1];
@@ -43,7 +43,7 @@ impl Explained {
             unpack.get_i64("nMeasurementsExamined").unwrap(),
         ]
     }
-    /// What the last stage gives.
+    /// The number of rows of the last stage.
     pub fn returned(&self) -> i64 {
         self.stages().last().unwrap().get_i64("nReturned").unwrap()
     }

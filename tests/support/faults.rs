@@ -1,4 +1,4 @@
-//! Storage that lets others in around each of its calls, and fails some of them, before or after they were done.
+//! Storage that yields around each call and fails some calls, before or after they take effect.
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -9,16 +9,16 @@ use timepail::storage::{Bytes, Change, Changeset, Entry, KeyRange, LocalFuture, 
 use super::Random;
 use super::ahead::two_ahead;
 
-/// How often what goes wrong, in percent.
+/// The probability of each fault, in percent.
 #[derive(Clone, Copy, Default)]
 pub struct Rates {
-    /// A commit that was not done.
+    /// A commit that fails.
     pub refused: u64,
-    /// A commit that was done, although the answer says otherwise.
+    /// A commit that takes place but reports an error.
     pub ambiguous: u64,
-    /// A commit after which the next call of anybody fails.
+    /// A commit after which the next call fails, whoever makes it.
     pub cut_off: u64,
-    /// A read.
+    /// A read that fails.
     pub unread: u64,
 }
 
@@ -27,7 +27,7 @@ pub struct Faulty {
     inner: Rc<dyn Storage>,
     random: Random,
     rates: Cell<Rates>,
-    /// Whether other tasks run before and after each call.
+    /// True if other tasks run before and after each call.
     pauses: bool,
     fail_next: Cell<bool>,
     /// Refuses every commit that writes.
@@ -46,23 +46,23 @@ impl Faulty {
         })
     }
 
-    /// Changes how often what goes wrong.
+    /// Sets the probabilities of faults.
     pub fn set(&self, rates: Rates) {
         self.rates.set(rates);
         self.fail_next.set(false);
     }
 
-    /// Takes away all room, or gives some back: without it, commits can only remove.
+    /// Makes the storage full, or not: a full one accepts only commits that remove.
     pub fn set_full(&self, full: bool) {
         self.full.set(full);
     }
 
-    /// True where there is no room.
+    /// True if the storage is full.
     pub fn is_full(&self) -> bool {
         self.full.get()
     }
 
-    /// Runs something without faults.
+    /// Runs a future without faults.
     pub async fn without<T>(&self, what: impl Future<Output = T>) -> T {
         let rates = self.rates.replace(Rates::default());
         let fail_next = self.fail_next.replace(false);
@@ -78,7 +78,7 @@ impl Faulty {
         if !self.pauses {
             return;
         }
-        // Now and then so long that others get through several operations.
+        // Sometimes long enough for others to complete several operations.
         let turns = if self.random.chance(4) { 60 } else { self.random.below(4) };
         for _ in 0..turns {
             timepail::engine::signal::yield_now().await;

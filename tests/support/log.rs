@@ -1,4 +1,4 @@
-//! Who began and ended what, and when: what a reader must find, may find, and must not find, while others write.
+//! A log of writes with their begin and end: what a reader must find, may find, and must not find during concurrent writes.
 
 use std::cell::RefCell;
 use std::sync::LazyLock;
@@ -12,10 +12,10 @@ use super::rows::matches;
 
 #[derive(Clone, Copy, PartialEq)]
 pub enum Outcome {
-    /// It runs.
+    /// The write is running.
     Running,
     Acknowledged,
-    /// It failed, or its context has vanished: it has happened, or it has not, in part or as a whole.
+    /// The write failed, or its context vanished: it may have taken effect wholly, in part, or not at all.
     Unknown,
 }
 
@@ -29,19 +29,19 @@ struct Write {
 
 enum What {
     Insert(Vec<Document>),
-    /// Filters of what goes for certain, and of what may go.
+    /// Filters of measurements that are deleted for certain, and of those that may be.
     Delete(Document, Document),
-    /// Which ones get which metadata.
+    /// The selected measurements and their new metadata.
     Update(Document, Bson),
 }
 
-/// The writes of all tasks, in the order in which they began.
+/// The writes of all tasks, in the order of their begin.
 #[derive(Default)]
 pub struct Log {
     writes: RefCell<(usize, Vec<Write>)>,
 }
 
-/// A write that runs.
+/// A running write.
 pub struct Ticket(usize);
 
 impl Log {
@@ -70,14 +70,14 @@ impl Log {
         (write.ended, write.outcome) = (ended, outcome);
     }
 
-    /// A moment, later than all before.
+    /// A time later than all previous ones.
     pub fn now(&self) -> usize {
         let clock = &mut self.writes.borrow_mut().0;
         *clock += 1;
         *clock
     }
 
-    /// Judges what a reader has found by a filter between two moments.
+    /// Checks what a reader has found by a filter between two times.
     ///
     /// Errors: what is wrong.
     pub fn judge(&self, filter: &Document, found: &[Document], began: usize, ended: usize) -> Result<(), String> {
@@ -129,7 +129,7 @@ impl Log {
 static NOTHING: LazyLock<Document> = LazyLock::new(Document::new);
 
 impl What {
-    /// Those of a delete, that of an update twice.
+    /// The certain and the possible filter; for an update both are the same.
     fn filters(&self) -> [&Document; 2] {
         match self {
             What::Insert(_) => [&NOTHING; 2],
@@ -139,7 +139,7 @@ impl What {
     }
 }
 
-/// What a measurement may look like, as a document and as bytes, whichever of the updates have reached it, in whatever order.
+/// The possible states of a measurement, as document and bytes, after any of the updates in any order.
 fn forms_of(
     row: &Document,
     insert: &Write,

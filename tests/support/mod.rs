@@ -100,19 +100,19 @@ impl Db {
         Db::open_as(BucketFormat::default(), storage, env)
     }
 
-    /// A context that writes buckets of that format.
+    /// A context that writes buckets of a format.
     pub fn open_as(format: BucketFormat, storage: Rc<dyn Storage>, env: Rc<TestEnv>) -> Db {
         Db::open_with(format, CatalogOptions::default(), storage, env)
     }
 
-    /// A context that writes buckets of that format and chooses them by other settings.
+    /// A context that writes buckets of a format, with other catalog settings.
     pub fn open_with(format: BucketFormat, options: CatalogOptions, storage: Rc<dyn Storage>, env: Rc<TestEnv>) -> Db {
         let context = env.random_u64().to_be_bytes();
         let engine = Engine::new("test", storage, env, context).with_bucket_format(format);
         Db { engine: Rc::new(engine.with_catalog_options(options)) }
     }
 
-    /// Runs a command; the batch of a cursor stands in the reply as documents.
+    /// Runs a command; the batch of a cursor is in the reply as documents.
     pub async fn command(&self, command: RawDocumentBuf) -> Document {
         self.command_with(command, None).await
     }
@@ -137,7 +137,7 @@ impl Db {
         reply
     }
 
-    /// Code and codeName of a command that must fail.
+    /// Code and `codeName` of a command that must fail.
     pub async fn fails(&self, command: RawDocumentBuf) -> (i32, String) {
         let reply = self.command(command.clone()).await;
         assert_eq!(reply.get_f64("ok").ok(), Some(0.0), "{command:?} did not fail: {reply}");
@@ -145,7 +145,7 @@ impl Db {
         (reply.get_i32("code").unwrap(), reply.get_str("codeName").unwrap().to_owned())
     }
 
-    /// Every document of a find command, over as many batches as it takes.
+    /// All documents of a find command, over all batches.
     pub async fn find(&self, command: RawDocumentBuf) -> Vec<Document> {
         let collection = command.get_str("find").unwrap().to_owned();
         let reply = self.ok(command).await;
@@ -185,7 +185,7 @@ pub fn rows_of(block: &Block) -> Vec<Document> {
         .collect()
 }
 
-/// A document with its fields in name order: what is equal whatever the column order.
+/// A document with its fields sorted by name, which is equal whatever the column order.
 pub fn canonical(document: &Document) -> Vec<u8> {
     let mut fields: Vec<_> = document.iter().collect();
     fields.sort_by_key(|(name, _)| name.as_str());

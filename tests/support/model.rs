@@ -1,20 +1,20 @@
-//! What should be stored, as a plain list, where the outcome of some operations is not known.
+//! The expected content as a plain list, with operations of unknown outcome.
 
 use bson::{Bson, Document};
 
 use super::rows::matches;
 use super::{canonical, raw};
 
-/// A measurement that was inserted.
+/// An inserted measurement.
 #[derive(Clone)]
 pub struct Entry {
     pub document: Document,
     pub number: i64,
-    /// Its fields in order of their names.
+    /// Its fields sorted by name.
     bytes: Vec<u8>,
-    /// False where an operation on it has failed: it is there, or it is not.
+    /// False if an operation on it has failed: it may exist or not.
     pub certain: bool,
-    /// The failed insert that it came with: all of them are there, or none.
+    /// The failed insert that it belongs to: all of its measurements exist, or none.
     group: Option<u64>,
 }
 
@@ -38,7 +38,7 @@ impl Model {
         }));
     }
 
-    /// How many measurements match at least, and at most.
+    /// The minimum and the maximum number of matches.
     pub fn bounds(&self, filter: &Document) -> (usize, usize) {
         let entries = self.matching(filter);
         (entries.iter().filter(|at| self.entries[**at].certain).count(), entries.len())
@@ -49,17 +49,17 @@ impl Model {
         (0..self.entries.len()).filter(|at| matches(&self.entries[*at].bytes)).collect()
     }
 
-    /// The numbers of those that match, of certain ones only where `certain`.
+    /// The numbers of the matches; only those that exist for certain if `certain`.
     pub fn numbers(&self, filter: &Document, certain: bool) -> Vec<i64> {
         let matching = self.matching(filter).into_iter().map(|at| &self.entries[at]);
         matching.filter(|entry| entry.certain || !certain).map(|entry| entry.number).collect()
     }
 
-    /// Those that a predicate names are gone, for certain or perhaps.
+    /// Deletes the selected measurements, for certain or perhaps.
     pub fn delete(&mut self, goes: impl Fn(i64) -> bool, acknowledged: bool) {
         let (gone, mut left): (Vec<Entry>, Vec<Entry>) =
             std::mem::take(&mut self.entries).into_iter().partition(|entry| goes(entry.number));
-        // What was inserted together has been torn apart.
+        // Only a part of an insert is affected, so the rest is no longer all or nothing.
         let torn = |group| gone.iter().any(|entry| entry.group.is_some() && entry.group == group);
         left.iter_mut().filter(|entry| torn(entry.group)).for_each(|entry| entry.group = None);
         if !acknowledged {
@@ -69,7 +69,7 @@ impl Model {
         self.entries = left;
     }
 
-    /// Those that a filter finds have other metadata now. Answers their numbers, and how many had that metadata before.
+    /// Changes the metadata of the matches. Returns their numbers, and how many already had that metadata.
     pub fn update(&mut self, filter: &Document, meta: &Bson) -> (Vec<i64>, usize) {
         let mut same = 0;
         let matching = self.matching(filter);
@@ -82,7 +82,7 @@ impl Model {
         (matching.iter().map(|at| self.entries[*at].number).collect(), same)
     }
 
-    /// Compares with what was found by a filter; what was in doubt is known from then on.
+    /// Compares the model with the result of a filter, which settles unknown outcomes.
     ///
     /// Errors: what is wrong.
     pub fn learn(&mut self, filter: &Document, found: &[Document]) -> Result<(), String> {
@@ -121,7 +121,7 @@ impl Model {
             return Err(format!("{} measurements too many were found by {filter}: {unknown:?}", found.len() - seen));
         }
         self.entries.retain(|entry| gone.binary_search(&entry.number).is_err());
-        // The rest of a group is as the part that was seen.
+        // The rest of an insert exists exactly if the seen part does.
         self.entries.retain_mut(|entry| match groups.iter().find(|(group, _)| entry.group == Some(*group)) {
             Some((_, there)) => {
                 (entry.certain, entry.group) = (*there, None);

@@ -1,4 +1,4 @@
-//! The collators of native tests, where a browser has its own.
+//! Collators for native tests, in place of a browser's.
 
 use std::cmp::Ordering;
 use std::rc::Rc;
@@ -8,7 +8,7 @@ use icu_collator::preferences::{CollationCaseFirst, CollationNumericOrdering};
 use icu_collator::{CollatorBorrowed, CollatorPreferences};
 use icu_locale_core::Locale;
 
-/// ICU finds something for every locale; a browser says which ones it has.
+/// ICU falls back for unknown locales; a browser tells which ones it supports.
 const LOCALES: [&str; 14] = [
     "da",
     "de",
@@ -28,7 +28,7 @@ const LOCALES: [&str; 14] = [
 
 struct Native(CollatorBorrowed<'static>);
 
-/// A collator, as `Env::collator` promises it.
+/// A collator as specified by `Env::collator`.
 pub fn collator(wanted: &mut super::Collating<'_>) -> Option<Rc<dyn super::Collator>> {
     let locale: Locale = wanted.locale.parse().ok().filter(|_| LOCALES.contains(&wanted.locale))?;
     let mut preferences = CollatorPreferences::from(&locale);

@@ -1,11 +1,11 @@
-//! The regular expressions of native tests, where a browser has its own.
+//! Regular expressions for native tests, in place of a browser's.
 
 use std::rc::Rc;
 
-/// A pattern that has been compiled.
+/// A compiled pattern.
 struct Native(fancy_regex::Regex);
 
-/// Compiles a pattern in the syntax that `Env::regex` promises.
+/// Compiles a pattern in the syntax specified by `Env::regex`.
 pub fn compile(pattern: &str, ignores_case: bool) -> Result<Rc<dyn super::CompiledRegex>, String> {
     let flags = if ignores_case { "(?i)" } else { "" };
     let regex = fancy_regex::Regex::new(&format!("{flags}{pattern}")).map_err(|error| error.to_string())?;

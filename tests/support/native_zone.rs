@@ -1,4 +1,4 @@
-//! The time zones of native tests, where a browser has its own.
+//! Time zones for native tests, in place of a browser's.
 
 use std::rc::Rc;
 
@@ -7,14 +7,14 @@ use jiff::tz::TimeZone;
 
 struct Native(TimeZone);
 
-/// The clocks of a zone, as `Env::time_zone` promises them.
+/// A time zone as specified by `Env::time_zone`.
 pub fn zone(name: &str) -> Option<Rc<dyn super::TimeZone>> {
     Some(Rc::new(Native(TimeZone::get(name).ok()?)))
 }
 
 impl super::TimeZone for Native {
     fn offset_ms(&self, at_ms: i64) -> i64 {
-        // It knows the years from -9999 to 9999 only.
+        // It supports only the years from -9999 to 9999.
         let at_ms = at_ms.clamp(-377_700_000_000_000, 253_400_000_000_000);
         i64::from(self.0.to_offset(Timestamp::from_millisecond(at_ms).unwrap()).seconds()) * 1000
     }

@@ -29,13 +29,13 @@ pub async fn run(db: &Db, pipeline: Vec<Document>) -> Vec<Document> {
     rows
 }
 
-/// The code of a pipeline of one stage that is refused.
+/// The error code of a pipeline of one stage.
 pub async fn code(db: &Db, stage: Document) -> i32 {
     let command = doc! { "aggregate": "weather", "pipeline": [stage], "cursor": {} };
     db.fails(RawDocumentBuf::try_from(&command).unwrap()).await.0
 }
 
-/// Readings of two stations, four an hour; `check` sees them in the journal and in buckets.
+/// Readings of two stations, four per hour; `check` runs with them in the journal and in buckets.
 pub fn with_readings(check: impl AsyncFn(&Db)) {
     block_on(async {
         let db = database();
@@ -51,7 +51,7 @@ pub fn with_readings(check: impl AsyncFn(&Db)) {
     });
 }
 
-/// A row for each of the values `v`, by their numbers `n`, and one without it.
+/// A row for each of the values, as `v` with its number as `n`, and one without `v`.
 pub async fn with_values(values: &[Bson]) -> Db {
     let db = database();
     weather(&db).await;

@@ -1,4 +1,4 @@
-//! Random measurements and filters, and what a plain list answers.
+//! Random measurements and filters, and their matches in a plain list.
 
 use std::rc::Rc;
 
@@ -13,7 +13,7 @@ use super::{Random, TestEnv, raw};
 
 const HOUR_MS: i64 = 3_600_000;
 
-/// A measurement of a few series within sixteen hours, with the number `n`; some fields are missing, or of another type.
+/// A measurement with the number `n` of one of a few series within sixteen hours; some fields are missing or of another type.
 pub fn measurement(random: &Random, n: i64) -> Document {
     let mut d = doc! {
         "t": DateTime::from_millis((random.below(400) as i64) * HOUR_MS / 100 + random.below(1000) as i64),
@@ -53,20 +53,20 @@ pub fn a_filter(random: &Random) -> Document {
     }
 }
 
-/// Those of a list that match.
+/// The matches in a list.
 pub fn matching<'a>(model: &'a [Document], filter: &Document) -> Vec<&'a Document> {
     let matches = matches(raw(filter));
     model.iter().filter(|d| matches(raw(d).as_bytes())).collect()
 }
 
-/// Whether the bytes of a document match.
+/// Whether a document, given as bytes, matches.
 pub fn matches(filter: RawDocumentBuf) -> impl Fn(&[u8]) -> bool {
     let globals = Globals::new(&(TestEnv::new(0) as Rc<dyn Env>));
     let filter = Filter::parse(Doc::parse(filter.as_bytes()).unwrap(), &globals).unwrap();
     move |bytes| filter.matches_doc(Doc::parse(bytes).unwrap()).unwrap()
 }
 
-/// The times of a bucket's rows, in their order, whatever its version.
+/// The times of the rows of a bucket of any version, in order.
 pub fn times_of(bucket: &Document, time_field: &str) -> Vec<i64> {
     match bucket.get_document("data").unwrap().get(time_field).unwrap() {
         Bson::Document(cells) => cells.iter().map(|(_, t)| t.as_datetime().unwrap().timestamp_millis()).collect(),

@@ -1,4 +1,4 @@
-//! What every stored bucket must be, judged from its document alone, and the rows that it holds.
+//! The rules of a stored bucket, checked on its document alone, and its rows.
 //!
 //! The rules are those by which a server checks its own buckets (`validate`), with two of ours: limits of count and size.
 

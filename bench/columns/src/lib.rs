@@ -1,4 +1,4 @@
-//! Encodes and decodes one column over and over, inside the module, so that JavaScript times the codec and nothing else.
+//! Encodes and decodes one column repeatedly inside the module, so that JavaScript times only the codec.
 
 use timepail::block::{Column, ColumnData};
 use timepail::column;
@@ -42,7 +42,7 @@ fn cells(name: &str) -> Option<ColumnData> {
     })
 }
 
-/// A column, compressed and not.
+/// A column, compressed and uncompressed.
 #[wasm_bindgen]
 pub struct Case {
     column: Column,
@@ -51,7 +51,7 @@ pub struct Case {
 
 #[wasm_bindgen]
 impl Case {
-    /// The column called `name`; throws where there is none.
+    /// The column called `name`; throws if there is none.
     #[wasm_bindgen(constructor)]
     pub fn new(name: &str) -> Result<Case, JsError> {
         let cells = cells(name).ok_or_else(|| JsError::new("no such column"))?;
@@ -69,7 +69,7 @@ impl Case {
         self.bytes.len()
     }
 
-    /// Encodes `times` times; a number that depends on every result.
+    /// Encodes `times` times; returns a number that depends on every result.
     pub fn encode(&self, times: usize) -> usize {
         (0..times).map(|_| column::encode(std::hint::black_box(&self.column)).len()).sum()
     }
@@ -80,7 +80,7 @@ impl Case {
         (0..times).map(|_| once()).sum()
     }
 
-    /// Copies the uncompressed cells `times` times: what no codec can beat.
+    /// Copies the uncompressed cells `times` times, which is the upper bound of any codec.
     pub fn copy(&self, times: usize) -> usize {
         (0..times).map(|_| std::hint::black_box(&self.column).clone().len()).sum()
     }

@@ -43,7 +43,7 @@ const indexeddb = {
   drop: (name) => request(indexedDB.deleteDatabase(`timepail:${name}`)),
 };
 
-/** Stores rows in commits as they come and leaves them there, for what lies on the disk then. */
+/** Stores rows in their commits and keeps them, to measure the size on disk. */
 async function fill(_, { options, rows, isFlushed }) {
   const db = await indexeddb.open("fill");
   const points = await db.createCollection("points", { timeseries });

@@ -1,4 +1,4 @@
-// A page that draws the last five minutes of twenty sensors with uPlot while their measurements come in: frames, long tasks, and what a picture costs.
+// A page that draws the last five minutes of twenty sensors with uPlot while measurements come in: frames, long tasks, and the cost of a picture.
 
 import { open } from "timepail";
 import uPlot from "uplot";
@@ -31,7 +31,7 @@ function plotOf(plant) {
 
 /**
  * One run: `rows` rows of history in commits as they come, then a commit of 20 rows every 100 ms and a picture every `everyMs` (0: every frame) for `seconds`.
- * `mode` says where rows lie: `journals` never flushes, `buckets` flushes the history and again once a second, `drawing` asks once and only draws, which is the
+ * `mode` says where rows are: `journals` never flushes, `buckets` flushes the history and then once a second, `drawing` queries once and then only draws, which is the
  * best that any database could do here.
  */
 async function watch({ options, rows, seconds, everyMs, mode, log }) {
@@ -45,7 +45,7 @@ async function watch({ options, rows, seconds, everyMs, mode, log }) {
   const ask = async () => {
     const since = { $gt: new Date(plant.now - WINDOW_MS) };
     const found = await Promise.all(plant.sensors.map(({ id }) => points.find({ "sensor.id": id, at: since }, COLUMNS).sort({ at: 1 }).toColumns()));
-    // A commit has a row of each; one that comes between two of these finds is in some of them.
+    // A commit has a row per sensor; a commit between two of these finds is in some of them only.
     const length = Math.min(...found.map(({ at }) => at.length));
     return [found[0].at.subarray(0, length), ...found.map(({ value }) => value.subarray(0, length))];
   };

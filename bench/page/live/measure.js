@@ -1,15 +1,15 @@
-// timepail with its rows in journals against timepail with the same rows in buckets: the same commits to both, the same questions, answers compared.
+// timepail with rows in journals compared with the same rows in buckets: the same commits and the same queries, with equal answers.
 //
 // Runs in a page and in Node. A *place* says where databases lie:
 // - `open(name)` opens one; another call with the same name opens it again, as a second tab or process would, and never folds what the first has written
-// - `records(name)` resolves to the number of journal records, or to undefined where nobody can look
-// - `bare()`, where there is one, resolves to `{ put(bytes), close }`: one record a call into the same kind of storage without timepail
-// - `drop(name)` removes one that is closed
+// - `records(name)` resolves to the number of journal records, or to undefined if it is unknown
+// - `bare()`, if it exists, resolves to `{ put(bytes), close }`: one record per call into the same kind of storage without timepail
+// - `drop(name)` deletes a closed database
 
 import { Plant, timeseries } from "./plant.js";
 import { mustAgree, questions } from "./questions.js";
 
-/** Rows that the partner whose rows are in buckets is given at a time: its buckets are the same, and it is filled sooner. */
+/** Rows per insert for the database with rows in buckets: its buckets are the same, and it is filled faster. */
 const LARGE_COMMIT = 5000;
 const ids = { next: 0 };
 
@@ -32,8 +32,8 @@ async function create(place, name) {
 const insert = ({ points }, documents) => points.insertMany(documents, { ordered: false });
 
 /**
- * Two databases with the same `rows` rows: `live` had them in commits as they come and no flush, `folded` has them in buckets. `commit()` gives both one more
- * commit, which is all that the journal of `folded` then has.
+ * Two databases with the same `rows` rows: `live` got them in small commits without a flush, `folded` has them in buckets. `commit()` adds one more
+ * commit to both, which is then the whole journal of `folded`.
  */
 async function pair(place, options, rows) {
   const names = { live: freshName("journals"), folded: freshName("buckets") };
@@ -68,7 +68,7 @@ async function pair(place, options, rows) {
   };
 }
 
-/** Asks both sides of the question, in an order that changes with `round`, and notes the times; the answers must agree. */
+/** Runs the query on both sides, in an order that changes with `round`, and records the times; the answers must agree. */
 async function askBoth(name, plant, { live, folded }, times, round) {
   const sides = round % 2 === 0 ? { live, folded } : { folded, live };
   const answers = {};
@@ -81,7 +81,7 @@ async function askBoth(name, plant, { live, folded }, times, round) {
   mustAgree(name, answers.live, answers.folded);
 }
 
-/** The ratio is that of two answers side by side, that a slow moment of the machine falls on both. */
+/** Ratios are of two neighbouring measurements, so that slow phases of the machine affect both. */
 const medians = (times) =>
   Object.entries(times).map(([question, { live, folded }]) => ({
     question,
@@ -91,8 +91,8 @@ const medians = (times) =>
   }));
 
 /**
- * Every question right behind a commit, of the context that wrote and, unless `isAlone`, of a second one. In `folded` the writer flushes behind each commit; for
- * the second context it does so in front of it, and the second has asked once in between: each flush makes it forget what it read.
+ * Every query right after a commit, in the writing context and, unless `isAlone`, in a second one. In `folded` the writer flushes after each commit; for
+ * the second context it flushes before the commit, with a query of the second in between, because each flush invalidates its cache.
  *
  * Resolves to `{ own, second, records }`, rows of `{ question, live, folded, ratio }`.
  */
@@ -147,7 +147,7 @@ async function deletion({ plant, live, folded }) {
 }
 
 /**
- * One database that grows and is never flushed: at each of `sizes` the questions right behind a commit, how many journal records there are, and the rate of
+ * A growing database that is never flushed: at each of `sizes` the queries right after a commit, the number of journal records, and the rate of
  * the inserts since the last size. Resolves to `[{ rows, records, rate, times: { question: ms } }]`.
  */
 export async function growth(place, { options, sizes, rounds, names, log }) {
@@ -181,8 +181,8 @@ export async function growth(place, { options, sizes, rounds, names, log }) {
 }
 
 /**
- * How fast rows come in, beside bare puts of a kilobyte, one a commit, into the same storage: `{ rate, settled, late, puts }`. Rates are points a millisecond,
- * `settled` counts the flush, `late` is the rate of the last tenth against that of the second; `puts` is the time of a commit in bare puts.
+ * The rate of inserts, compared with bare puts of a kilobyte, one per commit, into the same storage: `{ rate, settled, late, puts }`. Rates are points per millisecond,
+ * `settled` includes the flush, `late` is the rate of the last tenth divided by that of the second; `puts` is the time of a commit in bare puts.
  */
 export async function ingest(place, { options, rows, rounds, log }) {
   const times = { all: [], settled: [], late: [], puts: [] };
@@ -200,7 +200,7 @@ export async function ingest(place, { options, rows, rounds, log }) {
       parts.push((await timed(async () => {
         for (const commit of documents) await insert(store, commit);
       })).ms);
-      // Between the tenths, that a slow moment of the machine falls on both.
+      // Between the tenths, so that slow phases of the machine affect both.
       if (!bare) continue;
       puts += (await timed(async () => {
         for (let i = 0; i < tenth; i++) await bare.put(new Uint8Array(1024));
@@ -221,7 +221,7 @@ export async function ingest(place, { options, rows, rounds, log }) {
   return { rate: median(times.all), settled: median(times.settled), late: median(times.late), puts: median(times.puts) };
 }
 
-/** Runs `work` while the database takes the page for one that is never idle, so that it folds nothing by itself. */
+/** Runs `work` while the page appears never idle, so that the database folds nothing by itself. */
 async function withoutFolds(work) {
   const { requestIdleCallback } = globalThis;
   globalThis.requestIdleCallback = () => 0;
@@ -233,8 +233,8 @@ async function withoutFolds(work) {
 }
 
 /**
- * What folds take from inserts: the same commits as fast as they are taken, folded by itself as they come and not folded at all, by turns. Resolves to
- * `{ folded, unfolded, ratio, records }`: points a millisecond, the median of the ratios of neighbours, and the journal records that each was left with.
+ * The cost of folds during inserts: the same commits as fast as possible, with automatic folds and without any, in turns. Resolves to
+ * `{ folded, unfolded, ratio, records }`: points per millisecond, the median ratio of neighbouring runs, and the remaining journal records of each.
  */
 export async function folding(place, { options, rows, rounds, log }) {
   const rates = { folded: [], unfolded: [] };

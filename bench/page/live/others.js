@@ -1,4 +1,4 @@
-// What a dashboard asks most, and a single insert: timepail with its rows in journals and in buckets, Dexie, RxDB, and SQLite in WebAssembly.
+// The most frequent queries of a dashboard, and a single insert: timepail with rows in journals and in buckets, Dexie, RxDB, and SQLite in WebAssembly.
 //
 // A store has `insert(documents)`, `newest(ids)` and `window(ids, from)`, which resolve to rows with `at` and `value`.
 
@@ -10,7 +10,7 @@ import { Plant, timeseries } from "./plant.js";
 const WINDOW_MS = 300_000;
 const SINGLES = 100;
 const TURN = 20;
-/** The other stores are filled by so many at a time: what they store does not depend on it. */
+/** Rows per insert for the other stores, whose stored form does not depend on it. */
 const LARGE_COMMIT = 1000;
 
 const each = (ids, ask) => Promise.all(ids.map(ask));
@@ -113,7 +113,7 @@ const OPENERS = {
   "SQLite (OPFS, worker)": sqlite,
 };
 
-/** What two stores' rows must agree in. */
+/** The parts of rows in which two stores must agree. */
 const summed = (rows) => rows.reduce((sum, { at, value }) => sum + value + (at.getTime() % 1e6), rows.length);
 
 /** Resolves to `{ task: { store: median milliseconds } }`. */
@@ -133,7 +133,7 @@ export async function others({ options, rows, rounds, log }) {
   const note = (task, name, ms) => ((times[task] ??= {})[name] ??= []).push(ms);
   for (let round = -1; round < rounds; round++) {
     const turns = Object.entries(stores).map((_, i, all) => all[(i + round + 1) % all.length]);
-    // Every store has something new to answer, for RxDB keeps answers as long as nothing has changed.
+    // Every store gets a new row first, because RxDB caches answers until something changes.
     const documents = plant.next();
     for (const [, store] of turns) {
       await store.insert(documents);
@@ -161,7 +161,7 @@ export async function others({ options, rows, rounds, log }) {
     }
   }
   log("others: asked");
-  // In turns of twenty, that a slow moment falls on every store.
+  // In turns of twenty, so that slow phases affect every store.
   const spent = Object.fromEntries(Object.keys(stores).map((name) => [name, 0]));
   for (let done = 0; done < SINGLES; done += TURN) {
     const documents = plant.next(TURN);

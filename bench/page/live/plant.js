@@ -1,18 +1,18 @@
-// A plant whose sensors take turns: what the benchmark of the live tail writes.
+// The data of the live tail benchmark: a plant whose sensors report in turn.
 
 import { random } from "../data.js";
 
 export const START = Date.UTC(2024, 0, 1);
 export const timeseries = { timeField: "at", metaField: "sensor" };
 const SITES = ["north", "east", "south", "west"];
-/** One row in so many is a spike, which the filter by value finds. */
+/** One of this many rows is a spike, which the filter by value finds. */
 const SPIKE_EVERY = 2000;
 export const SPIKE = 500;
 
 const cents = (x) => Math.round(x * 100) / 100;
 
 /**
- * Seeded measurements without end: one of each of `series` sensors, `stepMs` apart, `perCommit` at a time. A commit of fewer rows than sensors goes on with the
+ * Endless seeded measurements: one of each of `series` sensors, `stepMs` apart, `perCommit` at a time. A commit of fewer rows than sensors continues with the
  * next sensor. Two plants of the same options give the same rows.
  */
 export class Plant {
@@ -29,12 +29,12 @@ export class Plant {
     return START + Math.floor((this.rows - 1) / this.series) * this.stepMs;
   }
 
-  /** A time before which the share `share` of the rows lies. */
+  /** The time before which this share of the rows lies. */
   timeAt(share) {
     return new Date(START + Math.floor((this.rows / this.series) * share) * this.stepMs);
   }
 
-  /** The documents of the next commit, or of so many rows. */
+  /** The documents of the next commit, or this many rows. */
   next(count = this.perCommit) {
     return Array.from({ length: count }, () => this.#row());
   }

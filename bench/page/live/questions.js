@@ -1,4 +1,4 @@
-// What a dashboard asks, and how two answers are compared.
+// The queries of a dashboard, and the comparison of two answers.
 
 import { SPIKE } from "./plant.js";
 
@@ -13,7 +13,7 @@ const plotted = { projection: { _id: 0, at: 1, value: 1 } };
 const each = (plant, ask) => Promise.all(plant.sensors.map(({ id }) => ask(id)));
 const ofSensor = (points, plant, id, ms) => points.find({ "sensor.id": id, ...since(plant, ms) }, plotted).sort({ at: 1 }).toColumns();
 
-/** Questions by name: `ask(points, plant)` resolves to the answer. Rows of `unordered` ones may come in any order; `compared` is what two answers share. */
+/** Queries by name: `ask(points, plant)` resolves to the answer. Rows of `unordered` ones may come in any order; `compared` is the part that two answers share. */
 export const questions = {
   "five minutes of all sensors, one find to columns": {
     ask: (points, plant) => points.find(since(plant, 5 * MINUTE_MS), labelled).sort({ at: 1, "sensor.id": 1 }).toColumns(),
@@ -32,7 +32,7 @@ export const questions = {
     ask: (points, plant) => each(plant, (id) => points.find({ "sensor.id": id }).sort({ at: -1 }).limit(1).toArray()),
   },
   "last minute of one sensor": { ask: (points, plant) => points.find({ "sensor.id": plant.sensors[3].id, ...since(plant, MINUTE_MS) }).sort({ at: 1 }).toArray() },
-  // Which rows of one moment are among them is open.
+  // Of rows with equal times, any may be among them.
   "newest ten of all, `sort` and `limit`": { compared: (rows) => rows.map(({ at }) => at), ask: (points) => points.find().sort({ at: -1 }).limit(10).toArray() },
   count: { ask: (points) => points.countDocuments() },
   "count of each sensor": { unordered: true, ask: (points) => points.aggregate([{ $group: { _id: "$sensor.id", rows: { $sum: 1 } } }]).toArray() },
@@ -45,7 +45,7 @@ export const questions = {
   "distinct of the metadata": { unordered: true, ask: (points) => points.distinct("sensor.id") },
 };
 
-/** Throws where `a` and `b` are not the same answer to the question `name`. */
+/** Throws unless `a` and `b` are the same answer to the query `name`. */
 export function mustAgree(name, a, b) {
   const { unordered, compared = unordered ? sorted : (answer) => answer } = questions[name];
   if (!same(compared(a), compared(b))) throw new Error(`two answers to: ${name}\n${brief(a)}\n${brief(b)}`);
@@ -54,7 +54,7 @@ export function mustAgree(name, a, b) {
 const brief = (answer) => JSON.stringify(answer)?.slice(0, 500);
 const sorted = (rows) => rows.map((row) => [JSON.stringify(row), row]).sort(([a], [b]) => (a < b ? -1 : a > b ? 1 : 0)).map(([, row]) => row);
 
-/** Means are added up in another order where rows come in another order; everything else is exact. */
+/** Means may differ by rounding, because rows are added in another order; everything else is exact. */
 const near = (a, b) => a === b || Math.abs(a - b) <= 1e-9 * Math.max(Math.abs(a), Math.abs(b));
 
 function same(a, b) {

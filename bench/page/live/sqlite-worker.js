@@ -1,4 +1,4 @@
-// SQLite in a worker, over its pool of files in the origin private file system, which needs no headers. A message holds statements, `[sql, ...parameters]`
+// SQLite in a worker, over its file pool in the origin private file system, which needs no special headers. A message has statements, `[sql, ...parameters]`
 // each, and is answered with the rows of each; writes are one transaction.
 
 import init from "/sqlite/index.mjs";

@@ -1,4 +1,4 @@
-// A page that is left, kept by the browser as it is (the back/forward cache), and comes back: it goes on, and others never wait for it.
+// A page in the back/forward cache that comes back: it continues, and others never wait for it.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -9,7 +9,7 @@ declare const timepail: typeof import("../../src/index.js");
 
 useBrowser({}, { keepsPages: true });
 
-/** What page/kept.html tells: whether it was kept, what the insert came to that was on its way and how often it is there, and the rows then, one more among them. */
+/** The report of page/kept.html: whether it was kept, the outcome of the insert in progress and how often its row is stored, and then all rows, including one more. */
 interface Told {
   wasKept: boolean;
   pending?: string;
@@ -18,16 +18,16 @@ interface Told {
   error?: string;
 }
 
-/** A page that has opened the database `name` and stored 99 rows; then it is another page. */
+/** A page that has opened the database `name`, stored 99 rows, and then navigated away. */
 async function left(name: string): Promise<Page> {
   const page = await tab(`kept.html?${name}`);
   await page.goto((await page.evaluate(() => location.href)).replace(/kept.*/, "index.html"));
   return page;
 }
 
-/** Goes back. `other` is a tab that hears what the page then tells. */
+/** Goes back. `other` is a tab that receives the page's report. */
 async function back(page: Page, other: Page, name: string): Promise<Told> {
-  // WebKit's driver loses the answers of scripts that a page goes away under; that of Chromium waits for a load that does not come.
+  // WebKit's driver loses the result of a script if its page navigates away; Chromium's waits for a load that never happens.
   if (BROWSER === "webkit") await page.goBack();
   else await page.evaluate(() => void setTimeout(() => history.back()));
   await other.evaluate((name) => void Object.assign(globalThis, { told: () => localStorage.getItem(name) }), name);
@@ -35,13 +35,13 @@ async function back(page: Page, other: Page, name: string): Promise<Told> {
   return JSON.parse((await told.jsonValue())!) as Told;
 }
 
-/** Firefox keeps no page that holds a Web Lock: there it is loaded anew. */
+/** Firefox does not keep pages that hold a Web Lock: they are loaded again. */
 const keeps = BROWSER !== "firefox";
 
-/** What a page tells that was kept, or loaded anew. */
+/** The report of a page that was kept or loaded again. */
 const cameBack = (numbers: number[]): Told => (keeps ? { wasKept: true, pending: "stored", sent: 1, numbers } : { wasKept: false, numbers });
 
-/** The numbers of all rows but of the one that was on its way, each as often as it is there. */
+/** The numbers of all stored rows except that of the insert in progress, with duplicates. */
 const numbers = (page: Page, name: string): Promise<number[]> =>
   page.evaluate(async (name) => {
     const db = await timepail.open(name);
@@ -54,7 +54,7 @@ const numbers = (page: Page, name: string): Promise<number[]> =>
 
 const upTo = (count: number): number[] => Array.from({ length: count }, (_, n) => n);
 
-test("a page comes back with its database open, and goes on where it was", async () => {
+test("a page comes back with its database open, and continues", async () => {
   const page = await left("back");
   const other = await tab();
   assert.deepEqual(await numbers(other, "back"), upTo(99));
@@ -63,11 +63,11 @@ test("a page comes back with its database open, and goes on where it was", async
   await Promise.all([page.close(), other.close()]);
 });
 
-test("others write, and fold its journal, while a page lies in the cache, and it comes back to all of it", async () => {
+test("others write and fold its journal while a page is in the cache, and it sees all of it afterwards", async () => {
   const page = await left("written");
   const other = await tab();
   await other.evaluate(async () => {
-    // A message makes some browsers throw the page away: here none is sent.
+    // A message makes some browsers discard the page, so none is sent here.
     BroadcastChannel.prototype.postMessage = () => {};
     const db = await timepail.open("written");
     await db.collection("c").insertMany([99, 100].map((n) => ({ at: new Date(n * 1000), m: "kept", n })));
@@ -81,7 +81,7 @@ test("others write, and fold its journal, while a page lies in the cache, and it
   await Promise.all([page.close(), other.close()]);
 });
 
-test("others who tell what they write do not wait for a page in the cache, and it comes back, kept or loaded anew", async () => {
+test("others that send change events do not wait for a page in the cache, which comes back, kept or reloaded", async () => {
   const page = await left("told");
   const other = await tab();
   await other.evaluate(async () => {
@@ -100,7 +100,7 @@ for (const [what, version, error] of [
   ["deleted", undefined, /Collection .*c.* does not exist|NamespaceNotFound/],
   ["upgraded", 7, /VersionError/],
 ] as const) {
-  test(`a database that is ${what} while a page lies in the cache does not wait for it, and the page hears of it afterwards`, async () => {
+  test(`a database that is ${what} while a page is in the cache does not wait for it, and the page gets the event afterwards`, async () => {
     const page = await left(what);
     const other = await tab();
     const outcome = await other.evaluate(
@@ -122,6 +122,6 @@ for (const [what, version, error] of [
   });
 }
 
-test("no page reported an error of its own", () => {
+test("no page reported an unexpected error", () => {
   assert.deepEqual(errors, []);
 });

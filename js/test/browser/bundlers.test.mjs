@@ -1,4 +1,4 @@
-// A small project in each bundler, and in none, from what npm would install: built, and run in real Chromium.
+// A small project for each bundler, and one without, with the package as npm installs it: built, and run in Chromium.
 
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
@@ -60,12 +60,12 @@ function write(file, text) {
   writeFileSync(join(project, file), text);
 }
 
-/** What esbuild and Rollup leave to their users: the modules beside the bundle, where its code says. */
+/** With esbuild and Rollup, users copy the modules beside the bundle, where its code expects them. */
 function copyModules(folder) {
   for (const name of ["timepail.wasm", "timepail-more.wasm"]) cpSync(join(project, "node_modules/timepail/dist", name), join(project, folder, name));
 }
 
-/** The page of `folder`, or at another address, stores, and reads by both halves. */
+/** Asserts that the page of `folder`, or at another address, stores and reads with both halves. */
 async function works(folder, url = `${server.url}/${folder}/index.html`) {
   const page = await browser.newPage();
   const errors = [];
@@ -101,7 +101,7 @@ test("webpack 5", async () => {
     webpack(config, (error, stats) => (error ? reject(error) : resolve(stats)));
   });
   const { errors, warnings } = stats.toJson({ all: false, errors: true, warnings: true });
-  // It advises against files of more than 244 KB, which the module is.
+  // webpack warns about files of more than 244 KB, such as the module.
   assert.deepEqual([errors, warnings.filter(({ message }) => !/size limit|code splitting|performance/i.test(message))], [[], []]);
   write("out/webpack/index.html", PAGE('<script src="./main.js"></script>'));
   await works("webpack");

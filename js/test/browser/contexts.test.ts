@@ -12,7 +12,7 @@ declare const timepail: typeof import("../../src/index.js");
 const scripts = mkdtempSync(join(tmpdir(), "timepail-scripts-"));
 useBrowser({ "/scripts/": scripts });
 
-/** Inserts and counts when it is told to, by `answer` of whatever kind of worker it runs in. */
+/** Inserts and counts on request, and replies through `answer` of its kind of worker. */
 const BODY = `
   import { open } from "./dist/index.js";
   async function work({ who, rows }) {
@@ -81,6 +81,6 @@ test("a page and all kinds of workers write and read one database", async () => 
   await page.close();
 });
 
-test("no page reported an error of its own", () => {
+test("no page reported an unexpected error", () => {
   assert.deepEqual(errors, []);
 });

@@ -15,7 +15,7 @@ async function storeAndLeave(page: Page): Promise<void> {
     const c = await db.createCollection("c", { timeseries: { timeField: "at", metaField: "m" } });
     await c.deleteMany({});
     await c.insertMany(Array.from({ length: 2500 }, (_, i) => ({ at: new Date(i * 1000), m: i % 2 ? "a" : "b", x: i })));
-    // No close: a tab may go at any time.
+    // Without close: a tab may end at any time.
   });
 }
 
@@ -49,7 +49,7 @@ test("measurements are in IndexedDB after a restart of the browser", { skip: BRO
   await page.close();
 });
 
-/** A worker's script that inserts into the database of `tabs` what it is told to. */
+/** The script of a worker that inserts the documents it receives into the database `tabs`. */
 const WRITER = `
   import { open } from "./dist/index.js";
   onmessage = async ({ data: { wasm, who, commits } }) => {
@@ -63,7 +63,7 @@ const WRITER = `
     postMessage(commits * 50);
   };`;
 
-test("four tabs and a worker that write one series at once lose and double nothing, one more tab killed in the middle", async () => {
+test("four tabs and a worker that write one series concurrently lose and duplicate nothing, even if another tab is killed", async () => {
   const first = await tab();
   const script = await bundled(WRITER);
   await first.evaluate(async () => {
@@ -119,13 +119,13 @@ test("four tabs and a worker that write one series at once lose and double nothi
     assert.equal(found.rows.filter((n) => Math.floor(n / 1e6) === who).length, 1000, `rows of writer ${who}`);
   }
   assert.ok(found.rows.filter((n) => Math.floor(n / 1e6) === 9).length >= acknowledged, "acknowledged rows of the killed tab");
-  // A bucket that several reopen at the same moment may take a thousand rows of each.
+  // A bucket that several contexts reopen at the same time may take a thousand rows from each.
   assert.ok(found.inBuckets.every((n) => n >= 1 && n <= 6 * 1000));
   assert.equal(found.inBuckets.reduce((a, b) => a + b, 0), found.rows.length);
   await Promise.all([...tabs, first].map((page) => page.close()));
 });
 
-test("a collection dropped in one tab is gone in another, and its next life is a new one", async () => {
+test("a collection dropped in one tab is gone in another, and a recreated one is new", async () => {
   const [a, b] = await Promise.all([tab(), tab()]);
   const create = (page: Page) =>
     page.evaluate(async () => {
@@ -155,7 +155,7 @@ test("a collection dropped in one tab is gone in another, and its next life is a
   await Promise.all([a.close(), b.close()]);
 });
 
-test("a tab hears what another has inserted, deleted and expired", async () => {
+test("a tab gets events of inserts, deletes and expiry in another", async () => {
   const [a, b] = await Promise.all([tab(), tab()]);
   await b.evaluate(async () => {
     const db = await timepail.open("events");
@@ -169,7 +169,7 @@ test("a tab hears what another has inserted, deleted and expired", async () => {
     const row = (ms: number, m: string) => ({ at: new Date(ms), m, x: 1 });
     for (const m of ["a", "b"]) await c.insertMany([row(0, m), row(1000, m), row(Date.now(), m)]);
     await c.deleteMany({ m: "b" });
-    // Only now: a pass of retention behind any command could come before the delete.
+    // Only now, because a retention pass after any command could precede the delete.
     await db.command({ collMod: "c", expireAfterSeconds: 3600 });
     await db.command({ expire: 1 });
     await c.drop();
@@ -177,7 +177,7 @@ test("a tab hears what another has inserted, deleted and expired", async () => {
   });
   await b.waitForFunction(() => (globalThis as unknown as { heard: { operation: string }[] }).heard.some((change) => change.operation === "drop"));
   const heard = await b.evaluate(() => (globalThis as unknown as { heard: Record<string, unknown>[] }).heard.map(({ bytes, oldest, ...rest }) => [rest, Number(bytes ?? 1) > 0, oldest instanceof Date]));
-  // Inserts are told added up, but how many at once depends on how fast they come.
+  // Insert events are combined; how many depends on their rate.
   const inserted = heard.filter(([change]) => (change as { operation: string }).operation === "insert");
   heard.splice(1, inserted.length, [{ ...(inserted[0]![0] as object), count: inserted.reduce((sum, [change]) => sum + (change as { count: number }).count, 0) }, true, false]);
   const change = (operation: string, more = {}) => ({ operation, collection: "c", local: false, ...more });
@@ -191,7 +191,7 @@ test("a tab hears what another has inserted, deleted and expired", async () => {
   await Promise.all([a.close(), b.close()]);
 });
 
-test("bad input in the page is a typed error and the database goes on", async () => {
+test("invalid input in the page is a typed error and the database stays usable", async () => {
   const page = await tab();
   const seen = await page.evaluate(async () => {
     const db = await timepail.open("errors");
@@ -240,7 +240,7 @@ test("bad input in the page is a typed error and the database goes on", async ()
   await page.close();
 });
 
-test("strings compare by the browser's collator where a collation asks for it", async () => {
+test("strings compare by the browser's collator if there is a collation", async () => {
   const page = await tab();
   const seen = await page.evaluate(async () => {
     const db = await timepail.open("collation");
@@ -283,7 +283,7 @@ test("strings compare by the browser's collator where a collation asks for it", 
     await db.close();
     return { names, above, collation: listed!.options!["collation"] };
   });
-  // The locale sets the upper case first.
+  // The locale sorts upper case first.
   assert.deepEqual([again.names, again.above], [["A", "a", "b"], 2]);
   assert.deepEqual(again.collation, {
     locale: "da", caseLevel: false, caseFirst: "upper", strength: 3, numericOrdering: false, alternate: "non-ignorable", maxVariable: "punct", normalization: false, backwards: false,
@@ -291,7 +291,7 @@ test("strings compare by the browser's collator where a collation asks for it", 
   await page.close();
 });
 
-test("indexes are made, used, listed and dropped, and another tab learns of them", async () => {
+test("indexes are created, used, listed and dropped, and another tab learns of them", async () => {
   const [page, other] = [await tab(), await tab()];
   const seen = await page.evaluate(async () => {
     const db = await timepail.open("indexes");
@@ -343,7 +343,7 @@ test("indexes are made, used, listed and dropped, and another tab learns of them
   await other.close();
 });
 
-test("a tab that has loaded half of the module loads the rest where a collection has an index on places", async () => {
+test("a tab loads the second half of the module for a collection with a geospatial index", async () => {
   const first = await tab();
   await first.evaluate(async () => {
     const db = await timepail.open("places");
@@ -376,6 +376,6 @@ test("a tab that has loaded half of the module loads the rest where a collection
   await second.close();
 });
 
-test("no page reported an error of its own", () => {
+test("no page reported an unexpected error", () => {
   assert.deepEqual(errors, []);
 });

@@ -1,4 +1,4 @@
-// The demo page: what a chart can be made of.
+// The demo page: charts and their settings.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -6,7 +6,7 @@ import { assertLabelledAndFitting, click, complaints, count, page, paintedPixels
 
 declare const timepail: typeof import("../../src/index.js");
 
-/** Runs the code that the page shows; resolves to how many rows it gives and to the names of its columns. */
+/** Runs the code that the page shows; resolves to the number of rows and the names of the columns. */
 function runShownCode(code: string): Promise<[number, string[]]> {
   return page.evaluate(async (source) => {
     const { open } = (await import("timepail")) as typeof timepail;
@@ -18,7 +18,7 @@ function runShownCode(code: string): Promise<[number, string[]]> {
   }, code);
 }
 
-test("means of a year come by the day, with a band from least to greatest", async () => {
+test("means of a year are per day, with a band from minimum to maximum", async () => {
   await click("[data-load=weather]");
   const plain = await paintedPixels();
   await click("[name=mode][value=means]");
@@ -35,7 +35,7 @@ test("means of a year come by the day, with a band from least to greatest", asyn
   await screenshot("means", ".query");
 });
 
-test("a shorter range has shorter bins, and the choice outlives a change of the collection", async () => {
+test("a shorter range has shorter bins, and the choice is kept when the collection changes", async () => {
   await click("[data-days='7']");
   assert.match(await shows("#result-note"), /by hour$/);
   assert.match(await shows("#result"), /^168 rows/);
@@ -46,7 +46,7 @@ test("a shorter range has shorter bins, and the choice outlives a change of the 
   assert.equal(await page.isChecked("[name=mode][value=means]"), true);
 });
 
-test("what is downsampled keeps few rows where there are few", async () => {
+test("downsampling keeps few rows if there are few", async () => {
   await click("[name=mode][value=line]");
   assert.match(await shows("#result"), /^560 rows/);
   assert.equal((await runShownCode(await shows("#query-code")))[0], 560);
@@ -90,7 +90,7 @@ test("a million points are drawn, point by point, downsampled, and as means of a
   await screenshot("million-points", ".query");
 });
 
-test("all of it is labelled and fits, and nothing failed", async () => {
+test("all controls are labelled and fit, and nothing failed", async () => {
   await assertLabelledAndFitting();
   assert.deepEqual(complaints, []);
 });

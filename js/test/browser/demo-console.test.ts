@@ -10,7 +10,7 @@ async function ask(text: string, button = "#console [type=submit]"): Promise<voi
   await click(button);
 }
 
-/** The value that the reader of the console makes of `text`, as JSON of types and values. */
+/** The value that the console parses from `text`, as JSON of types and values. */
 function read(text: string): Promise<string> {
   return page.evaluate(async (text) => {
     const { Reader } = (await import(["", "literal.js"].join("/"))) as { Reader: new (text: string) => { value(): unknown; end(): void } };
@@ -30,7 +30,7 @@ function read(text: string): Promise<string> {
   }, text);
 }
 
-test("values are read as in JSON and as in JavaScript", async () => {
+test("values are parsed as in JSON and as in JavaScript", async () => {
   const cases: [string, unknown][] = [
     ['{ "a": [1, -2.5, 1e3, 0x10, 1_000], "b": null }', { a: [1, -2.5, 1000, 16, 1000], b: null }],
     ["{ a: 'it\\'s', $gt: \"x\\u0041\\n\", `x`: 1, }", undefined],
@@ -46,7 +46,7 @@ test("values are read as in JSON and as in JavaScript", async () => {
   }
 });
 
-test("what is no value is refused with its place, and nothing is run", async () => {
+test("invalid values are refused with their position, and nothing runs", async () => {
   const cases: [string, RegExp][] = [
     ["{ a: 1,\n  b: }", /line 2, column 6: expected a value and found “}”/],
     ["{ a: alert(1) }", /line 1, column 6: “alert” is not known here/],
@@ -81,7 +81,7 @@ test("at most 500 rows are read, and the page says that there are more", async (
   assert.equal(await page.locator("#console-output tbody tr").count(), 500);
 });
 
-test("every kind of call gives what it gives in code", async () => {
+test("every kind of call gives the same result as in code", async () => {
   const cases: [string, RegExp][] = [
     ['db.collection("weather").countDocuments({ at: { $lt: ISODate("2010-02-01") } })', /^743$/],
     ['await db.collection("weather").distinct("station");', /^"Seattle"$/],
@@ -112,7 +112,7 @@ test("an error is shown beside the box, with its place or its code", async () =>
   }
 });
 
-test("Explain shows what a query touches, step by step", async () => {
+test("Explain shows the steps of a query", async () => {
   await ask('db.collection("weather").find({ station: "Seattle", at: { $gte: ISODate("2010-12-01") }, wind: { $gt: 3 } }).limit(5)', "#explain");
   const figures = await page.locator("#console-output .plan-figures dt").allTextContents();
   assert.deepEqual(figures, ["Index entries", "Buckets read", "Buckets unpacked", "Measurements examined", "Returned"]);
@@ -161,7 +161,7 @@ test("the query of the chart can be tried in the console, however it is drawn", 
   }
 });
 
-test("what is written in the console shows on the page", async () => {
+test("writes in the console show on the page", async () => {
   await ask('db.collection("weather").insertOne({ at: ISODate("2011-01-01T12:00:00Z"), station: "Seattle", temperature: 5 })');
   assert.equal(await count("#measurements"), 8760);
   await ask('db.createCollection("mine", { timeseries: { timeField: "t" } })');
@@ -174,7 +174,7 @@ test("what is written in the console shows on the page", async () => {
   assert.equal(await page.isChecked("[name=collection][value=weather]"), true);
 });
 
-test("the keyboard runs it, reaches all of it, and nothing sticks out", async () => {
+test("the keyboard runs and reaches everything, and nothing overflows", async () => {
   const reached = await reachedByKeyboard();
   for (const control of ["console-text", "console submit", "explain", "console-form", "mode", "to-console"]) assert.ok(reached.has(control), control);
   await page.fill("#console-text", 'db.collection("weather").find({}, { limit: 1 })');

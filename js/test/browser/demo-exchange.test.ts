@@ -8,7 +8,7 @@ import { assertLabelledAndFitting, click, complaints, count, idle, page, reached
 
 type File = { name: string; mimeType: string; buffer: Buffer };
 
-/** Presses an export button; gives the file that the browser would keep. */
+/** Presses an export button; resolves to the downloaded file. */
 async function download(kind: string): Promise<File> {
   const [got] = await Promise.all([page.waitForEvent("download"), page.click(`[data-export=${kind}]`)]);
   await idle();
@@ -60,7 +60,7 @@ test("buckets are exported as they are stored, with their options, under the nam
   await screenshot("exchange", ".exchange");
 });
 
-test("an import beside the options gives back the same collection, byte for byte", async () => {
+test("an import with the options restores the same collection, byte for byte", async () => {
   const before = await ask('db.collection("weather").find({}).sort({ at: -1 }).limit(3)');
   await ask('db.dropCollection("weather")');
   await importFiles(buckets, options);
@@ -73,13 +73,13 @@ test("an import beside the options gives back the same collection, byte for byte
   assert.ok(buckets.buffer.equals((await download("buckets")).buffer));
 });
 
-test("buckets that are there already are counted and left alone", async () => {
+test("existing buckets are counted and skipped", async () => {
   await importFiles(buckets);
   assert.match(await shows("#toast p"), /^0 buckets imported .*; 13 were there already\.$/);
   assert.equal(await count("#measurements"), 8759);
 });
 
-test("without options they are guessed, so that every bucket fits", async () => {
+test("without options, they are guessed such that every bucket fits", async () => {
   await importFiles({ ...buckets, name: "copy of weather.bson" });
   assert.equal(await page.isChecked("[name=collection][value=copy_of_weather]"), true);
   assert.equal(await count("#measurements"), 8759);
@@ -87,7 +87,7 @@ test("without options they are guessed, so that every bucket fits", async () => 
   assert.deepEqual(await page.locator("#series label").allTextContents(), ["Seattle"]);
 });
 
-test("a file that is no BSON, or cut, or of something else is refused, with the byte", async () => {
+test("a file that is truncated, no BSON or of another kind is refused with the offset", async () => {
   const cases: [Partial<File>, RegExp][] = [
     [{ buffer: Buffer.from("hello world, this is text") }, /x\.bson is no BSON at byte 0/],
     [{ buffer: buckets.buffer.subarray(0, buckets.buffer.length - 5) }, /ends in the middle of a document, at byte \d+/],
@@ -107,7 +107,7 @@ test("a file that is no BSON, or cut, or of something else is refused, with the 
   complaints.length = 0; // The errors are in the console as well.
 });
 
-test("rows are exported as CSV and as lines of JSON, and both come in again as they were", async () => {
+test("rows are exported as CSV and as JSON lines, and both import to the same rows", async () => {
   await click("[name=collection][value=weather]");
   const csv = await download("csv");
   assert.equal(csv.name, "weather.csv");
@@ -151,7 +151,7 @@ test("a long export can be cancelled with Escape, and writes nothing", async () 
   assert.equal(await shows("#toast p"), "Cancelled: nothing was written.");
 });
 
-test("the keyboard reaches it, fields have labels, and nothing sticks out", async () => {
+test("the keyboard reaches it, fields have labels, and nothing overflows", async () => {
   const reached = await reachedByKeyboard();
   assert.ok(reached.has("bson"));
   assert.equal(await page.locator("[data-export]:visible").count(), 4);

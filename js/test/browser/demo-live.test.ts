@@ -5,7 +5,7 @@ import { test } from "node:test";
 import type { Page } from "playwright-core";
 import { assertLabelledAndFitting, browser, click, complaints, count, idle, page, paintedPixels, reachedByKeyboard, screenshot, shows, showsSoon, visit } from "./demo-page.js";
 
-/** The time axis of the live chart ends later than before, again and again. */
+/** Waits until the time axis of the live chart has advanced several times. */
 async function moves(tab: Page): Promise<void> {
   const before = await tab.textContent("#live-state");
   await tab.waitForFunction((before) => document.getElementById("live-state")!.textContent !== before, before);
@@ -24,7 +24,7 @@ test("Start writes and draws the last minute, Stop ends it", async () => {
   await showsSoon("#live-state", /^[\d,]+ points in the last minute, read in [\d.,]+ m?s$/);
 });
 
-test("it has a tab among the collections, with all that was written and a retention of an hour", async () => {
+test("it has a tab among the collections, with all written rows and a retention of an hour", async () => {
   await click("[name=collection][value=live]");
   assert.ok((await count("#measurements")) >= 10);
   assert.deepEqual(await page.locator("#series label").allTextContents(), ["tab 1"]);
@@ -35,7 +35,7 @@ test("it has a tab among the collections, with all that was written and a retent
   assert.match(await shows("#console-output"), /expireAfterSeconds: 3600/);
 });
 
-test("two tabs that run at once draw what both write, each under a name of its own", async () => {
+test("two tabs at once draw the rows of both, each under its own name", async () => {
   await click("#live-start");
   const other = await browser.newPage();
   await visit(other);
@@ -54,7 +54,7 @@ test("two tabs that run at once draw what both write, each under a name of its o
   await showsSoon("#live-state", /written here as “tab 1”$/);
 });
 
-test("a collection that another tab makes or drops comes and goes among the tabs", async () => {
+test("a collection that another tab creates or drops appears and disappears among the tabs", async () => {
   const other = await browser.newPage();
   await visit(other);
   const ask = async (text: string): Promise<void> => {
@@ -82,7 +82,7 @@ test("it stops by itself when its collection is dropped", async () => {
   assert.equal(await page.locator("[name=collection][value=live]").count(), 0);
 });
 
-test("the keyboard reaches it, and nothing sticks out", async () => {
+test("the keyboard reaches it, and nothing overflows", async () => {
   const reached = await reachedByKeyboard();
   assert.ok(reached.has("live-start") && reached.has("live-rate"));
   await page.focus("#live-start");

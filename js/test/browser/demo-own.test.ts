@@ -1,4 +1,4 @@
-// The demo page: files of one's own.
+// The demo page: files of the user.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -22,7 +22,7 @@ function inPage<T>(path: string, work: string): Promise<T> {
   return page.evaluate(async ([path, work]) => (new Function("module", `return (${work})(module)`) as (module: unknown) => T)(await import(path!)), [path, work] as const);
 }
 
-test("a file in pieces is the same as a file in one, wherever it is cut", async () => {
+test("a file read in pieces equals one read at once, wherever it is split", async () => {
   const [whole, same] = await inPage<[unknown, boolean]>(
     "/delimited.js",
     `({ DelimitedReader }) => {
@@ -46,7 +46,7 @@ test("a file in pieces is the same as a file in one, wherever it is cut", async 
   assert.ok(same);
 });
 
-test("times are read in the forms in which people write them, and nothing else is a time", async () => {
+test("times are parsed in common forms, and nothing else is a time", async () => {
   const cases: [unknown, string | null][] = [
     ["2025-03-01", "2025-03-01T00:00:00.000Z"],
     ["2025-03-01 12:30", "2025-03-01T12:30:00.000Z"],
@@ -71,7 +71,7 @@ test("times are read in the forms in which people write them, and nothing else i
   assert.deepEqual(read, cases.map(([, wanted]) => wanted));
 });
 
-test("a CSV file is looked at first, and what is guessed can be changed", async () => {
+test("a CSV file is previewed, and the guesses can be changed", async () => {
   await choose("My stations.csv", STATIONS);
   assert.match(await shows("#own-about"), /^\d+ B, CSV, separated by commas, 5 columns$/);
   assert.equal(await page.inputValue("#own-name"), "my_stations");
@@ -124,7 +124,7 @@ test("lines of JSON keep their types, with dates as text or as extended JSON and
   assert.ok((await paintedPixels()).every((painted) => painted > 300));
 });
 
-test("what cannot be read is named by its line, and the rest is stored", async () => {
+test("unreadable lines are reported, and the rest is stored", async () => {
   const rows = ["when;value", "2025-03-01;1,5", "never;2", "2025-03-02;3;4", '2025-03-03;"x"y', "2025-03-04;4"];
   await choose("few.csv", rows.join("\n"));
   assert.match(await shows("#own-about"), /separated by semicolons/);
@@ -146,7 +146,7 @@ test("what cannot be read is named by its line, and the rest is stored", async (
   await click("#own-discard");
 });
 
-test("a file that is none, or a name that is taken, is refused with a reason", async () => {
+test("an invalid file or a name in use is refused with a reason", async () => {
   for (const [text, reason] of [["", /is empty/], ["[{}]", /NDJSON/], ["a,b\n", /has no records/], ["\0\x01", /is no text/]] as const) {
     await choose("x.csv", text);
     assert.match(await shows("#toast p"), reason);
@@ -195,7 +195,7 @@ test("ten megabytes come in pieces: the bar moves, the page draws, and Cancel ke
   assert.match(await shows("#toast p"), /^Cancelled: /);
 });
 
-test("a file can be dropped on the page, and a collection of one's own can be dropped from it", async () => {
+test("a file can be dropped on the page, and the user's collection can be deleted", async () => {
   const transfer = await page.evaluateHandle((text) => {
     const transfer = new DataTransfer();
     transfer.items.add(new File([text], "dropped.tsv"));
@@ -222,7 +222,7 @@ test("a file can be dropped on the page, and a collection of one's own can be dr
   assert.equal(await page.isVisible("#drop-one"), false, "a collection of the page cannot be dropped alone");
 });
 
-test("the keyboard reaches all of it, fields have labels, and nothing sticks out", async () => {
+test("the keyboard reaches everything, fields have labels, and nothing overflows", async () => {
   assert.ok((await reachedByKeyboard()).has("file"));
   await choose("z.csv", STATIONS);
   assert.equal(await page.evaluate(() => document.activeElement?.id), "own-name");

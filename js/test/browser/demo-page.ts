@@ -1,4 +1,4 @@
-// Visits the demo page in real Chromium, for tests that use it as a visitor would. Importing it starts a server and a browser for the file.
+// Opens the demo page in Chromium, for tests that use it like a visitor. Importing this module starts a server and a browser for the test file.
 
 import assert from "node:assert/strict";
 import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
@@ -15,7 +15,7 @@ let server: { url: string; close: () => Promise<void> };
 let profile: string;
 export let browser: BrowserContext;
 export let page: Page;
-/** What the page and its console complained about. */
+/** Errors and warnings of the page and its console. */
 export const complaints: string[] = [];
 
 before(async () => {
@@ -50,7 +50,7 @@ export async function visit(tab: Page): Promise<void> {
   await idle(tab);
 }
 
-/** Waits until the page has done what it was asked for. */
+/** Waits until the page is no longer busy. */
 export async function idle(tab = page): Promise<void> {
   const isIdle = (): boolean => !("busy" in document.body.dataset) && document.querySelector("[name=collection]:checked") !== null;
   const broken = (error: Error): void => assert.fail(`${error.message}; the page says: ${complaints.join("; ")}`);
@@ -62,7 +62,7 @@ export async function click(selector: string): Promise<void> {
   await idle();
 }
 
-/** Clicks on Cancel as soon as the bar is past `value`. The page itself does: on a busy machine, work may end before a click arrives. */
+/** Clicks on Cancel as soon as the bar is past `value`, from inside the page: on a busy machine, a click from outside may come too late. */
 export async function cancelPast(value: number): Promise<void> {
   const cancelled = (value: number): boolean => {
     const isPast = !document.querySelector<HTMLElement>("#progress")!.hidden && document.querySelector("progress")!.value > value;
@@ -88,7 +88,7 @@ export async function count(selector: string): Promise<number> {
   return Number((await shows(selector)).replaceAll(",", ""));
 }
 
-/** For each canvas in `where`, how many of its pixels are painted. */
+/** The number of painted pixels of each canvas in `where`. */
 export function paintedPixels(where = "#charts"): Promise<number[]> {
   return page.evaluate(
     (where) =>
@@ -102,7 +102,7 @@ export function paintedPixels(where = "#charts"): Promise<number[]> {
   );
 }
 
-/** Every control that a keyboard can reach from the top of the page; by id, else by what it is for. */
+/** Every control that the keyboard reaches from the top of the page, by id or else by its label. */
 export async function reachedByKeyboard(): Promise<Set<string>> {
   await page.reload();
   await idle();
@@ -120,7 +120,7 @@ export async function reachedByKeyboard(): Promise<Set<string>> {
   return reached;
 }
 
-/** That every field has a label, and nothing sticks out at the widths of a tablet and a phone. */
+/** Asserts that every field has a label, and that nothing overflows at the widths of a tablet and a phone. */
 export async function assertLabelledAndFitting(): Promise<void> {
   const unlabelled = await page.evaluate(() =>
     [...document.querySelectorAll<HTMLInputElement>("input, select, textarea")]
@@ -135,7 +135,7 @@ export async function assertLabelledAndFitting(): Promise<void> {
   await page.setViewportSize({ width: 1280, height: 900 });
 }
 
-/** Pictures of the page, or of a part of it, in both widths and both colour schemes; only where SCREENSHOT_DIR is set. */
+/** Screenshots of the page, or of a part, in both widths and colour schemes, if SCREENSHOT_DIR is set. */
 export async function screenshot(name: string, selector?: string): Promise<void> {
   if (!SCREENSHOTS) return;
   mkdirSync(SCREENSHOTS, { recursive: true });

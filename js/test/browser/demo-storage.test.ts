@@ -1,4 +1,4 @@
-// The demo page: how much is stored, and how long it is kept.
+// The demo page: storage use and retention.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -10,7 +10,7 @@ async function row(name: string): Promise<string[]> {
   return line.locator("td").allTextContents();
 }
 
-test("the meter says what the browser uses, and the table what each collection takes", async () => {
+test("the meter shows the browser's usage, and the table the size of each collection", async () => {
   assert.match(await shows("#usage-text"), /^About [\d.,]+ k?M?B of the [\d.,]+ [MG]B that this browser allows$/);
   assert.equal(await page.isVisible("#usage"), true);
   await click("[data-load=weather]");
@@ -22,9 +22,9 @@ test("the meter says what the browser uses, and the table what each collection t
   await screenshot("storage", ".storage");
 });
 
-test("persistent storage is asked for, and the answer is shown", async () => {
+test("persistent storage is requested, and the answer is shown", async () => {
   const answer = await page.evaluate(() => {
-    navigator.storage.persist = async () => true; // What a browser says to it depends on its history; here it agrees.
+    navigator.storage.persist = async () => true; // A browser's answer depends on its history; here it grants it.
     return navigator.storage.persisted();
   });
   assert.equal(answer, false);
@@ -33,7 +33,7 @@ test("persistent storage is asked for, and the answer is shown", async () => {
   assert.equal(await page.isVisible("#persist"), false);
 });
 
-test("a budget of bytes is applied, and a pass deletes the oldest buckets until it is kept", async () => {
+test("a budget of bytes is applied, and a pass deletes the oldest buckets until it is met", async () => {
   await page.fill("#keep-size", "100");
   await page.selectOption("#keep-size-unit", "kB");
   assert.match(await shows("#keep-code"), /collMod: "sensors", expireAfterSeconds: "off", maxBytes: 100000 \}/);
@@ -57,7 +57,7 @@ test("a budget of bytes is applied, and a pass deletes the oldest buckets until 
   assert.equal((await row("sensors"))[5], "no limit");
 });
 
-test("an age is applied after a look at what is older, and taken off again", async () => {
+test("an age is applied after a preview of what is older, and removed again", async () => {
   await click("[name=collection][value=weather]");
   await page.fill("#keep-age", "2");
   await page.selectOption("#keep-unit", "years");
@@ -74,7 +74,7 @@ test("an age is applied after a look at what is older, and taken off again", asy
   assert.equal((await row("weather"))[4], "no limit");
 });
 
-test("the keyboard reaches it, fields have labels, and nothing sticks out", async () => {
+test("the keyboard reaches it, fields have labels, and nothing overflows", async () => {
   const reached = await reachedByKeyboard();
   for (const control of ["keep-age", "keep-unit", "keep-size", "keep-size-unit", "keep submit", "expire", "persist"]) assert.ok(reached.has(control), control);
   await assertLabelledAndFitting();

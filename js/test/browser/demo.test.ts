@@ -1,4 +1,4 @@
-// The demo page in real Chromium, used as a visitor would: by mouse, by keyboard, over reloads and restarts.
+// The demo page in Chromium, used like a visitor does: by mouse and keyboard, over reloads and restarts.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -71,7 +71,7 @@ test("a range query narrows by series and by dates, and shows the code that ran"
   assert.match(await shows("#result"), /^8,640 rows/);
   assert.ok((await paintedPixels()).every((painted) => painted > 1000));
 
-  // The code is what it says: pasted into a console it gives the same rows.
+  // The shown code gives the same rows when run.
   const rows = await page.evaluate(async (source) => {
     const { open } = (await import("timepail")) as typeof timepail;
     const db = await open("demo");
@@ -93,7 +93,7 @@ test("the example at the top runs as it stands", async () => {
   assert.deepEqual(rows, [1, 21.5]);
 });
 
-test("more points than a chart can show are thinned, and the page says so", async () => {
+test("more points than a chart can show are downsampled, and the page says so", async () => {
   await click('[data-add="100000"]');
   await click("[data-days=all]");
   assert.match(await shows("#result-note"), /one point in \d+ is drawn/);
@@ -114,7 +114,7 @@ test("everything is there after a reload, and after a restart of the browser", a
   assert.equal(await count("#measurements"), measurements);
 });
 
-test("what is older than a date is deleted", async () => {
+test("measurements older than a date are deleted", async () => {
   await click("[name=collection][value=weather]");
   await page.fill("#before", "2010-02-01");
   assert.match(await shows("#delete-code"), /deleteMany\(\{ at: \{ \$lt: new Date\("2010-02-01"\) \} \}\)/);

@@ -9,7 +9,7 @@ declare const timepail: typeof import("../../src/index.js");
 
 useBrowser({ "/guides/": join(process.cwd(), "examples/guides") });
 
-test("a Dexie table is copied page by page, records of one time included", async () => {
+test("a Dexie table is copied page by page, including records with equal times", async () => {
   const page = await tab();
   const result = await page.evaluate(async () => {
     const [dexie, guide] = ["/vendor/dexie/dexie.mjs", "/guides/from-dexie.mjs"];
@@ -17,7 +17,7 @@ test("a Dexie table is copied page by page, records of one time included", async
     const { copyTable } = (await import(guide)) as { copyTable: (...args: unknown[]) => Promise<number> };
     const old = new Dexie("old");
     old.version(1).stores({ points: "++id,at" });
-    // Twelve thousand records of one moment are more than a page.
+    // Twelve thousand records with the same time are more than a page.
     const at = (n: number): number => (n < 5000 ? n : n < 17_000 ? 5000 : n);
     await old.points.bulkAdd(Array.from({ length: 25_000 }, (_, n) => ({ at: at(n), sensor: `s${n % 3}`, n })));
     const db = await timepail.open("new");

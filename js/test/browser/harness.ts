@@ -12,7 +12,7 @@ import { serve } from "../../scripts/serve.mjs";
 /** Which browser: `chromium`, `chromium-sqlite`, `firefox` or `webkit`. */
 export const BROWSER = process.env["BROWSER"] ?? "chromium";
 
-/** What pages reported outside of any test's own handling. */
+/** Errors of pages that no test handled. */
 export const errors: string[] = [];
 
 let server: { url: string; close: () => Promise<void> };
@@ -22,7 +22,7 @@ let browser: BrowserContext;
 let options: { keepsPages?: boolean };
 
 /**
- * Starts server and browser before the tests of the file and stops them behind them. `more` maps URL prefixes to further folders;
+ * Starts server and browser before the tests of the file and stops them afterwards. `more` maps URL prefixes to further folders;
  * `keepsPages` leaves the back/forward cache on.
  */
 export function useBrowser(more: Record<string, string> = {}, browserOptions: typeof options = {}): void {

@@ -21,7 +21,7 @@ before(async () => {
     logLevel: "error",
     configFile: false,
     resolve: { alias: { timepail: join(process.cwd(), "dist/index.js") } },
-    // React as it is while one develops: it mounts twice, and says what it has to say against the hooks.
+    // React in development mode, which mounts twice and warns about misused hooks.
     define: { "process.env.NODE_ENV": '"development"' },
     build: { outDir: out, emptyOutDir: true, minify: false },
   });
@@ -29,7 +29,7 @@ before(async () => {
 
 after(() => rmSync(out, { recursive: true, force: true }));
 
-/** What is open in the page: counted from outside of the package. */
+/** The number of open databases in the page, counted outside the package. */
 const COUNT = `
   globalThis.channels = 0;
   globalThis.openings = 0;
@@ -47,7 +47,7 @@ declare const channels: number;
 declare const openings: number;
 declare const listeners: number;
 
-/** The example in a page that runs `script` before it, over a database that holds one reading of the attic. */
+/** The example in a page that runs `script` first, over a database with one reading of the attic. */
 async function app(script = COUNT): Promise<{ page: Page; said: string[]; thrown: string[] }> {
   const page = await running().newPage();
   const [said, thrown]: [string[], string[]] = [[], []];
@@ -96,7 +96,7 @@ test("a component shows what is stored, and what is inserted here and in another
   await Promise.all([page.close(), other.close()]);
 });
 
-test("StrictMode mounts twice and opens once; what is unmounted leaves nothing open, and opens again", async () => {
+test("StrictMode mounts twice and opens once; unmounting closes the database, and mounting opens it again", async () => {
   const { page, said, thrown } = await app();
   const shown = ["attic: 1 readings, 12.0 °C"];
   const open = async (): Promise<number[]> => [await held(page), ...(await page.evaluate(() => [channels, openings, listeners]))];
@@ -105,7 +105,7 @@ test("StrictMode mounts twice and opens once; what is unmounted leaves nothing o
   for (const times of [1, 2]) {
     await page.getByText("Hide").click();
     await page.waitForFunction(() => channels === 0);
-    // A predicate that is a promise would be true at once.
+    // A promise as a predicate would be truthy at once.
     while ((await held(page)) > 0);
     assert.deepEqual(await open(), [0, 0, times, 0]);
     await page.getByText("Show").click();
@@ -127,6 +127,6 @@ test("a database that does not open is an error of React, which an error boundar
   await page.close();
 });
 
-test("no page reported an error of its own", () => {
+test("no page reported an unexpected error", () => {
   assert.deepEqual(errors, []);
 });

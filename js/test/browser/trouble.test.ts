@@ -1,4 +1,4 @@
-// What goes wrong in browsers: no room, no storage, a database that is deleted or blocked, a page that is left and comes back.
+// Trouble in browsers: no room, no storage, a deleted or blocked database, and a page that is left and comes back.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -10,7 +10,7 @@ declare const timepail: typeof import("../../src/index.js");
 
 useBrowser();
 
-/** Runs in the page: what `work` fails with, as text. */
+/** Runs in the page: the error of `work`, as text. */
 const FAILURE = `globalThis.failure = async (work) => {
   try { await work(); return "no error"; } catch (e) { return [e.name, e.code ?? "", e.codeName ?? "", e.message].join(" | "); }
 }`;
@@ -23,7 +23,7 @@ async function troubled(): Promise<Page> {
   return page;
 }
 
-/** The same of another origin, of whose room the browser remembers nothing. */
+/** The same for another origin, whose quota the browser has not cached. */
 async function troubledElsewhere(): Promise<Page> {
   const page = await tab();
   await page.goto(page.url().replace("127.0.0.1", "localhost"));
@@ -34,17 +34,17 @@ async function troubledElsewhere(): Promise<Page> {
 
 const skip = !BROWSER.startsWith("chromium") && "only Chromium's quota can be set";
 
-/** Leaves the page room for so many bytes. Answers how to take that back. */
+/** Limits the quota of the page to this many bytes. Resolves to a function that undoes it. */
 async function limited(page: Page, bytes: number): Promise<() => Promise<void>> {
   const devtools = await running().newCDPSession(page);
   const origin = await page.evaluate(() => location.origin);
-  // Before the first write: Chromium remembers for a while how much room there was.
+  // Before the first write, because Chromium caches the quota for a while.
   const { usage } = await devtools.send("Storage.getUsageAndQuota", { origin });
   await devtools.send("Storage.overrideQuotaForOrigin", { origin, quotaSize: usage + bytes });
   return async () => void (await devtools.send("Storage.overrideQuotaForOrigin", { origin }));
 }
 
-test("where the browser has no room left, an insert fails with a typed error and what was acknowledged stays", { skip }, async () => {
+test("if the browser has no room left, an insert fails with a typed error and acknowledged rows stay", { skip }, async () => {
   const page = await troubled();
   const lift = await limited(page, 3_000_000);
   const { acknowledged, refusal } = await page.evaluate(async () => {
@@ -52,7 +52,7 @@ test("where the browser has no room left, an insert fails with a typed error and
     const c = await db.createCollection("c", { timeseries: { timeField: "at" } });
     Object.assign(globalThis, { db, c });
     let acknowledged = 0;
-    // Noise: nothing of it can be compressed.
+    // Random data, which does not compress.
     const rows = (): object[] => Array.from({ length: 500 }, () => ({ at: new Date(acknowledged++), noise: crypto.getRandomValues(new Uint8Array(500)) }));
     for (;;) {
       const before = acknowledged;
@@ -74,7 +74,7 @@ test("where the browser has no room left, an insert fails with a typed error and
   await page.close();
 });
 
-test("a database that has used up its quota is emptied by series, by time and by collection, and takes inserts again", { skip }, async () => {
+test("without quota left, rows can be deleted by series, time and collection, and then inserts work again", { skip }, async () => {
   const page = await troubledElsewhere();
   const lift = await limited(page, 6_000_000);
   const full = await page.evaluate(async () => {
@@ -83,12 +83,12 @@ test("a database that has used up its quota is emptied by series, by time and by
     const c = await db.createCollection("c", { timeseries: { timeField: "at", metaField: "series" } });
     Object.assign(globalThis, { db, c });
     for (let hour = 0; ; hour++) {
-      // Noise, an hour of one series a call: nothing that goes shares a bucket or a call with what stays.
+      // Random data, an hour of one series per call: deleted rows share no bucket and no call with remaining ones.
       const noise = (): Uint8Array => crypto.getRandomValues(new Uint8Array(500));
       const rows = Array.from({ length: 200 }, (_, n) => ({ at: new Date(hour * 3_600_000 + n), series: `s${hour % 4}`, noise: noise() }));
       const refusal = await failure(() => c.insertMany(rows));
       if (refusal !== "no error") return { hours: hour, refusal };
-      // Some of it lies in buckets, and some in the journal. There may be no room for this either.
+      // Some rows are in buckets, and some in the journal. There may be no room for this either.
       if (hour % 4 === 3) await failure(() => db.command({ flush: 1 }));
     }
   });
@@ -111,7 +111,7 @@ test("a database that has used up its quota is emptied by series, by time and by
   const left = 200 * hours.filter((hour) => hour >= 4 && hour % 4 !== 1).length;
   assert.deepEqual(emptied, { bySeries: 200 * hours.filter((hour) => hour % 4 === 1).length, byTime: 600, dropped: true, left });
   assert.equal(await other.evaluate(() => (globalThis as unknown as { c: Collection }).c.countDocuments()), left);
-  // Chromium's LevelDB gives room back when it compacts, and when that is it decides itself.
+  // Chromium's LevelDB frees space only when it compacts, at a time of its choice.
   if (BROWSER === "chromium") await lift();
   const after = await page.evaluate(async () => {
     const { db, c } = globalThis as unknown as { db: Database; c: Collection };
@@ -126,7 +126,7 @@ test("a database that has used up its quota is emptied by series, by time and by
   await page.close();
 });
 
-test("where there is no IndexedDB, memory serves by itself, and asking for IndexedDB is a typed error", async () => {
+test("without IndexedDB, memory is the default, and requesting IndexedDB is a typed error", async () => {
   const page = await troubled();
   const seen = await page.evaluate(async () => {
     Object.defineProperty(globalThis, "indexedDB", { value: undefined, configurable: true });
@@ -142,7 +142,7 @@ test("where there is no IndexedDB, memory serves by itself, and asking for Index
   await page.close();
 });
 
-test("where the browser refuses to open IndexedDB, as in some private windows, the error says so", async () => {
+test("if the browser refuses to open IndexedDB, as in some private windows, the error says so", async () => {
   const page = await troubled();
   const seen = await page.evaluate(async () => {
     const open = IDBFactory.prototype.open;
@@ -159,7 +159,7 @@ test("where the browser refuses to open IndexedDB, as in some private windows, t
   await page.close();
 });
 
-test("a database that is deleted while it is open lets go, and its collections are gone with a typed error", async () => {
+test("a database deleted while open is released, and its collections are gone with a typed error", async () => {
   const page = await troubled();
   const seen = await page.evaluate(async () => {
     const db = await timepail.open("deleted");
@@ -183,7 +183,7 @@ test("a database that is deleted while it is open lets go, and its collections a
   await page.close();
 });
 
-test("a database that is deleted while it is being opened lets go, and is made anew", async () => {
+test("a database deleted while it is being opened is released and recreated", async () => {
   const page = await troubled();
   const seen = await page.evaluate(async () => {
     const opening = timepail.open("raced");
@@ -203,7 +203,7 @@ test("a database that is deleted while it is being opened lets go, and is made a
   await page.close();
 });
 
-test("an upgrade by another version of a page is refused and not waited for", async () => {
+test("an upgrade by another version of a page is refused without waiting", async () => {
   const page = await troubled();
   const seen = await page.evaluate(async () => {
     const opening = indexedDB.open("timepail:later", 7);
@@ -217,7 +217,7 @@ test("an upgrade by another version of a page is refused and not waited for", as
   await page.close();
 });
 
-test("a connection that the browser has cut is opened again, and an insert in the middle is there once", async () => {
+test("a connection closed by the browser is reopened, and a running insert is stored once", async () => {
   const page = await troubled();
   const count = await page.evaluate(async () => {
     const connections: IDBDatabase[] = [];
@@ -242,7 +242,7 @@ test("a connection that the browser has cut is opened again, and an insert in th
   await page.close();
 });
 
-test("a page that is left and comes back goes on with its database", async () => {
+test("a page that is left and comes back continues with its database", async () => {
   const page = await troubled();
   await page.evaluate(async () => {
     const db = await timepail.open("left");
@@ -254,7 +254,7 @@ test("a page that is left and comes back goes on with its database", async () =>
   await page.goBack();
   await loaded(page);
   const count = await page.evaluate(async () => {
-    // Kept by the browser, the page has its objects still; loaded anew, it has not.
+    // A page that was kept still has its objects; a reloaded one does not.
     const kept = (globalThis as { c?: Collection }).c;
     const c = kept ?? (await timepail.open("left")).collection("c");
     await c.insertOne({ at: new Date(1) });
@@ -264,6 +264,6 @@ test("a page that is left and comes back goes on with its database", async () =>
   await page.close();
 });
 
-test("no page reported an error of its own", () => {
+test("no page reported an unexpected error", () => {
   assert.deepEqual(errors, []);
 });

@@ -1,4 +1,4 @@
-// bun:sqlite: a file a store.
+// bun:sqlite: one file per store.
 
 // @ts-expect-error known to Bun only
 import { Database } from "bun:sqlite";

@@ -1,4 +1,4 @@
-// Deno KV: a prefix of one file a store.
+// Deno KV: one prefix of a shared file per store.
 
 import process from "node:process";
 import type { HostStorage, StorageChange } from "timepail";
@@ -13,7 +13,7 @@ const openKv = () => Deno.openKv(`${process.env["STATE"]}/kv.db`);
 const key = (number: number): Uint8Array => Uint8Array.of(number >> 8, number);
 const EVERYTHING = [new Uint8Array(), new Uint8Array(3).fill(255)] as const;
 
-/** How many keys of a kind there are: entries, parts, leftovers, the lock. */
+/** The number of keys of each kind: entries, parts, leftovers, the lock. */
 async function counts(kv: DenoKv, prefix: string): Promise<number[]> {
   const found: number[] = [];
   for (const kind of ["e", "p", "l", "x"]) {
@@ -24,7 +24,7 @@ async function counts(kv: DenoKv, prefix: string): Promise<number[]> {
   return found;
 }
 
-/** `kv`, dead from its `last`th atomic operation on: that one takes place if `isLate`, and its answer is lost. */
+/** `kv` that fails from its `last`th atomic operation on: that one takes place if `isLate`, and its answer is lost. */
 function dying(kv: DenoKv, last: number, isLate: boolean): DenoKv {
   let operations = 0;
   return {
@@ -44,7 +44,7 @@ function dying(kv: DenoKv, last: number, isLate: boolean): DenoKv {
   };
 }
 
-/** `kv`, in which `work` is done in front of atomic operation number `at`. */
+/** `kv` that runs `work` before atomic operation number `at`. */
 function meddled(kv: DenoKv, at: number, work: () => Promise<unknown>): DenoKv {
   let operations = 0;
   return {
@@ -62,7 +62,7 @@ function meddled(kv: DenoKv, at: number, work: () => Promise<unknown>): DenoKv {
   };
 }
 
-/** Makes what nobody names old enough to be removed, and removes it. */
+/** Makes unreferenced parts old enough to be removed, and removes them. */
 async function sweep(kv: DenoKv, prefix: string): Promise<number> {
   for await (const { key, value } of kv.list({ prefix: [prefix, "l"] })) await kv.atomic().set(key, { ...value, at: 1 }).commit();
   return denoKvStorage(kv, { prefix: [prefix] }).sweep();
@@ -116,7 +116,7 @@ own.push({
       same(found.map(([, value]) => [value!.length, value![0]]), Array(12).fill([70_000, 7]));
       same(await counts(kv, prefix), [12, 24, 0, 0]);
     };
-    // One operation for the claim, and one for every ten parts; then the one that names them.
+    // One operation for the claim, one for every ten parts, then the one that references them.
     for (let at = 2; at <= 5; at++) {
       const prefix = `swept-${at}`;
       let swept = 0;

@@ -1,4 +1,4 @@
-// A database from its creation over a crash to its end, in whatever runtime this is, on whatever storage.
+// The life of a database, from its creation through a crash to its end, in any runtime on any storage.
 
 import { Int32 } from "bson";
 import { open, type Collection, type Database, type HostStorage } from "timepail";
@@ -11,7 +11,7 @@ interface Reading {
   n?: Int32 | number;
 }
 
-/** A test: a sentence, and what it does with a handle on a store. `make` gives another handle on the same one. */
+/** A test: its name, and its function of a handle on a store. `make` gives another handle on the same store. */
 export interface Step {
   name: string;
   run(make: () => Promise<HostStorage>): Promise<void>;
@@ -20,7 +20,7 @@ export interface Step {
 const START = Date.UTC(2024, 0, 1);
 const MINUTE = 60_000;
 
-/** Databases that the crash will find open. */
+/** Databases that are open at the crash. */
 const left: Database[] = [];
 
 async function using<T>(storage: HostStorage, work: (db: Database, weather: Collection<Reading>) => Promise<T>): Promise<T> {
@@ -132,7 +132,7 @@ export const after: Step[] = [
 
 const COMMITS = 25;
 
-/** One of several processes that write at the same time. */
+/** One of several processes that write concurrently. */
 export const writer = (number: number): Step => ({
   name: `writes next to other processes (${number})`,
   async run(make) {

@@ -5,7 +5,7 @@ export function same(found: unknown, wanted: unknown): void {
   if (a !== b) throw new Error(`${a} instead of ${b}`);
 }
 
-/** What `work` rejects with. */
+/** The error that `work` rejects with. */
 export async function failure(work: Promise<unknown>): Promise<{ name: string; message: string; codeName?: string }> {
   try {
     await work;

@@ -1,4 +1,4 @@
-// A SQLite file that may not grow by another page: what fails then, and what makes room.
+// A SQLite file that cannot grow by another page: what fails, and what makes room.
 
 import { open, type Collection, type CreateCollectionOptions, type Database } from "timepail";
 import { sqliteStorage, type SqliteDatabase } from "timepail/sqlite";
@@ -16,13 +16,13 @@ const START = Date.UTC(2024, 0, 1);
 const HOUR = 3_600_000;
 const ROWS = 100;
 
-/** An hour of one of four series. Noise does not compress; nothing that goes shares a bucket or a call with what stays. */
+/** An hour of one of four series. Random data does not compress; deleted rows share no bucket and no call with remaining ones. */
 const rows = (hour: number, count = ROWS): Reading[] =>
   Array.from({ length: count }, (_, n) => ({ at: new Date(START + hour * HOUR + n), series: `s${hour % 4}`, noise: crypto.getRandomValues(new Uint8Array(500)) }));
 
 /**
- * Inserts hours until one finds no room, and then single rows until not even one does. Answers how many hours are stored: some in buckets, the others in the
- * journal. The single rows are far behind all hours, and of a series of their own.
+ * Inserts hours until one finds no room, and then single rows until not even one fits. Resolves to the number of stored hours: some in buckets, the others in the
+ * journal. The single rows are much later than all hours, in a separate series.
  */
 async function filled(db: Database, c: Collection<Reading>): Promise<number> {
   for (let [hours, singles] = [0, 0]; ; ) {
@@ -42,7 +42,7 @@ async function filled(db: Database, c: Collection<Reading>): Promise<number> {
   }
 }
 
-/** Runs `work` over a full database, at a time that stands still: no pass of retention begins by itself. */
+/** Runs `work` on a full database with a stopped clock, so that no retention pass begins by itself. */
 async function whenFull(handle: SqliteDatabase, options: Partial<CreateCollectionOptions>, work: (db: Database, c: Collection<Reading>, hours: number) => Promise<void>): Promise<void> {
   const { now } = Date;
   Date.now = () => START;
@@ -66,7 +66,7 @@ async function whenFull(handle: SqliteDatabase, options: Partial<CreateCollectio
 
 const stored = (c: Collection<Reading>): Promise<number> => c.countDocuments({ series: { $ne: "rest" } });
 
-/** Steps over a file of its own each. */
+/** Test steps, each on its own file. */
 export const full = (file: (name: string) => SqliteDatabase): Step[] => [
   {
     name: "a full database says so by its code, is emptied by series, by time and by collection, and takes inserts again",

@@ -1,4 +1,4 @@
-// node:sqlite in Node and in Deno: a file a store.
+// node:sqlite in Node and in Deno: one file per store.
 
 import process from "node:process";
 import { DatabaseSync } from "node:sqlite";

@@ -1,13 +1,13 @@
-// Runs tests in whatever runtime this is, and makes a line of each.
+// Runs tests in any runtime, and reports one line for each.
 
 import type { HostStorage } from "timepail";
 import { storageContract } from "timepail/testing";
 import type { Step } from "./end-to-end.ts";
 
-/** Gives a handle on the store `name`, which outlives the process. */
+/** Resolves to a handle on the store `name`, which outlives the process. */
 export type MakeStorage = (name: string) => Promise<HostStorage>;
 
-/** Runs `steps` one after the other on `name`; gives a line for each. */
+/** Runs `steps` sequentially on `name`; resolves to a line for each. */
 export async function report(steps: readonly Step[], make: MakeStorage, name: string): Promise<string> {
   let lines = "";
   for (const step of steps) {
@@ -21,7 +21,7 @@ export async function report(steps: readonly Step[], make: MakeStorage, name: st
   return lines;
 }
 
-/** The rules of every storage, each on a store of its own. */
+/** The storage contract, each case on its own store. */
 export async function contract(make: MakeStorage): Promise<string> {
   let lines = "";
   for (const [at, { name, check }] of storageContract.entries()) {

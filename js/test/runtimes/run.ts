@@ -1,4 +1,4 @@
-// Runs a phase of the tests in a runtime that has processes and arguments, and prints a line a test.
+// Runs a phase of the tests in a runtime with processes and arguments, and prints one line per test.
 //
 //   <runtime> <file> contract|before|after|writer|counted|left [number]
 
@@ -7,7 +7,7 @@ import { open } from "timepail";
 import { after, before, counted, writer, type Step } from "./end-to-end.ts";
 import { contract, report, type MakeStorage } from "./report.ts";
 
-/** `own`: what only this storage has to do. */
+/** `own` are tests for this storage only. */
 export async function main(make: MakeStorage, own: readonly Step[] = []): Promise<void> {
   const [phase, number] = process.argv.slice(2);
   if (phase === "left") {
@@ -24,6 +24,6 @@ export async function main(make: MakeStorage, own: readonly Step[] = []): Promis
   };
   const lines = await phases[phase!]!();
   await new Promise((written) => process.stdout.write(lines, written));
-  // What is open is left as it is: this is the crash.
+  // Databases stay open: this is the crash.
   process.kill(process.pid, "SIGKILL");
 }

@@ -1,4 +1,4 @@
-// A Durable Object: a table a store, and a request a phase.
+// A Durable Object: one table per store, and one request per phase.
 
 // @ts-expect-error known to Workers only
 import { DurableObject } from "cloudflare:workers";

@@ -1,4 +1,4 @@
-// Forty lines that a user writes by mistake. None compiles: a line that did would make its comment an error.
+// Forty mistakes of a user. None compiles: a line that did would make its `@ts-expect-error` an error.
 
 import { Int32, Long } from "bson";
 import { open, type Collection, type Database, type Filter } from "timepail";

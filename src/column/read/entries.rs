@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn few_values_become_a_dictionary_also_if_they_take_turns() {
+    fn a_few_alternating_values_become_a_dictionary() {
         let values: Vec<_> = (0..1000).map(|i| (i % 7 != 0).then(|| string(["on", "off", "error"][i % 3]))).collect();
         let column = column(&values);
         let ColumnData::Dictionary(index, entries) = column.data() else { panic!("{column:?}") };
@@ -198,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn values_that_differ_become_a_plain_column() {
+    fn distinct_values_become_a_plain_column() {
         let values: Vec<_> = (0..10).map(|i| Some(string(&i.to_string()))).collect();
         assert!(matches!(column(&values).data(), ColumnData::String(texts) if texts.len() == 10));
         let values: Vec<_> = (0..10).map(|i| (i != 4).then(|| string(&i.to_string()))).collect();
@@ -208,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn texts_become_bson_values_when_another_type_comes() {
+    fn a_string_column_becomes_bson_at_the_first_other_type() {
         let values = [Some(string("a")), None, Some(string("a")), Some(int(1)), Some(string("a")), Some(string(""))];
         let column = column(&values);
         assert!(matches!(column.data(), ColumnData::Bson(values) if values.get(1).is_empty()), "{column:?}");
@@ -223,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn only_absent_rows_are_what_a_builder_makes_of_them() {
+    fn a_column_of_missing_values_equals_that_of_a_builder() {
         let mut builder = ColumnBuilder::new();
         builder.push_absent(5);
         assert_eq!(Entries::new(5).finish(), builder.finish());
@@ -231,14 +231,14 @@ mod tests {
     }
 
     #[test]
-    fn what_is_brought_forth_has_a_bound() {
+    fn the_decoded_size_is_bounded() {
         let mut entries = Entries::new(0);
         assert_eq!(entries.charge(COLUMN_SIZE_BYTES_MAX), Ok(()));
         assert_eq!(entries.charge(1), Err(TOO_LARGE));
     }
 
     #[test]
-    fn the_rows_of_a_column_stay_the_same() {
+    fn the_entries_of_a_column_give_back_the_same_column() {
         let mut builder = ColumnBuilder::new();
         [1.5, 1.5, 2.5].iter().for_each(|x| builder.push(OwnedValue::double(*x).view()));
         builder.push_absent(2);

@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn literals_controls_sections_and_the_end_are_told_apart() {
+    fn literals_controls_sections_and_the_end_are_recognised() {
         let mut bytes = vec![0x10, 0, 1, 0, 0, 0, 0x81];
         bytes.extend([7; 16]);
         bytes.extend([0xF2, 5, 0, 0, 0, 0, 0x7F, 0, 0xFF, 0, 0]);
@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn bytes_that_begin_nothing_are_refused() {
+    fn unknown_item_bytes_are_refused() {
         for first in (0x20..0x7F).chain(0xE0..0xF0).chain(0xF3..0xFF) {
             assert!(reason(&[first, 0, 0, 0, 0]).contains("unknown byte"), "{first:#x}");
         }
@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn a_control_needs_all_its_words_and_a_byte_behind_them() {
+    fn a_control_needs_all_its_words_and_a_following_byte() {
         let control = [vec![0x81], vec![1; 16], vec![0]].concat();
         assert!(Items::new(&control).next(0).is_ok());
         for len in 1..control.len() {

@@ -39,7 +39,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rows_nobody_spoke_of_are_present() {
+    fn rows_not_marked_absent_are_present() {
         let mut presence = Presence::default();
         presence.push_absent(2, 1);
         presence.push_bits(4, 0b01, 2);

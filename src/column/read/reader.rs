@@ -272,7 +272,7 @@ mod tests {
         }
 
         #[test]
-        fn the_rows_that_matter_are_read_alike_whatever_stands_before_them(bytes in any_column(), from in 0..200_usize) {
+        fn rows_decode_alike_if_earlier_rows_are_skipped(bytes in any_column(), from in 0..200_usize) {
             use crate::column::read::vectors::cells;
             let behind = |column: &Column| cells(&column.slice(from.min(column.len())..column.len()));
             let (all, some) = (decode(&bytes, 3000), decode_from(&bytes, 3000, from));
@@ -280,7 +280,7 @@ mod tests {
         }
 
         #[test]
-        fn any_bytes_are_read_or_refused(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
+        fn arbitrary_bytes_are_decoded_or_refused(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
             if let Ok(column) = decode(&bytes, 1000) {
                 prop_assert!(column.len() <= 1000);
             }
@@ -313,7 +313,7 @@ mod tests {
     }
 
     #[test]
-    fn elements_before_any_value_are_absent_whatever_they_say() {
+    fn elements_before_the_first_literal_are_missing() {
         let column = Forge::default().control(0x80, &[deltas(&[1, 2]), run(1)]).end().read().unwrap();
         assert_eq!((column.len(), column.present_count()), (122, 0));
         let column = Forge::default().control(0x80, &[deltas(&[1])]).literal(&string("a")).end();
@@ -322,7 +322,7 @@ mod tests {
     }
 
     #[test]
-    fn rows_are_typed_until_a_value_of_another_type_comes() {
+    fn a_column_is_typed_until_a_value_of_another_type_comes() {
         let typed =
             Forge::default().control(0x80, &[plain(&[None])]).literal(&double(1.5)).control(0xA0, &[deltas(&[5])]);
         assert!(matches!(typed.clone().end().read().unwrap().data(), ColumnData::F64(_)));
@@ -334,7 +334,7 @@ mod tests {
     }
 
     #[test]
-    fn a_constant_text_of_a_thousand_rows_is_one_entry() {
+    fn a_string_repeated_a_thousand_times_is_one_dictionary_entry() {
         let words = [run(8), deltas(&[0; 30]), deltas(&[0; 8]), deltas(&[0])];
         for text in ["idle", &"idle".repeat(100)] {
             let column = Forge::default().literal(&string(text)).control(0x80, &words).end().read().unwrap();
@@ -344,7 +344,7 @@ mod tests {
     }
 
     #[test]
-    fn one_row_too_many_is_refused_whatever_brings_it() {
+    fn one_row_too_many_is_refused_for_every_kind_of_item() {
         let columns = [
             Forge::default().literal(&int(1)).literal(&int(2)),
             Forge::default().literal(&string("a")).literal(&int(2)),

@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn every_scalar_has_a_stream_behind_its_value_in_the_reference() {
+    fn each_scalar_of_the_reference_has_a_stream() {
         let column = pairs().control(0x80, &[deltas(&[0, 1])]).control(0x80, &[plain(&[Some(2), None])]).end().end();
         assert_eq!(column.cells(), [Some(pair(1, 3)), Some(object(&[("x", int(2))]))]);
         let (reference, expected) = (array(&pair(1, 2)), array(&pair(2, 1)));
@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn items_come_in_the_order_in_which_objects_need_them() {
+    fn items_are_in_the_order_in_which_objects_need_them() {
         let column = pairs()
             .control(0x80, &[deltas(&[0, 1])])
             .control(0x80, &[deltas(&[0])])
@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn a_control_behind_a_section_repeats_the_last_object_or_its_absence() {
+    fn a_control_after_a_section_repeats_the_last_object_or_a_missing_one() {
         let one = |slot: Option<u64>| {
             let column = pairs().control(0x80, &[plain(&[slot])]).control(0x80, &[plain(&[slot])]);
             column.end()
@@ -227,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn a_section_behind_values_turns_the_column_into_one_of_bson_values() {
+    fn a_section_after_scalars_makes_a_column_of_bson_values() {
         let zero = deltas(&[0]);
         let column = Forge::default().literal(&int(1)).control(0x80, &[deltas(&[1])]);
         let column = column.section(0xF1, &pair(1, 2)).control(0x80, &[zero]).control(0x80, &[zero]).end().end();

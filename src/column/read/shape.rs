@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn objects_are_built_in_the_order_of_the_reference_without_what_is_absent() {
+    fn objects_have_the_order_of_the_reference_without_missing_fields() {
         let inner = object(&[("x", int(1)), ("y", int(2))]);
         let reference = object(&[("a", inner.clone()), ("b", array(&inner)), ("c", int(3))]);
         assert_eq!(built(&reference, &[true; 5]), Some(reference.clone()));
@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_empty_in_the_reference_is_there_always() {
+    fn containers_that_are_empty_in_the_reference_are_always_present() {
         let empty = object(&[]);
         let outer = object(&[("e", array(&empty)), ("x", int(1))]);
         let reference = object(&[("o", outer), ("y", int(2))]);

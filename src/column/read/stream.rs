@@ -244,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_text_is_repeated_by_zeros_and_followed_by_differences_to_nothing() {
+    fn a_long_string_is_repeated_by_zeros_and_the_next_difference_is_from_zero() {
         let long = string(&"long ".repeat(10));
         let column = Forge::default().literal(&long).control(0x80, &[deltas(&[0, 0, 0x41]), deltas(&[1, 1])]);
         let cells = cells(column);
@@ -256,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn differences_of_a_hundred_and_twenty_eight_bits_reach_the_first_byte() {
+    fn differences_of_128_bits_change_the_first_byte() {
         let raw = zigzag128(i128::from(b'b' - b'a') << 120);
         assert_eq!(raw, 2 << 120);
         let word = pack(EIGHT_LARGE[5], &[Some(2 << 5 | 30)]);
@@ -283,7 +283,7 @@ mod tests {
     }
 
     #[test]
-    fn long_binaries_and_values_without_integers_can_only_repeat() {
+    fn long_binaries_and_types_without_deltas_can_only_repeat() {
         let regex = tagged(Kind::Regex, b"a\0i\0");
         let object = crate::column::read::forge::object(&[]);
         for value in [binary(0, &[3; 17]), OwnedValue::null(), regex, object, tagged(Kind::MaxKey, &[])] {
@@ -297,14 +297,14 @@ mod tests {
     }
 
     #[test]
-    fn timestamps_have_slopes() {
+    fn timestamps_use_deltas_of_deltas() {
         let at = |increment: u32| tagged(Kind::Timestamp, &[increment.to_le_bytes(), 5_u32.to_le_bytes()].concat());
         let column = Forge::default().literal(&at(1)).control(0x80, &[plain(&[Some(2), None, Some(0)]), deltas(&[-1])]);
         assert_eq!(cells(column), [1, 2, 3, 3].map(at));
     }
 
     #[test]
-    fn a_run_is_taken_at_once_where_its_elements_are_alike_and_never_beyond_what_is_asked() {
+    fn a_run_of_equal_elements_is_taken_at_once_up_to_the_limit() {
         let null = Forge::default().control(0x80, &[run(1)]).bytes;
         let mut stream = StreamReader::behind(Kind::Null, &[]);
         stream.open(0x80, &null[1..]).unwrap();

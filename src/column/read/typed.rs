@@ -288,7 +288,7 @@ mod tests {
     }
 
     #[test]
-    fn doubles_go_on_in_hundredths() {
+    fn doubles_continue_in_the_scale_of_hundredths() {
         // One word of four slots, as in a real bucket.
         let words = 0x00B6_021C_0018_04FB;
         let column = Forge::default().literal(&double(254.03)).control(0xB0, &[words]).end();
@@ -296,7 +296,7 @@ mod tests {
     }
 
     #[test]
-    fn dates_keep_their_slope_over_zeros_and_runs_until_it_bends() {
+    fn dates_keep_their_delta_over_zeros_and_runs() {
         let column = date(1_639_842_900_000).control(0x80, &[0x1D4C0C, 0x0E]).end();
         let expected: Vec<i64> = (0..5).map(|i| 1_639_842_900_000 + i * 60_000).collect();
         assert_eq!(integers(&column), expected);
@@ -330,7 +330,7 @@ mod tests {
     }
 
     #[test]
-    fn a_run_may_repeat_a_missing_element_and_the_next_difference_is_to_the_last_present_one() {
+    fn a_run_may_repeat_a_missing_element_and_the_next_delta_is_from_the_last_present_one() {
         let column = long(5).control(0x80, &[plain(&[Some(2), None]), run(2), deltas(&[1])]).end().read().unwrap();
         assert_eq!(column.len(), 1 + 2 + 240 + 1);
         assert_eq!(column.present_count(), 3);
@@ -351,7 +351,7 @@ mod tests {
     }
 
     #[test]
-    fn a_double_is_taken_up_anew_in_the_scale_of_every_control() {
+    fn each_control_rescales_the_last_double() {
         let column = Forge::default()
             .literal(&double(1.0))
             .control(0xA0, &[deltas(&[15])])
@@ -384,7 +384,7 @@ mod tests {
     }
 
     #[test]
-    fn integers_wrap_and_booleans_are_what_is_not_zero() {
+    fn integers_wrap_and_a_boolean_is_true_unless_zero() {
         assert_eq!(integers(&long(i64::MAX).control(0x80, &[deltas(&[1])]).end()), [i64::MAX, i64::MIN]);
         let column = Forge::default().literal(&int(i32::MAX)).control(0x80, &[deltas(&[1])]).end().read().unwrap();
         assert_eq!(column.data(), &ColumnData::I32(vec![i32::MAX, i32::MIN]));

@@ -143,7 +143,7 @@ mod tests {
     use crate::column::selector::{EIGHT_LARGE, EIGHT_SMALL, SEVEN};
 
     #[test]
-    fn every_layout_gives_its_slots_back_and_knows_the_missing_ones() {
+    fn every_layout_decodes_its_slots_and_missing_ones() {
         for layout in [&BASE[..], &SEVEN, &EIGHT_SMALL, &EIGHT_LARGE].concat() {
             for missing in 0..=usize::from(layout.slots) {
                 let slots: Vec<Option<u64>> = (0..u64::from(layout.slots))
@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn zeros_beyond_the_width_of_a_stream_start_anew() {
+    fn shifts_beyond_the_width_of_a_stream_wrap() {
         let slot = RawSlot { value: 5, zeros: 124 };
         assert_eq!(slot.narrow(), 5 << 60);
         assert_eq!(slot.wide(), 5 << 124);

@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn a_merge_keeps_the_order_of_both_sides_and_the_values_of_the_reference() {
+    fn a_merged_reference_keeps_both_field_orders_and_its_own_values() {
         let expect = |a, b, c: RawDocumentBuf| assert_eq!(merged(a, b), Some(c.as_bytes().to_vec()));
         expect(rawdoc! { "a": 1 }, rawdoc! { "b": 2 }, rawdoc! { "a": 1, "b": 2 });
         expect(rawdoc! { "a": 1, "c": 1 }, rawdoc! { "b": 2, "a": 2, "c": 2 }, rawdoc! { "b": 2, "a": 1, "c": 1 });

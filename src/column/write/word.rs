@@ -344,7 +344,7 @@ mod tests {
     }
 
     #[test]
-    fn zeros_at_the_start_are_a_run_and_other_values_are_not() {
+    fn leading_zeros_are_a_run_and_other_leading_values_are_not() {
         assert_eq!(words(many(0, 120)), [RLE_SELECTOR]);
         assert_eq!(words(many(0, 1920)), [0xFF]);
         assert_eq!(words(many(0, 2040)), [0xFF, 0x0F]);
@@ -355,7 +355,7 @@ mod tests {
     }
 
     #[test]
-    fn missing_elements_need_a_word_before_they_are_a_run() {
+    fn missing_elements_become_a_run_only_after_a_word() {
         let sixty = u64::MAX << 4 | 1;
         assert_eq!(words(many(MISSING, 240)), [sixty, 0x0F, sixty]);
         assert_eq!(words(many(MISSING, 121)), [sixty, sixty, u64::MAX << 4 | 14]);
@@ -363,13 +363,13 @@ mod tests {
     }
 
     #[test]
-    fn a_run_stands_for_the_last_slot_and_ends_with_what_is_no_full_step() {
+    fn a_run_repeats_the_last_slot_in_full_steps() {
         let two = (0..30).fold(2, |word, slot| word | 2_u64 << (4 + 2 * slot));
         assert_eq!(words(many(2, 180)), [two, 0x0F, two]);
     }
 
     #[test]
-    fn trailing_zeros_are_counted_where_that_takes_fewer_words() {
+    fn trailing_zeros_are_counted_if_that_takes_fewer_words() {
         assert_eq!(words(many(30, 12)), [word([0xE5, 0xBD, 0xF7, 0xDE, 0x7B, 0xEF, 0xBD, 0xF7])]);
         assert_eq!(words(many(229_376, 7)), [word([0x37, 0x7F, 0x7F, 0x7F, 0x7F, 0x7F, 0x7F, 0x7F])]);
         assert_eq!(words(many(0x50_0000, 7)), [word([0x18, 0x55, 0x55, 0x55, 0x55, 0x55, 0x55, 0x55])]);

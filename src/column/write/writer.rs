@@ -216,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn dates_at_one_interval_are_zeros_behind_the_first_two() {
+    fn dates_at_a_fixed_interval_are_zeros_after_the_first_two() {
         let bytes = encoded(&[0, 60_000, 120_000, 180_000, 240_000].map(|ms| OwnedValue::date(1_639_842_900_000 + ms)));
         let literal = [0x09, 0, 0x20, 0xE8, 0x40, 0xCE, 0x7D, 0x01, 0, 0, 0x81];
         let words = [0x0C, 0x4C, 0x1D, 0, 0, 0, 0, 0, 0x0E, 0, 0, 0, 0, 0, 0, 0, 0];
@@ -247,7 +247,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_same_elements_give_the_same_bytes_however_they_come_in(
+        fn the_same_elements_give_the_same_bytes_however_they_are_added(
             cells in any_cells(), picks in proptest::collection::vec(any::<prop::sample::Index>(), 0..5),
         ) {
             let expected = pushed(&cells).finish();
@@ -278,7 +278,7 @@ mod tests {
     }
 
     #[test]
-    fn skipping_at_once_equals_skipping_one_by_one() {
+    fn skipping_several_rows_equals_skipping_one_by_one() {
         for value in [OwnedValue::double(0.25), OwnedValue::int32(1), OwnedValue::string("a")] {
             for count in [0, 1, 60, 61, 121, 1921, 4000] {
                 let (mut once, mut single) = (ColumnWriter::new(), ColumnWriter::new());

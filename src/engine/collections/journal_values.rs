@@ -93,7 +93,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn records_that_follow_each_other_are_asked_for_together() {
+    fn consecutive_records_are_fetched_together() {
         let [a, b] = [[1; 8], [2; 8]];
         let listed = [(a, 1), (a, 2), (a, 5), (a, 6), (b, 0), (b, 1)];
         assert_eq!(runs_of(&listed, &listed), [((a, 1), (a, 6)), ((b, 0), (b, 1))]);

@@ -304,7 +304,7 @@ mod tests {
     }
 
     #[test]
-    fn a_find_and_a_sort_that_streams_hold_a_page_of_stored_buckets_and_unpack_what_a_batch_takes() {
+    fn a_find_or_a_streaming_sort_holds_a_page_of_stored_buckets_and_unpacks_one_batch() {
         for (by_hour, sort) in
             [(false, rawdoc! {}), (true, rawdoc! {}), (true, rawdoc! { "t": 1 }), (true, rawdoc! { "t": -1 })]
         {

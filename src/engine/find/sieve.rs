@@ -101,7 +101,7 @@ mod tests {
 
     const SERIES: u8 = SIEVE_SERIES_MIN as u8;
 
-    /// Commits with a row of each series. The times tell series and commit: the first row of the first series is at 1000, and its `x` is 2000.
+    /// Commits with one row per series. The time encodes series and commit: the first row of the first series is at 1000 and has `x` 2000.
     fn journal(commits: usize) -> Rc<ByBucket> {
         let commits = (0..commits).map(|seq| {
             let times: Vec<[i64; 1]> = (1..=SERIES).map(|series| [1000 * i64::from(series) + seq as i64]).collect();
@@ -133,7 +133,7 @@ mod tests {
         assert_eq!(may_match(&plan("x", 2.0 * 3002.0), &journal), [2]);
         assert_eq!(may_match(&plan("x", 1.0), &journal), [0; 0]);
         assert!(journal.groups().iter().all(|group| group.begun().0.is_none()));
-        // Records hold no metadata among their columns, and without a filter every row matches.
+        // Records have no metadata column, and without a filter every row matches.
         assert_eq!(may_match(&plan("m.a", 1.0), &journal), all);
         let everything = ReadPlan::new(FindCommand::default().into(), &options(), false, &[]);
         assert_eq!(may_match(&everything, &journal), all);
@@ -145,7 +145,7 @@ mod tests {
         journal.groups().iter().for_each(|group| drop(journal.tail(group, &options()).unwrap()));
         let sections: Vec<(u8, &[i64])> = (1..=SERIES).map(|series| (series, &[7_i64][..])).collect();
         Rc::get_mut(&mut journal).unwrap().push(&shared(1, 2, &sections));
-        // Inside the bounds of the first tail, and outside those of all others.
+        // Inside the bounds of the first tail and outside those of all others.
         assert_eq!(may_match(&plan("x", 2001.0), &journal), [0]);
         assert_eq!(may_match(&plan("x", 14.0), &journal).len(), usize::from(SERIES));
         assert!(journal.groups().iter().all(|group| group.begun().1.len() == 1));

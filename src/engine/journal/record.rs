@@ -296,9 +296,9 @@ mod tests {
     }
 
     #[test]
-    fn a_large_commit_is_cut_into_values_below_the_soft_limit_and_loses_no_row() {
+    fn a_large_commit_is_split_into_values_below_the_soft_limit() {
         let (mut rows, sections) = record(20_000);
-        // Noise, so that it does not compress well.
+        // Random bytes, which do not compress.
         let noise = (0..20_000_u64).map(|n| (n.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 12) as f64 * 1e-16);
         rows.set_column("x", Column::new(ColumnData::F64(noise.collect()), None));
         let parts = Record::parts(rows.clone(), sections.clone());
@@ -335,7 +335,7 @@ mod tests {
     }
 
     #[test]
-    fn a_record_cut_anywhere_is_refused() {
+    fn a_truncated_record_is_refused() {
         let (rows, sections) = record(9);
         let bytes = Record::encode(rows, sections).1;
         for len in 0..bytes.len() {
@@ -345,7 +345,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn damaged_records_are_refused_or_tile_their_rows(at in any::<prop::sample::Index>(), byte in any::<u8>()) {
+        fn damaged_records_are_refused_or_their_sections_cover_all_rows(at in any::<prop::sample::Index>(), byte in any::<u8>()) {
             let (rows, sections) = record(9);
             let mut bytes = Record::encode(rows, sections).1;
             let at = at.index(bytes.len());

@@ -308,7 +308,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_groups_of_a_range_of_the_index_are_those_of_that_metadata_and_time_however_many_came_later() {
+    fn an_index_range_gives_the_groups_of_its_metadata_and_time() {
         let mut by_bucket = ByBucket::default();
         by_bucket.push(&shared(1, 0, &[(4, &[1]), (2, &[1])]));
         let of = |number: i32, last_ms| {
@@ -324,7 +324,7 @@ mod tests {
     }
 
     #[test]
-    fn a_group_is_covered_where_a_bucket_holds_one_of_its_records() {
+    fn a_group_is_covered_if_a_bucket_holds_one_of_its_records() {
         let mut by_bucket = ByBucket::default();
         by_bucket.push(&shared(1, 4, &[(2, &[1])]));
         by_bucket.push(&shared(3, 2, &[(2, &[1])]));

@@ -209,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn a_look_lists_what_others_may_have_added_and_nothing_else() {
+    fn a_refresh_lists_only_what_others_may_have_added() {
         let journal = journal();
         for (context, seq, listed) in [
             (2, 0, false),
@@ -224,7 +224,7 @@ mod tests {
             assert_eq!((context, seq, lists(&journal, false, context, seq)), (context, seq, listed));
             assert!(lists(&journal, true, context, seq));
         }
-        // Nothing is known of it, so all is listed.
+        // Nothing is known of the context, so everything is listed.
         assert!(lists(&Journal::new(OWN), false, 5, 0) && lists(&Journal::new(OWN), false, 4, 0));
     }
 
@@ -238,19 +238,19 @@ mod tests {
     }
 
     #[test]
-    fn where_others_have_moved_the_epoch_on_all_records_are_listed_and_those_that_went_are_forgotten() {
+    fn if_others_moved_the_epoch_on_all_records_are_listed_and_removed_ones_are_forgotten() {
         let journal = journal();
         let before = journal.by_bucket();
         assert_eq!(fetch(&journal, 1, false, &[(2, 4)]), Err(true));
         assert_eq!(journal.epoch(), 0);
         assert_eq!(fetch(&journal, 1, true, &[(2, 4), (5, 1)]), Ok(keys(&[(2, 4)])));
         assert_eq!((journal.epoch(), known(&journal)), (1, keys(&[(2, 4), (5, 1)])));
-        // Whoever has begun to read keeps what it has.
+        // A reader keeps its snapshot.
         assert_eq!((before.groups()[0].rows, journal.by_bucket().groups()[0].rows), (3, 2));
     }
 
     #[test]
-    fn a_look_that_met_an_older_epoch_than_memory_is_of_no_use() {
+    fn a_refresh_that_read_an_older_epoch_is_repeated() {
         let journal = journal();
         assert!(journal.epoch_moved(0, 1) && !journal.epoch_moved(0, 1));
         assert_eq!(fetch(&journal, 0, false, &[]), Err(false));
@@ -261,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_committed_while_keys_are_listed_stays() {
+    fn a_record_committed_while_keys_are_listed_stays() {
         let journal = journal();
         let refresh = journal.begin_refresh(true);
         journal.committed(vec![entry(5, 2, &[(1, &[3])])]);
@@ -270,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn a_commit_that_failed_and_took_place_all_the_same_is_found_by_the_next_look() {
+    fn a_commit_that_reported_failure_but_took_place_is_found_by_the_next_refresh() {
         let journal = journal();
         journal.doubtful();
         assert!(lists(&journal, false, 5, 2));
@@ -280,7 +280,7 @@ mod tests {
     }
 
     #[test]
-    fn a_record_that_is_gone_before_it_is_fetched_asks_for_another_look() {
+    fn a_record_that_disappears_before_it_is_fetched_causes_another_refresh() {
         let journal = journal();
         assert_eq!(journal.add_fetched(0, &keys(&[(2, 4)]), vec![None]), Ok(false));
         assert!(journal.add_fetched(0, &keys(&[(2, 4)]), vec![Some(vec![1])]).is_err());
@@ -289,18 +289,18 @@ mod tests {
     }
 
     #[test]
-    fn a_look_at_all_that_another_has_overtaken_takes_nothing_for_gone() {
+    fn a_full_refresh_that_was_overtaken_removes_no_records() {
         let journal = Journal::new(OWN);
         let slow = journal.begin_refresh(false);
         assert!(slow.lists_all());
         assert_eq!(fetch(&journal, 0, false, &[(2, 1)]), Ok(keys(&[(2, 1)])));
-        // It listed the keys before that record came.
+        // It had listed the keys before that record was committed.
         assert!(matches!(journal.learn(&slow, 0, &[]), RefreshOutcome::Again { all: true }));
         assert_eq!(known(&journal), keys(&[(2, 1)]));
     }
 
     #[test]
-    fn a_record_that_went_before_its_commit_was_told_of_does_not_come_back() {
+    fn a_record_removed_before_its_commit_was_reported_does_not_come_back() {
         let journal = Journal::new(OWN);
         // A refresh with all records finds it; a delete removes it; then the answer to its commit arrives.
         assert_eq!(fetch(&journal, 0, true, &[(5, 0)]), Ok(keys(&[(5, 0)])));
@@ -314,13 +314,13 @@ mod tests {
     }
 
     #[test]
-    fn what_is_committed_while_others_move_the_epoch_on_is_confirmed_by_the_next_look() {
+    fn a_record_committed_while_others_move_the_epoch_on_is_confirmed_by_the_next_refresh() {
         let journal = journal();
         let refresh = journal.begin_refresh(true);
         journal.committed(vec![entry(5, 2, &[(1, &[3])])]);
         assert!(matches!(journal.learn(&refresh, 1, &keys(&[(5, 1)])), RefreshOutcome::Known { moved: true, .. }));
         assert!(!journal.is_confirmed(&(OWN, 2)) && journal.is_confirmed(&(OWN, 1)));
-        // Others had removed it, as it turns out.
+        // Others had removed it.
         assert_eq!(fetch(&journal, 1, false, &[(5, 1)]), Ok(Vec::new()));
         assert_eq!(known(&journal), keys(&[(5, 1)]));
         assert!(journal.is_confirmed(&(OWN, 2)));

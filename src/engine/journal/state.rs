@@ -239,7 +239,7 @@ mod tests {
 
     const OWN: ContextId = [5; 8];
 
-    /// A journal of this many records of two series.
+    /// A journal with this many records of two series.
     fn journal(records: u64) -> Journal {
         let journal = Journal::new(OWN);
         (0..records).for_each(|seq| journal.committed(vec![entry(5, seq, &[(1, &[1]), (2, &[2])])]));
@@ -247,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn a_fold_is_due_by_the_number_of_own_records_as_long_as_it_writes_few_bytes_a_row() {
+    fn a_fold_is_due_by_the_number_of_own_records_if_it_writes_few_bytes_per_row() {
         let max = JOURNAL_RECORDS_MAX as u64;
         assert!(!journal(max - 1).fold_due(&|_| 0));
         assert!(journal(max).fold_due(&|_| FOLD_BYTES_A_ROW_MAX * JOURNAL_RECORDS_MAX));
@@ -264,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn records_of_others_make_no_fold_due() {
+    fn records_of_others_do_not_make_a_fold_due() {
         let journal = Journal::new(OWN);
         let mut state = journal.state.borrow_mut();
         (0..2 * JOURNAL_RECORDS_MAX as u64).for_each(|seq| state.add(OWN, entry(7, seq, &[(1, &[1])])));
@@ -273,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_folded_is_gone_and_who_reads_keeps_it() {
+    fn folded_records_are_removed_and_readers_keep_their_snapshot() {
         let journal = journal(3);
         let before = journal.by_bucket();
         journal.folded(&[(OWN, 1), (OWN, 0)]);
@@ -285,7 +285,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_left_is_by_bucket_as_if_the_others_had_never_been() {
+    fn after_a_removal_the_groups_are_those_of_the_remaining_records() {
         let of = |commits: &[u64]| {
             let journal = Journal::new(OWN);
             let sections: [&[(u8, &[i64])]; 4] =
@@ -312,7 +312,7 @@ mod tests {
                 }
                 journal.folded(&went.iter().map(|seq| (OWN, *seq)).collect::<Vec<_>>());
                 let (mut found, mut expected) = (seen(&journal), seen(&of(&left)));
-                // Groups are in the order of their first commits, which may be gone.
+                // Groups keep the order of their first commits, even if these were removed.
                 found.sort_by_key(|group| group.0);
                 expected.sort_by_key(|group| group.0);
                 assert_eq!(found, expected, "without {went:?}");
@@ -321,7 +321,7 @@ mod tests {
     }
 
     #[test]
-    fn a_record_that_is_known_is_not_added_twice() {
+    fn a_known_record_is_not_added_again() {
         let journal = journal(2);
         journal.committed(vec![entry(5, 1, &[(1, &[1]), (2, &[2])])]);
         assert_eq!((journal.entries().len(), journal.by_bucket().groups()[0].rows), (2, 2));

@@ -129,7 +129,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_tail_says_of_its_rows_what_a_bucket_of_them_says(
+        fn the_summary_of_a_tail_equals_that_of_a_bucket_of_its_rows(
             commits in prop::collection::vec(prop::collection::vec(0_i64..3_000_000, 1..6), 1..12), read in 0_usize..12,
         ) {
             let (options, mut by_bucket) = (options(), ByBucket::default());
@@ -151,14 +151,14 @@ mod tests {
             prop_assert_eq!((stored.control_min(), stored.control_max()), (summary.control_min(), summary.control_max()));
             prop_assert_eq!((stored.min_time_ms(), stored.max_time_ms()), (summary.min_time_ms(), summary.max_time_ms()));
             prop_assert_eq!((stored.count(), stored.meta()), (summary.count(), summary.meta()));
-            // Of rows with equal times, the earlier one is first, and the later one is last.
+            // Of rows with equal times, the earliest is the first one and the latest is the last one.
             prop_assert_eq!(Some(tail.first_or_last_row(false)), (0..times.len()).min_by_key(|row| times[*row]));
             prop_assert_eq!(Some(tail.first_or_last_row(true)), (0..times.len()).max_by_key(|row| times[*row]));
         }
     }
 
     #[test]
-    fn a_tail_that_somebody_reads_stays_as_it_was() {
+    fn extending_a_tail_does_not_change_it_for_its_readers() {
         let (options, mut by_bucket) = (options(), ByBucket::default());
         by_bucket.push(&shared(1, 0, &[(3, &[5])]));
         let before = by_bucket.tail(&by_bucket.groups()[0], &options).unwrap();

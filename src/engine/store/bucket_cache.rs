@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bucket_is_found_under_its_collection_and_id_in_its_last_form() {
+    fn the_cache_returns_the_last_version_of_a_bucket_by_collection_and_id() {
         let mut cache = BucketCache::default();
         cache.put(&[1; 8], &id(1), stored(10));
         let last = stored(20);
@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bucket_that_is_not_stored_is_told_from_one_of_which_nothing_is_known() {
+    fn a_bucket_known_to_be_missing_differs_from_an_unknown_one() {
         let mut cache = BucketCache::default();
         cache.put(&[1; 8], &id(1), None);
         assert_eq!((cache.get(&[1; 8], &id(1)), cache.get(&[1; 8], &id(2))), (Some(None), None));
@@ -192,14 +192,14 @@ mod tests {
     }
 
     #[test]
-    fn what_was_put_first_makes_room_for_what_comes_later() {
+    fn the_oldest_cached_buckets_are_evicted_first() {
         let mut cache = BucketCache::default();
         for number in 0..5 {
             cache.put(&[1; 8], &id(number), stored(BUCKET_CACHE_BYTES_MAX / 4));
         }
         let kept = |cache: &BucketCache| [0, 1, 2, 3, 4].map(|number| cache.get(&[1; 8], &id(number)).is_some());
         assert_eq!(kept(&cache), [false, false, true, true, true]);
-        // Cached again, it is the youngest.
+        // Cached again, it is the newest entry.
         cache.put(&[1; 8], &id(2), stored(BUCKET_CACHE_BYTES_MAX / 4));
         cache.put(&[1; 8], &id(0), stored(BUCKET_CACHE_BYTES_MAX / 4));
         assert_eq!(kept(&cache), [true, false, true, false, true]);
@@ -216,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn a_range_is_known_as_far_as_all_its_buckets_were_put() {
+    fn a_range_is_cached_as_far_as_all_its_buckets_were_put() {
         let mut cache = BucketCache::default();
         (1..6).for_each(|number| cache.put(&[1; 8], &id(number), stored(1)));
         assert_eq!(scanned(&cache, 1, 5, 9), None);
@@ -243,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn a_range_is_known_behind_what_had_to_make_room() {
+    fn a_range_is_still_cached_after_its_evicted_buckets() {
         let mut cache = BucketCache::default();
         (1..4).for_each(|number| cache.put(&[1; 8], &id(number), stored(BUCKET_CACHE_BYTES_MAX / 5)));
         cache.cover(&[1; 8], &keyspace::buckets(&[1; 8], &id(1), &id(4)));
@@ -257,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn replacing_a_bucket_often_takes_no_more_room() {
+    fn replacing_a_cached_bucket_repeatedly_takes_no_more_memory() {
         let mut cache = BucketCache::default();
         (0..1000).for_each(|_| cache.put(&[1; 8], &id(1), stored(1)));
         assert!(cache.order.len() < 20 && cache.kept.len() == 1);

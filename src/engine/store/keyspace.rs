@@ -269,7 +269,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn parts_of_keys_come_back() {
+    fn keys_are_parsed_back_into_their_parts() {
         let (coll, ctx) = ([9; 8], [7; 8]);
         let id = BucketId::from_bytes([5; 12]);
         assert_eq!(journal_parts(&journal(&coll, &ctx, 258)), Some((ctx, 258)));
@@ -288,7 +288,7 @@ mod tests {
     }
 
     #[test]
-    fn damaged_keys_are_errors_and_not_traps() {
+    fn damaged_keys_are_errors_and_not_panics() {
         assert!(journal_parts(b"J123").is_none());
         assert!(bucket_id(b"B").is_err() && bucket_id(b"B12345678901234567").is_err());
         assert!(catalog_name(b"C\xFF").is_err());
@@ -296,7 +296,7 @@ mod tests {
     }
 
     #[test]
-    fn markers_of_a_collection_and_their_kinds_are_told_apart() {
+    fn markers_are_recognised_by_collection_and_kind() {
         let coll = [2; 8];
         let all =
             [marker(&coll, Marker::Exists), marker(&coll, Marker::ExtendedRange), epoch(&coll, 2), version(&coll, 5)];
@@ -311,7 +311,7 @@ mod tests {
     }
 
     #[test]
-    fn epochs_in_reserve_stand_behind_all_other_markers_and_are_higher_than_all_that_come_before() {
+    fn reserve_epochs_sort_after_all_other_markers_and_are_higher_than_earlier_epochs() {
         let coll = [2; 8];
         let (first, reserve) = next_epoch(&coll, 0);
         assert_eq!((first, reserve.len() as u64), (FIRST_EPOCH, RESERVE_LEN));
@@ -322,21 +322,21 @@ mod tests {
             assert!(epoch_of(key) > Some(first) && is_from_reserve(epoch_of(key).unwrap()));
         }
         assert_eq!(reserve.first(), Some(&epoch(&coll, next_in_reserve(first))));
-        // As long as none is taken, none is missing.
+        // No epoch of the reserve is used, so none is missing.
         assert_eq!(next_epoch(&coll, first), (first + 1, Vec::new()));
         assert_eq!(next_in_reserve(first + 1), next_in_reserve(first));
-        // Two were taken; the others exist, and two more come.
+        // Two were used: the others still exist, and two are added.
         let second = next_in_reserve(next_in_reserve(first));
         let (next, filled) = next_epoch(&coll, second);
         assert_eq!((next, filled.len(), is_from_reserve(next)), (second + 1, reserve.len(), false));
         assert_eq!(filled[..reserve.len() - 2], reserve[2..]);
-        // A database from before there was a reserve.
+        // A database of an older version, without a reserve.
         assert_eq!((next_epoch(&coll, 7), is_from_reserve(0)), ((first, reserve), false));
         let _ = (next_epoch(&coll, u64::MAX), next_in_reserve(u64::MAX));
     }
 
     #[test]
-    fn between_two_entries_of_equal_metadata_lie_buckets_of_their_seconds_and_of_no_others() {
+    fn an_index_range_of_equal_metadata_has_only_buckets_of_its_seconds() {
         let coll = [1; 8];
         let entry = |meta: &str, seconds: i64, counter: u64| {
             let meta = crate::value::OwnedValue::string(meta);
@@ -365,7 +365,7 @@ mod tests {
     }
 
     #[test]
-    fn the_records_of_a_context_up_to_one_are_those_and_no_others() {
+    fn the_key_range_up_to_a_record_has_only_records_of_its_context() {
         let (coll, ctx) = ([1; 8], [2; 8]);
         let range = journal_up_to(&coll, &ctx, 5);
         let holds = |context: [u8; 8], seq| {

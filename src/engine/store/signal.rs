@@ -90,7 +90,7 @@ mod tests {
     use futures::future::join;
 
     #[test]
-    fn every_waiter_sees_the_first_outcome() {
+    fn all_waiters_get_the_first_outcome() {
         let signal = Signal::new();
         let resolve = async {
             yield_now().await;

@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stored_bucket_survives_the_round_trip_and_no_cut_is_accepted() {
+    fn a_stored_bucket_survives_the_round_trip_and_a_truncated_one_is_refused() {
         let (coverage, document) = sample();
         let bytes = StoredBucket::encode(&coverage, document.view());
         for len in 0..bytes.len() {
@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn a_record_is_covered_up_to_the_seq_that_was_folded_and_never_less_afterwards() {
+    fn coverage_reaches_the_folded_seq_and_never_shrinks() {
         let (mut coverage, _) = sample();
         assert!(coverage.covers(([1; 8], 5)) && coverage.covers(([1; 8], 0)) && !coverage.covers(([1; 8], 6)));
         assert!(!coverage.covers(([3; 8], 0)));
@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn a_record_that_went_elsewhere_is_not_covered_by_later_ones_until_its_rows_are_taken_after_all() {
+    fn a_record_moved_to_another_bucket_is_not_covered_until_its_rows_are_taken() {
         let (mut coverage, _) = sample();
         coverage.except(([1; 8], 7), 300);
         coverage.except(([1; 8], 7), 350);
@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bucket_that_was_made_of_rows_of_another_covers_nothing_and_tells_where_they_came_from() {
+    fn a_bucket_of_moved_rows_covers_nothing_and_names_their_origin() {
         let mut coverage = Coverage::default();
         coverage.came_from(([1; 8], 7), 300);
         assert!(!coverage.covers(([1; 8], 7)) && !coverage.covers(([1; 8], 0)));
@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn coverage_outlives_every_cursor_that_was_open_at_the_fold() {
+    fn coverage_is_kept_longer_than_any_cursor_open_at_the_fold() {
         let (mut coverage, _) = sample();
         coverage.expire(100 + CURSOR_AGE_MS_MAX, &|_, _| false);
         assert!(coverage.covers(([1; 8], 5)));
@@ -205,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn coverage_of_records_that_still_exist_is_kept_however_old_it_is() {
+    fn coverage_of_existing_records_is_kept_regardless_of_age() {
         let (mut coverage, _) = sample();
         coverage.expire(i64::MAX, &|context, up_to| *context == [1; 8] && up_to >= 5);
         assert!(coverage.covers(([1; 8], 5)) && !coverage.covers(([2; 8], 9)));

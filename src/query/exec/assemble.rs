@@ -262,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn columns_keep_the_order_in_which_the_blocks_agree() {
+    fn joined_columns_keep_the_order_common_to_the_blocks() {
         let blocks = [
             block(&[rawdoc! { "t": 1, "a": 1, "d": 1 }]),
             block(&[rawdoc! { "t": 1, "m": 1, "a": 1, "b": 1, "d": 1, "e": 1 }]),
@@ -272,7 +272,7 @@ mod tests {
     }
 
     #[test]
-    fn dictionaries_are_merged_and_hold_what_is_used_once() {
+    fn merged_dictionaries_have_each_used_value_once() {
         let constant = |n: i32, rows| {
             let mut block = Block::new(rows);
             block.set_column("m", Column::constant(OwnedValue::int32(n).view(), rows));
@@ -319,7 +319,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn pieces_come_back_row_by_row_in_a_block_that_can_be_sent(
+        fn assembled_pieces_have_every_row_in_a_valid_block(
             parts in proptest::collection::vec((proptest::collection::vec(any_doc(), 1..5), any::<bool>()), 1..5),
             picks in proptest::collection::vec((any::<prop::sample::Index>(), 0..5_usize, 0..5_usize), 0..10),
         ) {

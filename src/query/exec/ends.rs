@@ -147,7 +147,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn of_several_rows_those_that_tie_with_the_last_wanted_one_stay() {
+    fn rows_that_tie_with_the_last_wanted_one_are_kept() {
         let times = [5, 3, 9, 5, 1, 9];
         let all: Vec<u32> = (0..6).collect();
         assert_eq!(several(&times, &all, true, 2), [2, 5]);
@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn the_best_places_are_kept_in_order_and_no_more_than_are_wanted() {
+    fn only_the_best_ranks_are_kept_in_order() {
         let mut best = Vec::new();
         for place in [7, 3, 9, 3, 5] {
             add_place(&mut best, place, 3);

@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn enough_is_said_with_the_row_that_fills_the_limit() {
+    fn the_row_that_reaches_the_limit_ends_the_scan() {
         let mut exec = exec(&rawdoc! { "find": "c", "skip": 3, "limit": 7 });
         assert_eq!(exec.push(rows(), None, true).unwrap(), Flow::Continue);
         assert_eq!(exec.push(rows(), None, true).unwrap(), Flow::Enough);
@@ -222,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sorted_result_is_ready_after_finish_and_may_drop_what_it_is_sorted_by() {
+    fn a_sorted_result_is_ready_after_finish_and_may_omit_its_sort_key() {
         let mut exec = exec(&rawdoc! { "find": "c", "sort": { "t": -1 }, "projection": { "a": 1 }, "limit": 2 });
         assert_eq!(exec.push(rows(), Some(OwnedValue::int32(7).view()), true).unwrap(), Flow::Continue);
         assert_eq!(exec.ready(), 0);
@@ -233,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn a_projection_of_nothing_gives_as_many_empty_rows() {
+    fn an_empty_projection_gives_empty_rows() {
         let mut exec = exec(&rawdoc! { "find": "c", "projection": { "x": 1 } });
         assert_eq!(exec.push(rows(), None, true).unwrap(), Flow::Continue);
         let batch = exec.take(3, usize::MAX).unwrap();

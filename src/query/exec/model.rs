@@ -62,7 +62,7 @@ fn any_row() -> impl Strategy<Value = (i64, Document)> {
     })
 }
 
-/// Rows in runs with the same metadata, as in buckets.
+/// Runs of rows with equal metadata, as in buckets.
 fn any_rows() -> impl Strategy<Value = Vec<Row>> {
     let run = (0..4_i32, proptest::collection::vec(any_row(), 1..15), any::<bool>());
     proptest::collection::vec(run, 0..6).prop_map(|runs| {
@@ -227,7 +227,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(512))]
 
     #[test]
-    fn results_are_those_of_a_vector_of_documents_however_the_rows_are_split(
+    fn results_equal_those_of_a_plain_vector_however_rows_are_split(
         rows in any_rows(), cuts in proptest::collection::vec(any::<bool>(), 1..20),
         filter in proptest::sample::select(filters()), sort in proptest::sample::select(sorts()),
         which in any::<prop::sample::Index>(), skip in 0..12_i32, limit in prop_oneof![Just(0), 1..30_i32],
@@ -276,7 +276,7 @@ proptest! {
     }
 
     #[test]
-    fn distinct_values_are_those_of_a_walk_through_all_documents(
+    fn distinct_values_equal_those_of_all_documents(
         rows in any_rows(), cuts in proptest::collection::vec(any::<bool>(), 1..20),
         filter in proptest::sample::select(filters()), key in proptest::sample::select(vec!["a", "b", "m", "m.x", "t", "c.d", "zz"]),
         whole in any::<bool>(),

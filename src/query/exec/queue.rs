@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn a_batch_is_cut_at_its_bytes_but_has_a_row() {
+    fn a_batch_ends_at_its_size_limit_but_has_at_least_one_row() {
         let mut queue = queue();
         assert_eq!(queue.take(100, 0).rows(), 1);
         let row = row_size_bytes(&block(0..3));

@@ -283,7 +283,7 @@ mod tests {
     }
 
     #[test]
-    fn a_limited_sort_gives_what_a_full_sort_begins_with_and_stays_small() {
+    fn a_limited_sort_equals_the_start_of_a_full_sort_and_needs_little_memory() {
         let mut full = sorter(0, None);
         (0..40).try_for_each(|i| full.push(block(i))).unwrap();
         full.finish().unwrap();
@@ -302,7 +302,7 @@ mod tests {
     }
 
     #[test]
-    fn a_batch_is_cut_at_its_bytes_but_has_a_row() {
+    fn a_batch_ends_at_its_size_limit_but_has_at_least_one_row() {
         let mut sorter = sorter(0, None);
         sorter.push(block(0)).unwrap();
         assert_eq!(sorter.ready(), 0);

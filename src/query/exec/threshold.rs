@@ -174,7 +174,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_sort_with_a_limit_gives_the_same_rows_whether_buckets_are_left_out_or_not(
+        fn a_limited_sort_gives_the_same_rows_with_and_without_skipped_buckets(
             buckets in prop::collection::vec(prop::collection::vec(row(), 1..5), 1..12),
             sort in prop::sample::select(vec![
                 doc! { "t": 1 }, doc! { "t": -1 }, doc! { "a": -1 }, doc! { "a": 1 }, doc! { "t": -1, "a": 1 }, doc! { "t": 1, "a": -1 },
@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn buckets_that_cannot_reach_the_best_rows_are_left_out() {
+    fn buckets_that_cannot_have_the_best_rows_are_skipped() {
         let row = |t: i64, a: f64| RawDocumentBuf::try_from(&doc! { "t": DateTime::from_millis(t), "a": a }).unwrap();
         let buckets: Vec<_> = (0..10).map(|n| vec![row(n, 9.0 - n as f64), row(n, 0.0)]).collect();
         let left_out = |sort: Document, filter: Document| {

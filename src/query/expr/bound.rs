@@ -275,7 +275,7 @@ mod tests {
     }
 
     #[test]
-    fn what_reads_no_field_that_is_there_is_the_same_for_all_rows() {
+    fn an_expression_of_absent_fields_is_the_same_for_all_rows() {
         let column = |expr: bson::RawDocumentBuf, rows: usize| {
             let mut block = Block::new(rows);
             block.set_column("a", Column::constant(Value::NULL, rows));
@@ -300,7 +300,7 @@ mod tests {
     }
 
     #[test]
-    fn a_value_of_a_dictionary_that_no_row_has_cannot_fail() {
+    fn an_unused_dictionary_value_cannot_fail() {
         let sum = rawdoc! { "$add": ["$a", 1] };
         let found = column(sum.clone(), vec![0, 0, 0]).unwrap();
         assert_eq!(found.value(2, &mut Vec::new()).and_then(Value::as_i32), Some(2));

@@ -113,14 +113,14 @@ mod tests {
     }
 
     #[test]
-    fn what_is_constant_once_variables_have_values_is_evaluated() {
+    fn expressions_become_constant_once_their_variables_are_bound() {
         let sum = expr(rawdoc! { "$add": ["$$a", { "$multiply": ["$$b", 2] }] });
         assert_eq!(sum.globals().take_outer_read(), 0);
         let number = |n: i32| Some(OwnedValue::int32(n));
         sum.globals().set_outer(0, vec![number(1), number(3)]);
         assert_eq!(sum.resolved().unwrap().unwrap().expr(), &Expr::Constant(number(7)));
         assert_eq!(sum.value(Doc::EMPTY).unwrap(), number(7));
-        // The values of another row.
+        // With the values of another row.
         sum.globals().set_outer(0, vec![number(2), number(3)]);
         assert_eq!(sum.value(Doc::EMPTY).unwrap(), number(8));
         sum.globals().set_outer(0, vec![Some(OwnedValue::string("x"))]);
@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pipeline_in_a_pipeline_has_variables_of_its_own() {
+    fn a_nested_pipeline_has_its_own_variables() {
         let both = expr(rawdoc! { "$concat": ["$$c", "$$a.x"] });
         let text = |text: &str| Some(OwnedValue::string(text));
         let object = OwnedValue::doc(Doc::parse(rawdoc! { "x": "5" }.as_bytes()).unwrap());

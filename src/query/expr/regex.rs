@@ -294,7 +294,7 @@ mod tests {
     }
 
     #[test]
-    fn syntax_that_ecmascript_writes_otherwise_is_translated() {
+    fn pcre_syntax_is_translated_to_ecmascript() {
         check(r"\Aab\z", "", &["ab"], &["ab\n", "xab"]);
         check(r"ab\Z", "", &["ab", "ab\n"], &["abc"]);
         check(r"a\-b\_\@", "", &["a-b_@"], &["ab"]);
@@ -305,7 +305,7 @@ mod tests {
     }
 
     #[test]
-    fn a_literal_start_is_known_until_something_may_vary() {
+    fn the_literal_prefix_of_a_pattern_ends_at_the_first_variable_part() {
         let prefix = |pattern: &str| literal_prefix(pattern);
         assert_eq!(prefix("^abc"), ("abc".into(), true));
         assert_eq!(prefix(r"^a\.b"), ("a.b".into(), true));

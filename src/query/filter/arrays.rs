@@ -88,7 +88,7 @@ mod tests {
     const NONE: [usize; 0] = [];
 
     #[test]
-    fn a_size_is_that_of_the_field_itself() {
+    fn size_is_that_of_the_array_in_the_field_itself() {
         let docs = [
             rawdoc! { "a": [] },
             rawdoc! { "a": [1, 2] },
@@ -108,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn all_asks_for_every_one_of_its_values_anywhere_in_the_field() {
+    fn all_needs_each_of_its_values_somewhere_in_the_field() {
         let docs = [
             rawdoc! { "a": [1, 2, 3] },
             rawdoc! { "a": 1 },
@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn all_of_elem_matches_may_be_met_by_different_elements() {
+    fn elem_matches_of_all_may_match_different_elements() {
         let docs = [rawdoc! { "a": [{ "b": 1, "c": 2 }, { "b": 3, "c": 4 }] }, rawdoc! { "a": [{ "b": 1, "c": 4 }] }];
         let both = rawbson!([{ "$elemMatch": { "b": 1, "c": 2 } }, { "$elemMatch": { "b": 3 } }]);
         assert_eq!(hits(&docs, rawdoc! { "a": { "$all": both } }), [0]);
@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn one_element_has_to_pass_everything_that_elem_match_asks() {
+    fn elem_match_needs_one_element_that_matches_everything() {
         let docs = [
             rawdoc! { "a": [1, 9] },
             rawdoc! { "a": [1, 5, 9] },
@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn expressions_and_schemas_stand_outside_of_elem_match_only() {
+    fn expressions_and_schemas_are_refused_inside_elem_match() {
         for inner in [
             rawdoc! { "$expr": true },
             rawdoc! { "$and": [{ "$jsonSchema": {} }] },

@@ -196,7 +196,7 @@ mod tests {
         ]
     }
 
-    /// Whether `cell` passes by the rules of matching, in which NaN is neither above nor below anything.
+    /// Whether `cell` matches; NaN is neither above nor below anything.
     fn passes(op: CompareOp, cell: Number, operand: Number) -> bool {
         if cell.is_nan() || operand.is_nan() {
             return cell.is_nan() && operand.is_nan() && op.includes_equal();
@@ -207,10 +207,10 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(20_000))]
         #[test]
-        fn bounds_hold_exactly_the_cells_that_the_comparison_passes(
+        fn bounds_contain_exactly_the_cells_that_match(
             operand in any_number(), n in any_integer(), x in any_double(), by in -2..=2_i64,
         ) {
-            // Cells near the operand, which rounding would get wrong.
+            // Cells close to the operand, where rounding would give wrong results.
             let x = match operand {
                 Number::Integer(m) if by != 0 => double_of_rank(double_rank(m as f64) + by),
                 Number::Double(y) if by != 0 && y.is_finite() => double_of_rank(double_rank(y) + by),
@@ -249,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn both_zeros_pass_where_one_does() {
+    fn both_zeros_match_if_one_does() {
         for op in OPS {
             let Doubles::Between(low, high) = doubles(op, Number::Double(-0.0)) else { panic!() };
             let inside = |x: f64| low <= x && x <= high;

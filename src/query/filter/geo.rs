@@ -72,7 +72,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_with_a_region_is_said() {
+    fn invalid_regions_are_refused_with_the_reason() {
         let wrong = |operator: bson::RawDocumentBuf| {
             let error = error(rawdoc! { "a": operator });
             assert_eq!(error.code, ErrorCode::BadValue);
@@ -96,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn spellings_of_one_region_give_one_filter() {
+    fn all_spellings_of_a_region_give_the_same_filter() {
         let operand = || rawbson!({ "$box": [[0, 0], [1, 1]] });
         assert_eq!(
             filter(&rawdoc! { "a": { "$within": operand() } }),

@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn array_is_the_type_of_the_field_itself() {
+    fn type_array_means_the_field_itself() {
         let docs = [rawdoc! { "a": [[1]] }, rawdoc! { "a": [{ "b": [1] }, { "b": 2 }] }, rawdoc! { "a": { "b": 1 } }];
         assert_eq!(hits(&docs, rawdoc! { "a": { "$type": "array" } }), [0, 1]);
         assert_eq!(hits(&docs, rawdoc! { "a.b": { "$type": "array" } }), [1]);
@@ -118,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn what_names_no_type_is_refused() {
+    fn unknown_type_names_are_refused() {
         for (operand, code) in [
             (RawBson::Int32(0), ErrorCode::BadValue),
             (RawBson::Int32(20), ErrorCode::BadValue),

@@ -144,12 +144,12 @@ mod tests {
         assert_eq!(hits(&docs, rawdoc! { "a": { "$gte": 3 } }), [2, 3, 4, 7]);
         assert_eq!(hits(&docs, rawdoc! { "a": { "$lt": 3 } }), [0, 1, 7]);
         assert_eq!(hits(&docs, rawdoc! { "a": { "$lte": 3 } }), [0, 1, 2, 7]);
-        // Different elements may satisfy the two sides of a range.
+        // The two bounds of a range may be met by different elements.
         assert_eq!(hits(&docs, rawdoc! { "a": { "$gt": 2, "$lt": 2 } }), [7]);
     }
 
     #[test]
-    fn null_is_a_missing_value_too_but_not_undefined_nor_an_array_without_it() {
+    fn null_matches_a_missing_value_but_not_undefined() {
         let docs = [
             rawdoc! {},
             rawdoc! { "x": null },
@@ -211,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn the_ends_of_the_order_take_every_other_type_on_their_inner_side() {
+    fn minkey_and_maxkey_compare_with_every_type() {
         let docs = [rawdoc! {}, rawdoc! { "x": 1 }, rawdoc! { "x": RawBson::MinKey }, rawdoc! { "x": RawBson::MaxKey }];
         assert_eq!(hits(&docs, rawdoc! { "x": { "$gt": RawBson::MinKey } }), [0, 1, 3]);
         assert_eq!(hits(&docs, rawdoc! { "x": { "$gte": RawBson::MinKey } }), [0, 1, 2, 3]);
@@ -221,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn objects_and_arrays_compare_whole() {
+    fn objects_and_arrays_compare_as_a_whole() {
         let docs = [
             rawdoc! { "a": { "b": 1 } },
             rawdoc! { "a": { "b": 1.0, "c": 2 } },
@@ -257,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn comparisons_of_the_whole_order_tell_no_types_apart_and_arrays_always_pass() {
+    fn comparisons_from_expressions_span_all_types_and_arrays_always_pass() {
         let docs = [
             rawdoc! { "a": 1 },
             rawdoc! { "a": "x" },
@@ -278,7 +278,7 @@ mod tests {
     }
 
     #[test]
-    fn existence_counts_null_and_any_branch() {
+    fn exists_is_true_for_null_and_for_any_branch() {
         let docs = [
             rawdoc! {},
             rawdoc! { "a": null },

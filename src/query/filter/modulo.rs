@@ -43,7 +43,7 @@ mod tests {
     use bson::{RawBson, rawbson, rawdoc};
 
     #[test]
-    fn fractions_are_cut_off_and_the_sign_is_that_of_the_value() {
+    fn modulo_truncates_fractions_and_takes_the_sign_of_the_value() {
         let docs = [
             rawdoc! { "a": 4 },
             rawdoc! { "a": 5.9 },

@@ -292,7 +292,7 @@ mod tests {
     }
 
     #[test]
-    fn spellings_of_one_filter_give_one_tree() {
+    fn all_spellings_of_a_filter_give_the_same_tree() {
         let plain = filter(&rawdoc! { "a": 1, "b": { "$gt": 2, "$lt": 5 } });
         assert_eq!(
             plain,
@@ -313,7 +313,7 @@ mod tests {
     }
 
     #[test]
-    fn an_object_literal_is_a_value_whatever_stands_behind_its_first_name() {
+    fn an_object_whose_first_name_is_no_operator_is_a_value() {
         assert!(
             Filter::parse(Doc::parse(rawdoc! { "a": { "b": 1, "$gt": 2 } }.as_bytes()).unwrap(), &globals()).is_ok()
         );

@@ -167,7 +167,7 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig { cases: 20_000, failure_persistence: None, ..ProptestConfig::default() })]
         #[test]
-        fn the_rows_selected_are_those_whose_document_matches(
+        fn selected_rows_are_those_whose_documents_match(
             block in any_block(), doc in any_filter_doc(any_value()), collation in any_collation(),
         ) {
             let filter = filter_by(&doc, &collation);
@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn narrowing_keeps_rows_outside_out() {
+    fn narrowing_never_adds_rows() {
         let block = Block::new(3);
         let mut rows = Bitmap::from_fn(3, |row| row == 1);
         Filter::all().narrow(&block, &mut rows).unwrap();

@@ -249,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn constants_decide_or_vanish() {
+    fn constant_filters_are_folded() {
         assert!(Filter::and([]).is_trivial());
         assert_eq!(Filter::or([]), Filter::AlwaysFalse);
         assert_eq!(Filter::and([exists("a"), Filter::AlwaysFalse]), Filter::AlwaysFalse);

@@ -134,7 +134,7 @@ mod tests {
         RawDocumentBuf::from_bytes(writer.finish().into_bytes()).unwrap()
     }
 
-    /// What `$not` and `$nor` can both express is written as `$nor`.
+    /// A filter that `$not` and `$nor` can both express is written with `$nor`.
     fn without_not(filter: Filter) -> Filter {
         let each = |children: Vec<Filter>| children.into_iter().map(without_not).collect::<Vec<_>>();
         match filter {
@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_is_what_the_server_shows() {
+    fn filters_are_unparsed_as_the_server_shows_them() {
         for (wanted, shown) in [
             (rawdoc! { "a": 1 }, rawdoc! { "a": { "$eq": 1 } }),
             (rawdoc! { "a": { "$ne": 1 } }, rawdoc! { "a": { "$not": { "$eq": 1 } } }),
@@ -204,7 +204,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_filter_comes_back_from_what_is_written(wanted in any_filter_doc(any_value())) {
+        fn an_unparsed_filter_parses_to_the_same_filter(wanted in any_filter_doc(any_value())) {
             comes_back(&wanted);
         }
     }

@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn what_filter_projection_and_sort_read_is_decoded_but_for_the_metadata() {
+    fn fields_of_filter_projection_and_sort_are_decoded_except_the_metadata() {
         assert_eq!(reads(&find(rawdoc! { "find": "c" })), (vec!["*"], true));
         let plan =
             find(rawdoc! { "find": "c", "filter": { "a.x": 2 }, "projection": { "b.y": 1 }, "sort": { "t": 1 } });

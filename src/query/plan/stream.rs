@@ -48,7 +48,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sort_streams_where_metadata_or_time_come_first() {
+    fn a_sort_streams_if_metadata_or_time_come_first() {
         assert_eq!(of(rawdoc! { "t": 1 }), Some((0, 1, Some(true))));
         assert_eq!(of(rawdoc! { "t": -1, "a": 1 }), Some((0, 2, Some(false))));
         assert_eq!(of(rawdoc! { "m": 1 }), Some((1, 0, None)));

@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn two_arrays_in_one_row_are_refused_wherever_they_stand() {
+    fn parallel_arrays_in_one_row_are_refused() {
         for doc in [
             rawdoc! { "a": { "b": [1], "c": [2] } },
             rawdoc! { "a": [{ "b": [1], "c": [2] }] },
@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn one_array_beside_scalars_gives_what_each_path_gives_alone() {
+    fn an_array_beside_scalars_sorts_as_each_path_alone() {
         for doc in [
             rawdoc! { "a": [3, 1, [0]], "b": { "c": 4 } },
             rawdoc! { "a": [], "b": { "c": 4 } },

@@ -115,7 +115,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_nth_key_is_that_of_a_sort(
+        fn the_nth_key_equals_that_of_a_full_sort(
             mut keys in proptest::collection::vec(prop_oneof![any::<u64>(), 0..3_u64, 250..520_u64], 1..80),
             nth in any::<proptest::sample::Index>(),
         ) {
@@ -202,7 +202,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_order_is_that_of_a_stable_sort_of_documents(
+        fn the_order_equals_that_of_a_stable_sort_of_documents(
             rows in rows(), split in 0..40_usize, keep in proptest::option::of(0..40_usize), which in 0..6_usize,
             up in any::<[bool; 2]>(),
         ) {

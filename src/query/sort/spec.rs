@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_direction_is_refused() {
+    fn invalid_directions_are_refused() {
         for spec in [rawdoc! { "a": 0 }, rawdoc! { "a": 1.5 }, rawdoc! { "a": true }, rawdoc! { "a": "asc" }] {
             assert_eq!(code(spec), ErrorCode::Location15975);
         }

@@ -120,7 +120,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_number_is_between_its_neighbours_in_the_series_and_none_is_its_own() {
+    fn the_neighbours_of_a_preferred_number_exclude_itself() {
         let both = |name: &str, number: f64| {
             let series = PreferredNumbers::named(name).unwrap();
             (series.below(number), series.above(number))
@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn a_series_has_as_many_numbers_as_its_name_says_and_they_ascend() {
+    fn a_series_of_preferred_numbers_has_the_named_length_and_ascends() {
         for name in ["R5", "R10", "R20", "R40", "R80", "E6", "E12", "E24", "E48", "E96", "E192"] {
             let Ok(PreferredNumbers::Decade(numbers)) = PreferredNumbers::named(name) else { panic!("{name}") };
             assert_eq!(numbers.len(), name[1..].parse::<usize>().unwrap());

@@ -1,4 +1,4 @@
-//! What updates make of metadata, case by case.
+//! Updates of metadata, operator by operator.
 
 use super::{Update, check_query};
 use crate::error::{ErrorCode, Result};
@@ -61,7 +61,7 @@ fn set_replaces_creates_and_goes_into_arrays_by_position() {
 }
 
 #[test]
-fn unset_removes_fields_leaves_null_in_arrays_and_takes_the_metadata_away() {
+fn unset_removes_fields_or_all_metadata_and_leaves_null_in_arrays() {
     becomes(rawdoc! { "a": 1, "b": { "c": 1 } }, rawdoc! { "$unset": { "m.a": "", "m.b.c": 1 } }, rawdoc! { "b": {} });
     becomes(rawbson!([1, 2]), rawdoc! { "$unset": { "m.0": "", "m.7": "" } }, rawbson!([null, 2]));
     becomes(5, rawdoc! { "$unset": { "m.a.b": "" } }, 5);
@@ -96,7 +96,7 @@ fn extremes_compare_by_the_whole_order() {
 }
 
 #[test]
-fn bits_are_changed_in_turn_and_count_from_zero() {
+fn bit_operations_apply_in_order_to_a_missing_field_as_zero() {
     becomes(12, rawdoc! { "$bit": { "m": { "and": 10, "or": 1, "xor": 3 } } }, 10);
     becomes(1, rawdoc! { "$bit": { "m": { "or": 4_i64 } } }, 5_i64);
     becomes(rawdoc! {}, rawdoc! { "$bit": { "m.a": { "or": 4 } } }, rawdoc! { "a": 4 });
@@ -107,7 +107,7 @@ fn bits_are_changed_in_turn_and_count_from_zero() {
 }
 
 #[test]
-fn a_rename_moves_what_is_there_and_nothing_else() {
+fn rename_moves_an_existing_field_only() {
     becomes(rawdoc! { "a": 1, "b": 2 }, rawdoc! { "$rename": { "m.a": "m.b" } }, rawdoc! { "b": 1 });
     becomes(rawdoc! { "a": 1 }, rawdoc! { "$rename": { "m.a": "m.x.y" } }, rawdoc! { "x": { "y": 1 } });
     becomes(rawdoc! { "b": 2 }, rawdoc! { "$rename": { "m.a": "m.b" } }, rawdoc! { "b": 2 });
@@ -124,7 +124,7 @@ fn a_rename_moves_what_is_there_and_nothing_else() {
 }
 
 #[test]
-fn push_appends_inserts_sorts_and_cuts_in_this_order() {
+fn push_inserts_then_sorts_then_slices() {
     let push = |modifiers: RawBson| rawdoc! { "$push": { "m": modifiers } };
     becomes(rawbson!([1]), push(rawbson!(2)), rawbson!([1, 2]));
     becomes(rawbson!([1]), push(rawbson!([2, 3])), rawbson!([1, [2, 3]]));
@@ -156,7 +156,7 @@ fn push_appends_inserts_sorts_and_cuts_in_this_order() {
 }
 
 #[test]
-fn a_set_takes_what_it_does_not_hold_yet() {
+fn add_to_set_adds_values_that_are_not_in_the_set() {
     becomes(rawbson!([1]), rawdoc! { "$addToSet": { "m": 1.0 } }, rawbson!([1]));
     becomes(rawbson!([1]), rawdoc! { "$addToSet": { "m": { "$each": [2, 1, 2] } } }, rawbson!([1, 2]));
     becomes(rawdoc! {}, rawdoc! { "$addToSet": { "m.a": { "b": 1 } } }, rawdoc! { "a": [{ "b": 1 }] });
@@ -165,7 +165,7 @@ fn a_set_takes_what_it_does_not_hold_yet() {
 }
 
 #[test]
-fn pop_takes_an_end_and_refuses_what_is_no_array() {
+fn pop_removes_an_end_and_refuses_other_types_than_arrays() {
     becomes(rawbson!([1, 2, 3]), rawdoc! { "$pop": { "m": 1 } }, rawbson!([1, 2]));
     becomes(rawbson!([1, 2, 3]), rawdoc! { "$pop": { "m": -1.0 } }, rawbson!([2, 3]));
     becomes(rawbson!([]), rawdoc! { "$pop": { "m": 1 } }, rawbson!([]));
@@ -175,7 +175,7 @@ fn pop_takes_an_end_and_refuses_what_is_no_array() {
 }
 
 #[test]
-fn pull_takes_out_what_equals_or_matches() {
+fn pull_removes_equal_or_matching_elements() {
     becomes(rawbson!([1, 2, 1.0]), rawdoc! { "$pull": { "m": 1 } }, rawbson!([2]));
     becomes(rawbson!([1, 5, "x"]), rawdoc! { "$pull": { "m": { "$gte": 5 } } }, rawbson!([1, "x"]));
     becomes(rawbson!([1, 5]), rawdoc! { "$pull": { "m": { "$in": [5, 7] } } }, rawbson!([1]));
@@ -192,7 +192,7 @@ fn pull_takes_out_what_equals_or_matches() {
 }
 
 #[test]
-fn dates_are_those_of_the_command_and_inserts_do_not_happen() {
+fn current_date_is_that_of_the_command_and_set_on_insert_does_nothing() {
     let now = globals().now_ms();
     becomes(1, rawdoc! { "$currentDate": { "m": true } }, bson::DateTime::from_millis(now));
     becomes(1, rawdoc! { "$currentDate": { "m": { "$type": "date" } } }, bson::DateTime::from_millis(now));
@@ -207,7 +207,7 @@ fn dates_are_those_of_the_command_and_inserts_do_not_happen() {
 }
 
 #[test]
-fn every_element_or_those_of_a_filter_are_changed() {
+fn all_elements_or_those_that_an_array_filter_matches_are_changed() {
     becomes(rawdoc! { "a": [1, 2] }, rawdoc! { "$inc": { "m.a.$[]": 1 } }, rawdoc! { "a": [2, 3] });
     becomes(
         rawbson!([{ "a": [1] }, { "a": [2, 3] }]),
@@ -229,7 +229,7 @@ fn every_element_or_those_of_a_filter_are_changed() {
         filtered(rawbson!([1, 5]), rawdoc! { "$unset": { "m.$[i]": 0 } }, high.clone()),
         expected(rawbson!([1, null]))
     );
-    // The filter sees an element as it was, whatever other operators make of it.
+    // The array filter sees an element as it was before the update.
     let both = rawdoc! { "$set": { "m.$[i].x": 0 }, "$inc": { "m.$[i].y": 1 } };
     let of_x = rawbson!([{ "i.x": 1 }]);
     assert_eq!(
@@ -256,7 +256,7 @@ fn every_element_or_those_of_a_filter_are_changed() {
 }
 
 #[test]
-fn the_positional_operator_is_the_element_that_the_query_found() {
+fn the_positional_operator_selects_the_element_that_the_query_matched() {
     let found_by = |query: RawDocumentBuf, meta: RawBson, update: RawDocumentBuf| {
         updated_by(query, Some(meta), update, None).map_err(|error| error.code)
     };
@@ -285,7 +285,7 @@ fn the_positional_operator_is_the_element_that_the_query_found() {
 }
 
 #[test]
-fn operators_on_one_path_or_below_each_other_are_in_conflict() {
+fn operators_on_the_same_or_nested_paths_conflict() {
     for (one, other) in [("m", "m"), ("m", "m.a"), ("m.a.b", "m.a"), ("m.$[]", "m.0"), ("m.a", "m.a")] {
         let [one, other] = [one, other].map(|path| bson::raw::CString::try_from(path).unwrap());
         let update = rawdoc! { "$set": { one: 1 }, "$inc": { other: 1 } };
@@ -299,7 +299,7 @@ fn operators_on_one_path_or_below_each_other_are_in_conflict() {
 }
 
 #[test]
-fn what_is_no_update_of_metadata_is_refused_before_anything_else() {
+fn updates_of_other_fields_than_metadata_are_refused_first() {
     let refused = |update: RawBson| updated_by(rawdoc! {}, None, update, None).map_err(|error| error.code);
     for update in [
         rawbson!([{ "$set": { "m": 1 } }]),
@@ -324,7 +324,7 @@ fn what_is_no_update_of_metadata_is_refused_before_anything_else() {
 }
 
 #[test]
-fn metadata_never_gets_deeper_than_a_document_may_be() {
+fn an_update_cannot_nest_metadata_too_deeply() {
     let path = ["m".to_owned(), vec!["a"; 170].join(".")].join(".");
     let path = bson::raw::CString::try_from(path).unwrap();
     assert!(updated(rawdoc! {}, rawdoc! { "$set": { path.clone(): 1 } }).is_ok());
@@ -335,7 +335,7 @@ fn metadata_never_gets_deeper_than_a_document_may_be() {
 }
 
 #[test]
-fn a_query_may_ask_the_metadata_only() {
+fn the_query_of_an_update_may_use_only_the_metadata() {
     let checked =
         |query: RawDocumentBuf| check_query(owned(query).view().as_doc().unwrap(), "m").map_err(|error| error.code);
     for query in [

@@ -251,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn results_are_rounded_once_and_keep_the_exponents_that_the_standard_wants() {
+    fn results_are_rounded_once_and_have_the_standards_preferred_exponents() {
         check(include_str!("arithmetic_vectors.txt"));
     }
 }

@@ -296,7 +296,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn powers_logarithms_and_roots_are_right_to_34_digits() {
+    fn powers_logarithms_and_roots_are_correct_to_34_digits() {
         // Lines of `function x y result`, from an independent implementation with more than a hundred digits.
         for line in include_str!("power_vectors.txt").lines() {
             let [name, x, y, wanted] = line.split(' ').collect::<Vec<_>>().try_into().unwrap();

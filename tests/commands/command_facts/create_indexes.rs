@@ -1,4 +1,4 @@
-//! Facts 10 to 12, 16 to 19, 21, 29, 31, 32, 66, 67: indexes that there cannot be, and the code of each.
+//! Facts 10 to 12, 16 to 19, 21, 29, 31, 32, 66, 67: index specifications that are refused, and their codes.
 
 use bson::{Bson, Document, bson, doc};
 use futures::executor::block_on;
@@ -10,7 +10,7 @@ async fn empty() -> Filled {
 }
 
 #[test]
-fn keys_without_fields_hints_and_kinds_for_the_server_alone_are_refused() {
+fn empty_keys_and_unsupported_index_types_are_refused() {
     block_on(async {
         let filled = empty().await;
         for key in [
@@ -39,7 +39,7 @@ fn keys_without_fields_hints_and_kinds_for_the_server_alone_are_refused() {
 }
 
 #[test]
-fn only_an_index_on_time_with_a_filter_on_metadata_has_an_age() {
+fn expire_after_seconds_needs_an_index_on_time_with_a_filter_on_metadata() {
     block_on(async {
         for create in [doc! {}, doc! { "expireAfterSeconds": 3600 }] {
             let create = doc! { "timeseries": tagged() }.into_iter().chain(create).collect();
@@ -72,7 +72,7 @@ fn only_an_index_on_time_with_a_filter_on_metadata_has_an_age() {
                 (shown.get_document("key").unwrap(), shown.get_i64("expireAfterSeconds").unwrap()),
                 (&doc! { "t": 1 }, 400)
             );
-            // One part is enough to find what is old.
+            // One field of the key is enough to find expired buckets.
             let raw = filled.listed("system.buckets.c").await.remove(1);
             assert_eq!(raw.get_document("key").unwrap(), &doc! { "control.min.t": 1 });
             assert_eq!(raw.get_document("partialFilterExpression").unwrap(), &doc! { "meta": { "$gt": 5 } });
@@ -81,7 +81,7 @@ fn only_an_index_on_time_with_a_filter_on_metadata_has_an_age() {
 }
 
 #[test]
-fn a_sparse_index_is_on_no_measurement() {
+fn a_sparse_index_on_measurements_is_refused() {
     block_on(async {
         let filled = empty().await;
         let sparse = || doc! { "sparse": true };
@@ -94,7 +94,7 @@ fn a_sparse_index_is_on_no_measurement() {
 }
 
 #[test]
-fn a_filter_goes_with_no_collation_and_is_an_object() {
+fn a_partial_filter_is_an_object_and_excludes_a_collation() {
     block_on(async {
         let filled = empty().await;
         for locale in ["simple", "fr"] {
@@ -112,7 +112,7 @@ fn a_filter_goes_with_no_collation_and_is_an_object() {
 }
 
 #[test]
-fn predicates_that_say_nothing_about_buckets_are_refused_wherever_they_stand() {
+fn predicates_that_cannot_apply_to_buckets_are_refused_in_partial_filters() {
     block_on(async {
         let filled = empty().await;
         let pattern =
@@ -165,7 +165,7 @@ fn predicates_that_say_nothing_about_buckets_are_refused_wherever_they_stand() {
 }
 
 #[test]
-fn what_was_asked_for_at_first_has_the_collation_of_the_index() {
+fn the_original_spec_must_have_the_collation_of_the_index() {
     block_on(async {
         let filled = empty().await;
         let original = |collation: Option<&str>| {
@@ -189,7 +189,7 @@ fn what_was_asked_for_at_first_has_the_collation_of_the_index() {
 }
 
 #[test]
-fn what_filters_cannot_be_is_refused_whatever_the_indexes() {
+fn invalid_filters_are_refused_whatever_the_indexes() {
     block_on(async {
         let filled = empty().await;
         for (code, filter) in [

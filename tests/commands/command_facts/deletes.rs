@@ -1,4 +1,4 @@
-//! Facts 35 to 46 and 54: which measurements deletes remove, and what is left of their buckets.
+//! Facts 35 to 46 and 54: which measurements deletes remove, and how their buckets change.
 
 use bson::{Bson, Document, bson, doc};
 use futures::executor::block_on;
@@ -15,7 +15,7 @@ fn row(id: i32, tag: impl Into<Bson>) -> Document {
 }
 
 #[test]
-fn what_is_inserted_behind_a_delete_of_its_series_is_all_that_there_is() {
+fn measurements_inserted_after_a_delete_of_their_series_are_the_only_ones() {
     block_on(async {
         for filled in Filled::each(&[row(1, "A"), row(2, "A"), row(3, "B")]).await {
             assert_eq!(filled.delete(doc! { "tag": "A" }, 0).await, 2);
@@ -29,7 +29,7 @@ fn what_is_inserted_behind_a_delete_of_its_series_is_all_that_there_is() {
 }
 
 #[test]
-fn queries_of_metadata_remove_exactly_what_they_find() {
+fn a_delete_by_metadata_removes_exactly_the_matches() {
     block_on(async {
         let tags = [
             bson!({ "a": "A", "b": { "a": 1 } }),
@@ -66,7 +66,7 @@ fn queries_of_metadata_remove_exactly_what_they_find() {
 }
 
 #[test]
-fn without_a_meta_field_everything_can_be_deleted_as_well() {
+fn measurements_can_be_deleted_without_a_meta_field() {
     block_on(async {
         let rows: Vec<Document> = (1..=5).map(|n| doc! { "_id": n, "t": at(n.into()), "x": n }).collect();
         for form in super::forms::FORMS {
@@ -80,7 +80,7 @@ fn without_a_meta_field_everything_can_be_deleted_as_well() {
 }
 
 #[test]
-fn one_bucket_is_left_alone_then_cut_and_then_gone() {
+fn deletes_leave_a_bucket_alone_then_rewrite_it_then_remove_it() {
     block_on(async {
         let rows: Vec<Document> = (1..=3).map(|n| doc! { "_id": n, "t": at(5), "tag": 1 }).collect();
         for (query, n, left) in [
@@ -101,9 +101,9 @@ fn one_bucket_is_left_alone_then_cut_and_then_gone() {
 }
 
 #[test]
-fn a_delete_by_a_measured_field_cuts_some_buckets_and_takes_others_whole() {
+fn a_delete_by_a_measured_field_rewrites_some_buckets_and_removes_others() {
     block_on(async {
-        // Of A 101 and 109, of B 102 to 104, of C 105 and 110.
+        // These are 101 and 109 of A, 102 to 104 of B, 105 and 110 of C.
         let rows: Vec<Document> = [(1, "A"), (2, "B"), (3, "B"), (4, "B"), (5, "C"), (9, "A"), (10, "C")]
             .into_iter()
             .map(|(id, tag)| row(id, tag))
@@ -123,7 +123,7 @@ fn a_delete_by_a_measured_field_cuts_some_buckets_and_takes_others_whole() {
 }
 
 #[test]
-fn buckets_of_fixed_boundaries_go_whole_where_a_bound_is_one_of_them() {
+fn fixed_buckets_are_removed_whole_if_the_bound_is_a_boundary() {
     block_on(async {
         let span = 3600;
         let create = doc! { "timeseries": { "timeField": "t", "metaField": "tag", "bucketMaxSpanSeconds": span, "bucketRoundingSeconds": span } };
@@ -154,7 +154,7 @@ fn buckets_of_fixed_boundaries_go_whole_where_a_bound_is_one_of_them() {
 }
 
 #[test]
-fn a_delete_of_one_takes_one_that_matches() {
+fn a_delete_with_limit_one_removes_one_match() {
     block_on(async {
         let rows: Vec<Document> = (1..=6).map(|n| row(n, if n < 4 { "A" } else { "B" })).collect();
         for (query, matches) in [
@@ -180,7 +180,7 @@ fn a_delete_of_one_takes_one_that_matches() {
 }
 
 #[test]
-fn the_start_of_a_bucket_stays_whatever_is_deleted_of_it() {
+fn deletes_do_not_change_the_start_of_a_bucket() {
     block_on(async {
         let minutes = |n: i64| at(n * MINUTE);
         let rows = [
@@ -206,7 +206,7 @@ fn the_start_of_a_bucket_stays_whatever_is_deleted_of_it() {
 }
 
 #[test]
-fn a_delete_goes_through_the_index_that_is_hinted_and_fails_for_others() {
+fn a_delete_uses_the_hinted_index_and_fails_for_a_missing_one() {
     block_on(async {
         let rows: Vec<Document> = (1..=4).map(|n| row(n, n % 2)).collect();
         for (hint, index) in [
@@ -248,7 +248,7 @@ fn a_delete_goes_through_the_index_that_is_hinted_and_fails_for_others() {
 }
 
 #[test]
-fn find_and_modify_removes_the_first_by_any_filter_and_shows_what_is_asked_for() {
+fn find_and_modify_removes_the_first_match_and_returns_the_requested_fields() {
     block_on(async {
         let rows: Vec<Document> = (1..=6).map(|n| row(n, if n < 4 { "A" } else { "B" })).collect();
         for (query, matches) in [
@@ -279,7 +279,7 @@ fn find_and_modify_removes_the_first_by_any_filter_and_shows_what_is_asked_for()
 }
 
 #[test]
-fn strings_that_a_collation_takes_for_less_are_deleted() {
+fn a_delete_compares_strings_by_its_collation() {
     block_on(async {
         let rows = [row(1, "Günter"), row(2, "Gunter"), row(3, "Zoe")];
         for filled in Filled::each(&rows).await {
@@ -292,7 +292,7 @@ fn strings_that_a_collation_takes_for_less_are_deleted() {
 }
 
 #[test]
-fn a_variable_is_part_of_what_is_deleted_and_statements_stop_at_the_first_that_fails() {
+fn let_variables_apply_to_deletes_and_ordered_statements_stop_at_the_first_error() {
     block_on(async {
         let rows: Vec<Document> = (1..=4).map(|n| row(n, n)).collect();
         for (ordered, left) in [(true, &[2, 3, 4][..]), (false, &[2, 4])] {
@@ -312,7 +312,7 @@ fn a_variable_is_part_of_what_is_deleted_and_statements_stop_at_the_first_that_f
 }
 
 #[test]
-fn a_plan_to_read_shows_no_closed_term() {
+fn a_read_plan_has_no_condition_on_closed_buckets() {
     block_on(async {
         let filled = Filled::new(Form::Buckets(2), doc! { "timeseries": tagged() }, &[row(1, 1)]).await;
         let found = explain(&filled.db, raw(&doc! { "find": "c" })).await;
@@ -321,7 +321,7 @@ fn a_plan_to_read_shows_no_closed_term() {
 }
 
 #[test]
-fn what_lies_in_closed_buckets_is_found_and_neither_deleted_nor_updated_nor_in_the_way() {
+fn measurements_of_closed_buckets_are_found_but_not_deleted_or_updated() {
     block_on(async {
         let rows: Vec<Document> = (1..=6).map(|n| row(n, if n < 4 { "A" } else { "B" })).collect();
         for filled in Filled::each(&rows).await {
@@ -335,7 +335,7 @@ fn what_lies_in_closed_buckets_is_found_and_neither_deleted_nor_updated_nor_in_t
             let stages = filled.ok(explained).await;
             let stages = stages.get_document("executionStats").unwrap().get_document("executionStages").unwrap();
             assert_eq!(stages.get_i64("nWouldDelete").unwrap(), 3, "{:?}", filled.form);
-            // The first by any order lie in the closed bucket.
+            // In any order, the first ones are in the closed bucket.
             for (more, id) in [
                 (doc! { "query": { "tag": "A" } }, None),
                 (doc! { "sort": { "f": 1 } }, Some(4)),
@@ -349,7 +349,7 @@ fn what_lies_in_closed_buckets_is_found_and_neither_deleted_nor_updated_nor_in_t
                 assert_eq!(removed, id, "{more} {:?}", filled.form);
             }
             assert_eq!(filled.all().await, [1, 2, 3]);
-            // What is inserted behind it goes to a bucket of its own.
+            // Later measurements go to another bucket.
             filled.insert(&[row(7, "A")]).await;
             assert_eq!((filled.delete(doc! { "tag": "A" }, 0).await, filled.all().await), (1, vec![1, 2, 3]));
         }

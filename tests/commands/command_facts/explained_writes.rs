@@ -1,4 +1,4 @@
-//! Fact 55: what `explain` says of deletes, updates and `findAndModify`, and that nothing is changed by it.
+//! Fact 55: `explain` of deletes, updates and `findAndModify`, which changes nothing.
 
 use bson::{Bson, Document, bson, doc};
 use futures::executor::block_on;
@@ -36,7 +36,7 @@ fn counts(stages: &Document, names: &[&str]) -> Vec<i64> {
 }
 
 #[test]
-fn a_delete_of_whole_series_takes_buckets_and_counts_measurements() {
+fn explain_of_a_delete_of_whole_series_removes_buckets() {
     block_on(async {
         for form in FORMS {
             let filled = Filled::new(form, doc! { "timeseries": tagged() }, &rows()).await;
@@ -54,7 +54,7 @@ fn a_delete_of_whole_series_takes_buckets_and_counts_measurements() {
 }
 
 #[test]
-fn a_delete_by_measurements_shows_what_buckets_and_what_measurements_are_asked() {
+fn explain_of_a_delete_by_measurements_shows_both_filters() {
     block_on(async {
         for form in [Form::Buckets(1), Form::Buckets(2)] {
             let filled = Filled::new(form, doc! { "timeseries": tagged() }, &rows()).await;
@@ -81,7 +81,7 @@ fn a_delete_by_measurements_shows_what_buckets_and_what_measurements_are_asked()
 }
 
 #[test]
-fn a_delete_of_one_asks_measurements_even_where_the_metadata_decides() {
+fn explain_of_a_delete_of_one_filters_measurements_even_if_metadata_decides() {
     block_on(async {
         for form in FORMS {
             let filled = Filled::new(form, doc! { "timeseries": tagged() }, &rows()).await;
@@ -100,7 +100,7 @@ fn a_delete_of_one_asks_measurements_even_where_the_metadata_decides() {
 }
 
 #[test]
-fn an_update_and_a_hint_show_how_their_buckets_are_found() {
+fn explain_of_an_update_or_a_hint_shows_the_access_path() {
     block_on(async {
         for form in FORMS {
             let filled = Filled::new(form, doc! { "timeseries": tagged() }, &rows()).await;
@@ -118,7 +118,7 @@ fn an_update_and_a_hint_show_how_their_buckets_are_found() {
 }
 
 #[test]
-fn find_and_modify_shows_the_removal_of_one_below_its_projection() {
+fn explain_of_find_and_modify_shows_the_delete_below_its_projection() {
     block_on(async {
         for form in FORMS {
             let filled = Filled::new(form, doc! { "timeseries": tagged() }, &rows()).await;
@@ -136,7 +136,7 @@ fn find_and_modify_shows_the_removal_of_one_below_its_projection() {
 }
 
 #[test]
-fn what_would_fail_fails_and_a_missing_collection_has_nothing_to_scan() {
+fn explain_of_an_invalid_write_fails_and_a_missing_collection_has_an_empty_plan() {
     block_on(async {
         let filled = Filled::new(Form::Both, doc! { "timeseries": tagged() }, &rows()).await;
         let both = doc! { "delete": "c", "deletes": [{ "q": {}, "limit": 0 }, { "q": {}, "limit": 0 }] };

@@ -52,7 +52,7 @@ impl Filled {
         let filled = Filled { storage, db, other, form };
         let (first, second) = rows.split_at(rows.len().div_ceil(2));
         match form {
-            // The first of each series opens its bucket; of the others the later ones are folded before the earlier ones.
+            // The first measurement of each series opens its bucket; of the others, later ones are folded before earlier ones.
             Form::Buckets(3) => {
                 let is_first = |at: usize| rows[..at].iter().all(|row| row.get("tag") != rows[at].get("tag"));
                 let (opening, rest): (Vec<_>, Vec<_>) =
@@ -111,13 +111,13 @@ impl Filled {
         self.ok(doc! { "createIndexes": "c", "indexes": [spec] }).await;
     }
 
-    /// The code that an index is refused with.
+    /// The error code of a refused index.
     pub async fn refused(&self, key: Document, more: Document) -> i32 {
         let spec: Document = doc! { "key": key, "name": "refused" }.into_iter().chain(more).collect();
         self.fails(doc! { "createIndexes": "c", "indexes": [spec] }).await
     }
 
-    /// The indexes that a name has: `c`, or that of its buckets.
+    /// The indexes listed for a name: `c`, or that of its buckets.
     pub async fn listed(&self, name: &str) -> Vec<Document> {
         let reply = self.ok(doc! { "listIndexes": name }).await;
         let cursor = reply.get_document("cursor").unwrap();
@@ -125,7 +125,7 @@ impl Filled {
         cursor.get_array("firstBatch").unwrap().iter().map(|spec| spec.as_document().unwrap().clone()).collect()
     }
 
-    /// The `_id` of what a find has, both contexts agreeing.
+    /// The `_id`s that a find returns, equal in both contexts.
     pub async fn ids(&self, more: Document) -> Vec<i32> {
         let find: Document = doc! { "find": "c" }.into_iter().chain(more).collect();
         let mut answers = Vec::new();
@@ -150,7 +150,7 @@ impl Filled {
         reply.get_i32("n").unwrap()
     }
 
-    /// How many measurements an update of all that match has matched and modified.
+    /// How many measurements an update has matched and modified.
     pub async fn update(&self, q: Document, u: Document, more: Document) -> (i32, i32) {
         let statement: Document = doc! { "q": q, "u": u, "multi": true }.into_iter().chain(more).collect();
         let reply = self.ok(doc! { "update": "c", "updates": [statement] }).await;
@@ -164,7 +164,7 @@ impl Filled {
         rows.iter().map(|row| row.get("tag").cloned()).collect()
     }
 
-    /// Closes the buckets of a series; what is in the journal is folded first.
+    /// Closes the buckets of a series, after a fold.
     pub async fn close(&self, tag: impl Into<Bson>) {
         let filter = doc! { "meta": tag.into() };
         let raw_name = "system.buckets.c";
@@ -178,7 +178,7 @@ impl Filled {
         assert!(!reply.contains_key("writeErrors"), "{reply}");
     }
 
-    /// Holds that everything fits together, here and once all is folded.
+    /// Asserts that the collection is consistent, now and after a fold.
     pub async fn sound(&self) {
         let before = checks::sound(&self.other, "c", Writers::Several).await;
         let after = checks::sound_when_folded(&*self.storage, &self.other, "c", Writers::Several).await;
@@ -186,7 +186,7 @@ impl Filled {
     }
 }
 
-/// The name that drivers give an index.
+/// The default name of an index, as drivers build it.
 pub fn name_of(key: &Document) -> String {
     let parts: Vec<String> = key
         .iter()

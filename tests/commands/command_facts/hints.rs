@@ -1,4 +1,4 @@
-//! Facts 3 to 9, 15, 20, 22, 33, 34, 72: indexes that queries are told to take, that are hidden, dropped, sparse, hashed.
+//! Facts 3 to 9, 15, 20, 22, 33, 34, 72: indexes that are hinted, hidden, dropped, sparse or hashed.
 
 use bson::{Bson, Document, bson, doc};
 use futures::executor::block_on;
@@ -38,7 +38,7 @@ fn measurement() -> Document {
 }
 
 impl Filled {
-    /// The rows of a find with a hint, or the code that it is refused with, alike for both names.
+    /// The rows of a find with a hint, or its error code; equal for both names.
     async fn hinted(&self, hint: impl Into<Bson>, over_buckets: impl Into<Bson>) -> Result<Vec<i32>, i32> {
         let hint = hint.into();
         let find = doc! { "find": "c", "hint": hint.clone() };
@@ -60,7 +60,7 @@ impl Filled {
 }
 
 #[test]
-fn every_index_is_found_by_its_key_and_name_and_gone_when_dropped_by_either() {
+fn every_index_can_be_hinted_and_dropped_by_key_or_name() {
     block_on(async {
         for form in FORMS {
             let filled = Filled::new(form, doc! { "timeseries": tagged() }, &[measurement()]).await;
@@ -81,7 +81,7 @@ fn every_index_is_found_by_its_key_and_name_and_gone_when_dropped_by_either() {
 }
 
 #[test]
-fn a_hidden_index_is_listed_and_refused_as_a_hint_until_it_is_shown_again() {
+fn a_hidden_index_is_listed_but_cannot_be_hinted() {
     block_on(async {
         let filled = Filled::new(Form::Both, doc! { "timeseries": tagged() }, &[measurement()]).await;
         for (key, buckets) in keys() {
@@ -109,7 +109,7 @@ fn a_hidden_index_is_listed_and_refused_as_a_hint_until_it_is_shown_again() {
 }
 
 #[test]
-fn an_index_is_dropped_by_the_name_that_it_was_given_and_by_no_other() {
+fn an_index_is_dropped_only_by_its_exact_name() {
     block_on(async {
         let filled = Filled::new(Form::Journal, doc! { "timeseries": tagged() }, &[]).await;
         assert_eq!(filled.fails(doc! { "dropIndexes": "c", "index": "tag_1" }).await, 27);
@@ -123,7 +123,7 @@ fn an_index_is_dropped_by_the_name_that_it_was_given_and_by_no_other() {
 }
 
 #[test]
-fn what_a_query_bounds_is_looked_up_in_the_index_over_it() {
+fn a_query_uses_the_index_over_its_bounded_fields() {
     block_on(async {
         let rows: Vec<Document> = (0..30)
             .map(|n| {
@@ -164,7 +164,7 @@ fn what_a_query_bounds_is_looked_up_in_the_index_over_it() {
 }
 
 #[test]
-fn a_sparse_index_has_the_buckets_that_have_one_of_its_parts() {
+fn a_sparse_index_holds_buckets_with_at_least_one_of_its_fields() {
     block_on(async {
         let rows: Vec<Document> =
             (0..3).map(|n| doc! { "_id": n, "t": at(i64::from(n)), "tag": { "a": n, "null": Bson::Null } }).collect();
@@ -186,20 +186,20 @@ fn a_sparse_index_has_the_buckets_that_have_one_of_its_parts() {
 }
 
 #[test]
-fn a_partial_index_shows_only_the_buckets_in_it_to_whoever_hints_at_it() {
+fn a_hint_at_a_partial_index_finds_only_its_buckets() {
     block_on(async {
         let rows: Vec<Document> =
             (0..6).map(|n| doc! { "_id": n, "t": at(i64::from(n)), "tag": n % 3, "x": n, "y": n }).collect();
         for filled in Filled::each(&rows).await {
             let of = |filter: Document| doc! { "partialFilterExpression": filter };
-            // Buckets of 0 and 3, 1 and 4, 2 and 5: whoever is with one that matches is in it.
+            // The buckets hold 0 and 3, 1 and 4, 2 and 5. A measurement that shares a bucket with a match is in the index too.
             filled.index(doc! { "x": 1 }, of(doc! { "x": { "$gte": 4 } })).await;
             filled.index(doc! { "y": 1 }, of(doc! { "tag": 1 })).await;
             assert_eq!(filled.ids(doc! { "hint": "x_1" }).await, [1, 2, 4, 5]);
             assert_eq!(filled.ids(doc! { "hint": "y_1" }).await, [1, 4]);
             assert_eq!(filled.ids(doc! { "hint": "y_1", "filter": { "x": { "$lt": 4 } } }).await, [1]);
             assert_eq!(filled.all().await, [0, 1, 2, 3, 4, 5]);
-            // A bucket leaves it with the measurement that was why it was there.
+            // A bucket leaves the index together with the measurement that matched.
             assert_eq!(filled.delete(doc! { "x": 4 }, 0).await, 1);
             assert_eq!(filled.ids(doc! { "hint": "x_1" }).await, [2, 5]);
             assert_eq!(filled.update(doc! { "tag": 2 }, doc! { "$set": { "tag": 1 } }, doc! {}).await, (2, 2));
@@ -210,7 +210,7 @@ fn a_partial_index_shows_only_the_buckets_in_it_to_whoever_hints_at_it() {
 }
 
 #[test]
-fn a_hashed_index_finds_objects_whole_and_null_beside_what_is_missing() {
+fn a_hashed_index_finds_whole_objects_and_null_with_missing_values() {
     block_on(async {
         let tags = [bson!({ "a": 1 }), bson!({ "a": 1, "b": 2 }), bson!(2), bson!("x"), Bson::Null];
         let mut rows: Vec<Document> =
@@ -234,7 +234,7 @@ fn a_hashed_index_finds_objects_whole_and_null_beside_what_is_missing() {
 }
 
 #[test]
-fn index_stats_name_indexes_by_what_users_asked_for() {
+fn index_stats_show_the_keys_that_users_gave() {
     block_on(async {
         let filled = Filled::new(Form::Journal, doc! { "timeseries": tagged() }, &[]).await;
         filled.index(doc! { "tag.a": 1 }, doc! {}).await;

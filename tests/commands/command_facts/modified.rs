@@ -1,4 +1,4 @@
-//! Facts 56 to 64: what `collMod` makes of a collection, and that it is not renamed.
+//! Facts 56 to 64: `collMod`, and that a collection cannot be renamed.
 
 use bson::{Bson, Document, bson, doc};
 use futures::executor::block_on;
@@ -36,7 +36,7 @@ impl Filled {
 }
 
 #[test]
-fn buckets_become_longer_and_coarser_and_never_the_other_way() {
+fn coll_mod_can_only_lengthen_spans() {
     block_on(async {
         for (from, to) in [
             (granularity("seconds"), [Ok(()), Ok(()), Ok(()), Err(3599), Ok(())]),
@@ -90,7 +90,7 @@ fn buckets_become_longer_and_coarser_and_never_the_other_way() {
 }
 
 #[test]
-fn going_from_hours_to_spans_of_ones_own_shows_both_and_no_granularity() {
+fn a_custom_span_after_hours_is_listed_without_a_granularity() {
     block_on(async {
         let filled = of(granularity("hours")).await;
         assert_eq!(
@@ -104,7 +104,7 @@ fn going_from_hours_to_spans_of_ones_own_shows_both_and_no_granularity() {
 }
 
 #[test]
-fn an_age_is_a_number_from_zero_on_or_off() {
+fn expire_after_seconds_is_a_number_or_off() {
     block_on(async {
         let filled = of(doc! {}).await;
         for (age, code, shown) in [
@@ -124,7 +124,7 @@ fn an_age_is_a_number_from_zero_on_or_off() {
 }
 
 #[test]
-fn options_of_other_collections_are_refused_alone_and_beside_others() {
+fn options_of_other_kinds_of_collection_are_refused_by_coll_mod() {
     block_on(async {
         let filled = of(doc! {}).await;
         let before = filled.options().await;
@@ -147,7 +147,7 @@ fn options_of_other_collections_are_refused_alone_and_beside_others() {
 }
 
 #[test]
-fn of_an_index_only_what_it_has_can_be_changed() {
+fn coll_mod_changes_only_existing_options_of_an_index() {
     block_on(async {
         let filled = of(doc! {}).await;
         filled.index(doc! { "a": 1 }, doc! {}).await;
@@ -173,7 +173,7 @@ fn of_an_index_only_what_it_has_can_be_changed() {
             assert_eq!(filled.modify(more.clone()).await, code, "{more}");
         }
         assert_eq!(filled.listed("c").await[2].get_i64("expireAfterSeconds").unwrap(), 8);
-        // Over buckets what was asked for is shown with it.
+        // Over buckets, the original specification is listed as well.
         let raw = filled.listed("system.buckets.c").await.remove(2);
         assert_eq!(raw.get_document("originalSpec").unwrap().get_i64("expireAfterSeconds").unwrap(), 8);
     });

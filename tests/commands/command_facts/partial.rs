@@ -1,4 +1,4 @@
-//! Facts 26 to 30: partial indexes that queries take by themselves, and what they find.
+//! Facts 26 to 30: partial indexes that queries use without a hint, and what they find.
 
 use bson::{Document, bson, doc};
 use futures::executor::block_on;
@@ -7,7 +7,7 @@ use super::forms::{FORMS, Filled, at, tagged};
 use crate::support::explained::explain;
 use crate::support::raw;
 
-/// The index that a find goes through by itself; `None` for none.
+/// The index that a find uses without a hint, if any.
 async fn through(filled: &Filled, filter: &Document) -> Option<String> {
     let found = explain(&filled.other, raw(&doc! { "find": "c", "filter": filter.clone() })).await;
     let input = found.plan().get_document("inputStage").ok()?;
@@ -15,7 +15,7 @@ async fn through(filled: &Filled, filter: &Document) -> Option<String> {
 }
 
 #[test]
-fn a_query_that_is_narrower_than_the_filter_goes_through_the_index_and_finds_the_same() {
+fn a_query_narrower_than_the_partial_filter_uses_the_index() {
     block_on(async {
         let rows: Vec<Document> =
             (0..40).map(|n| doc! { "_id": n, "t": at(i64::from(n)), "tag": n, "a": n, "b": n % 20 }).collect();
@@ -47,7 +47,7 @@ fn a_query_that_is_narrower_than_the_filter_goes_through_the_index_and_finds_the
 }
 
 #[test]
-fn filters_of_strings_are_narrower_by_the_collation_of_the_collection() {
+fn a_partial_filter_on_strings_uses_the_collation_of_the_collection() {
     block_on(async {
         let create = doc! { "timeseries": tagged(), "collation": { "locale": "en_US", "numericOrdering": true } };
         let rows: Vec<Document> = [1, 10, 23, 24, 26, 29, 99]
@@ -72,7 +72,7 @@ fn filters_of_strings_are_narrower_by_the_collation_of_the_collection() {
 }
 
 #[test]
-fn a_filter_may_mix_time_metadata_and_measurements() {
+fn a_partial_filter_may_mix_time_metadata_and_measurements() {
     block_on(async {
         let hour = 3_600_000;
         let tags = ["A", "B", "C"];
@@ -93,7 +93,7 @@ fn a_filter_may_mix_time_metadata_and_measurements() {
             assert_eq!(filled.ids(doc! { "hint": "a_1" }).await, expected, "{form:?}");
             assert_eq!(filled.ids(doc! { "filter": filter.clone() }).await, expected);
             assert_eq!(filled.ids(doc! { "filter": filter.clone(), "hint": "a_1" }).await, expected);
-            // Longer buckets leave the filter as it was stored.
+            // Longer spans do not change the stored filter.
             filled.ok(doc! { "collMod": "c", "timeseries": { "granularity": "hours" } }).await;
             assert_eq!(filled.ids(doc! { "filter": filter.clone(), "hint": "a_1" }).await, expected);
             filled.sound().await;
@@ -102,7 +102,7 @@ fn a_filter_may_mix_time_metadata_and_measurements() {
 }
 
 #[test]
-fn an_index_keeps_arrays_out_of_what_it_is_over_and_nothing_else() {
+fn an_index_refuses_arrays_only_on_its_own_paths() {
     block_on(async {
         let rows: Vec<Document> = (0..3).map(|n| doc! { "_id": n, "t": at(i64::from(n)), "tag": 1, "x": n }).collect();
         for form in FORMS {

@@ -12,7 +12,7 @@ async fn empty(timeseries: Document) -> Filled {
 }
 
 #[test]
-fn a_new_collection_has_one_index_in_the_terms_of_either_name() {
+fn a_new_collection_has_one_index_under_both_of_its_names() {
     block_on(async {
         let filled = empty(tagged()).await;
         assert_eq!(filled.listed("c").await, [doc! { "v": 2, "key": { "tag": 1, "t": 1 }, "name": "tag_1_t_1" }]);
@@ -25,7 +25,7 @@ fn a_new_collection_has_one_index_in_the_terms_of_either_name() {
 }
 
 #[test]
-fn every_key_has_its_parts_over_buckets_and_what_was_asked_for_only_where_these_do_not_tell() {
+fn a_bucket_index_keeps_its_original_spec_only_if_the_key_does_not_imply_it() {
     block_on(async {
         for (key, buckets, tells) in [
             (doc! { "tag": -1 }, doc! { "meta": -1 }, true),
@@ -62,7 +62,7 @@ fn every_key_has_its_parts_over_buckets_and_what_was_asked_for_only_where_these_
                 over.insert("originalSpec", shown.clone());
             }
             assert_eq!(filled.listed(RAW).await[1], over);
-            // Asked for over buckets, it is the same index.
+            // Created over buckets, it is the same index.
             let spec = doc! { "key": buckets, "name": name_of(&key) };
             let again = filled.ok(doc! { "createIndexes": RAW, "indexes": [spec] }).await;
             assert_eq!(again.get_str("note").unwrap(), "all indexes already exist", "{key}");
@@ -71,7 +71,7 @@ fn every_key_has_its_parts_over_buckets_and_what_was_asked_for_only_where_these_
 }
 
 #[test]
-fn an_index_that_is_made_over_buckets_is_one_over_measurements_where_there_is_such_a_key() {
+fn an_index_created_over_buckets_equals_one_over_measurements() {
     block_on(async {
         let filled = empty(tagged()).await;
         let spec = doc! { "key": { "control.min.y": 1, "control.max.y": 1 }, "name": "y" };
@@ -101,7 +101,7 @@ fn an_index_that_is_made_over_buckets_is_one_over_measurements_where_there_is_su
 }
 
 #[test]
-fn indexes_are_hinted_hidden_and_dropped_over_buckets_by_their_keys_there() {
+fn indexes_over_buckets_are_hinted_hidden_and_dropped_by_their_bucket_keys() {
     block_on(async {
         let filled = empty(tagged()).await;
         filled.insert(&[doc! { "_id": 1, "t": at(1), "tag": 1, "x": 1 }]).await;
@@ -133,10 +133,10 @@ fn indexes_are_hinted_hidden_and_dropped_over_buckets_by_their_keys_there() {
 }
 
 #[test]
-fn the_filter_of_a_partial_index_is_shown_over_buckets_beside_what_was_asked_for() {
+fn a_partial_index_over_buckets_is_listed_with_both_filters() {
     block_on(async {
         let hour = 3_600_000;
-        // Contexts that do not know of each other may mix types in a bucket, which then is in the index.
+        // Contexts that write concurrently may mix types in a bucket, which is then in the index.
         let or_mixed = |mut tests: Vec<Document>| {
             let types = ["$control.min.a", "$control.max.a"].map(|path| doc! { "$type": path });
             tests.push(doc! { "$expr": { "$ne": types.to_vec() } });
@@ -159,7 +159,7 @@ fn the_filter_of_a_partial_index_is_shown_over_buckets_beside_what_was_asked_for
             (doc! { "a": { "$in": [1, 2] } }, or_mixed(vec![doc! { "$or": [eq("a", 1), eq("a", 2)] }])),
             (
                 doc! { "t": { "$lt": at(hour) } },
-                // A bucket ends within its span.
+                // A bucket ends before its span does.
                 doc! { "control.min.t": { "$_internalExprLt": at(hour) } },
             ),
         ] {

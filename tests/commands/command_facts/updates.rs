@@ -1,4 +1,4 @@
-//! Facts 46 to 53: what updates make of metadata, and what they refuse.
+//! Facts 46 to 53: updates of metadata, and those that are refused.
 
 use bson::{Bson, Document, bson, doc};
 use futures::executor::block_on;
@@ -9,7 +9,7 @@ fn row(id: i32, tag: Bson) -> Document {
     doc! { "_id": id, "t": at(i64::from(id) * 1000), "tag": tag, "x": id }
 }
 
-/// An update of rows with these tags, what follows for them, and how many have matched and were changed.
+/// An update of rows with these tags, the expected tags, and the numbers of matched and changed rows.
 struct Case {
     tags: Vec<Bson>,
     q: Document,
@@ -36,7 +36,7 @@ fn cases() -> Vec<Case> {
         case(bson!([1, 2]), doc! { "tag": 1 }, doc! { "$set": { "tag": "x" } }, bson!(["x", 2]), (1, 1)),
         case(bson!([{ "a": 1 }, 2]), doc! { "tag.a": 1 }, doc! { "$set": { "tag": { "tag": 1 } } }, bson!([{ "tag": 1 }, 2]), (1, 1)),
         case(bson!([{ "a": 1 }]), doc! {}, doc! { "$set": { "tag.b": 2 } }, bson!([{ "a": 1, "b": 2 }]), (1, 1)),
-        // Fields of metadata have no order.
+        // The order of metadata fields does not matter.
         case(bson!([1]), doc! {}, doc! { "$set": { "tag": { "b": 1, "a": { "d": 1, "c": 2 } } } }, bson!([{ "a": { "c": 2, "d": 1 }, "b": 1 }]), (1, 1)),
         case(bson!([1, 1, 2]), doc! {}, doc! { "$set": { "tag": 1 } }, bson!([1, 1, 1]), (3, 1)),
         case(bson!([{ "a": 1 }, { "a": 2 }]), doc! { "tag.a": 1 }, doc! { "$unset": { "tag.a": "" } }, bson!([{}, { "a": 2 }]), (1, 1)),
@@ -88,7 +88,7 @@ fn every_operator_changes_the_metadata_of_whole_buckets_in_every_form() {
 }
 
 #[test]
-fn counts_are_of_measurements_and_metadata_that_is_unset_is_missing() {
+fn updates_count_measurements_and_unset_metadata_is_missing() {
     block_on(async {
         let rows: Vec<Document> = (0..6).map(|id| row(id, (id % 2).into())).collect();
         for filled in Filled::each(&rows).await {
@@ -107,7 +107,7 @@ fn counts_are_of_measurements_and_metadata_that_is_unset_is_missing() {
 }
 
 #[test]
-fn an_index_over_metadata_follows_what_updates_make_of_it() {
+fn an_index_on_metadata_follows_updates() {
     block_on(async {
         let rows: Vec<Document> = (0..6).map(|id| row(id, bson!({ "a": (id % 2), "b": "x" }))).collect();
         for filled in Filled::each(&rows).await {
@@ -135,7 +135,7 @@ fn an_index_over_metadata_follows_what_updates_make_of_it() {
 }
 
 #[test]
-fn what_is_no_update_of_metadata_is_72_and_changes_nothing_in_any_form() {
+fn an_update_of_other_fields_fails_with_72_and_changes_nothing() {
     block_on(async {
         let rows: Vec<Document> = (0..4).map(|id| row(id, bson!({ "a": (id % 2) }))).collect();
         let set = || doc! { "$set": { "tag": 1 } };
@@ -180,7 +180,7 @@ fn what_is_no_update_of_metadata_is_72_and_changes_nothing_in_any_form() {
 }
 
 #[test]
-fn ordered_statements_stop_where_one_fails_and_others_do_not() {
+fn ordered_statements_stop_at_an_error_and_unordered_ones_do_not() {
     block_on(async {
         for (ordered, n, tags) in [(true, 1, bson!([11, 2, 3])), (false, 2, bson!([11, 2, 13]))] {
             let rows: Vec<Document> = (1..=3).map(|id| row(id, id.into())).collect();
@@ -198,7 +198,7 @@ fn ordered_statements_stop_where_one_fails_and_others_do_not() {
 }
 
 #[test]
-fn metadata_that_an_index_refuses_is_a_write_error_and_leaves_all_as_it_was() {
+fn metadata_refused_by_an_index_is_a_write_error_and_nothing_changes() {
     block_on(async {
         let rows: Vec<Document> = (0..4).map(|id| row(id, bson!({ "a": (id % 2), "b": 1 }))).collect();
         for filled in Filled::each(&rows).await {

@@ -1,4 +1,4 @@
-//! Which rows share a bucket, and what a bucket knows of its fields.
+//! Which rows share a bucket, and the fields that a bucket has recorded.
 
 use std::rc::Rc;
 
@@ -10,7 +10,7 @@ use timepail::storage::memory::MemoryStorage;
 use super::harness::*;
 
 #[test]
-fn two_catalogs_of_one_namespace_have_buckets_of_their_own() {
+fn two_catalogs_of_one_namespace_have_separate_buckets() {
     block_on(async {
         let storage = Rc::new(MemoryStorage::new());
         let one = database(storage.clone(), CatalogOptions::default()).await;
@@ -33,7 +33,7 @@ async fn metadata_of_buckets(metadata: &[RawBson]) -> Vec<Option<Bson>> {
 }
 
 #[test]
-fn fields_of_metadata_have_no_order_at_any_depth_and_elements_of_arrays_have_one() {
+fn the_order_of_metadata_fields_does_not_matter_and_that_of_array_elements_does() {
     block_on(async {
         let alike = [
             rawdoc! { "l": [{ "a": 0, "b": { "x": 1, "y": [1, { "p": 1, "q": 2 }] } }] },
@@ -49,7 +49,7 @@ fn fields_of_metadata_have_no_order_at_any_depth_and_elements_of_arrays_have_one
 }
 
 #[test]
-fn null_is_a_series_that_keeps_its_null_and_no_metadata_is_another() {
+fn null_metadata_and_missing_metadata_are_different_series() {
     block_on(async {
         let db = database(Rc::new(MemoryStorage::new()), CatalogOptions::default()).await;
         let mut without = RawDocumentBuf::new();
@@ -65,9 +65,9 @@ fn null_is_a_series_that_keeps_its_null_and_no_metadata_is_another() {
     });
 }
 
-/// A field that is new to a bucket takes memory, and one that it knows does not.
+/// A field that is new to a bucket takes memory, and a known one does not.
 #[test]
-fn a_bucket_learns_each_field_once_and_the_next_bucket_all_of_them_again() {
+fn a_bucket_records_each_field_once_and_the_next_bucket_starts_over() {
     let mut catalog = catalog();
     let mut memory = 0;
     let mut grown = |catalog: &mut timepail::catalog::Catalog, docs: &[RawDocumentBuf]| {
@@ -82,14 +82,14 @@ fn a_bucket_learns_each_field_once_and_the_next_bucket_all_of_them_again() {
     assert_eq!(grown(&mut catalog, std::slice::from_ref(&wider)), field);
     assert_eq!(grown(&mut catalog, &vec![wider.clone(); 996]), 0);
     assert_eq!(catalog.stats()[Counter::ClosedDueToCount], 0);
-    // The bucket is full: it goes, and with it what it knew.
+    // The bucket is full and closed, and its fields are forgotten.
     assert_eq!(grown(&mut catalog, &[wider]), 0);
     assert_eq!((catalog.stats()[Counter::ClosedDueToCount], catalog.stats()[Counter::BucketInserts]), (1, 2));
     assert_eq!(memory as isize, bucket + 3 * field);
 }
 
 #[test]
-fn a_name_that_two_inserts_of_one_commit_introduce_is_learned_once() {
+fn a_field_introduced_by_two_inserts_of_one_commit_is_recorded_once() {
     let memory = |docs: &[RawDocumentBuf]| {
         let mut catalog = catalog();
         insert(&mut catalog, docs);

@@ -1,4 +1,4 @@
-//! Commits of one collection that run, wait and fail.
+//! Running, waiting and failing commits of one collection.
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -29,7 +29,7 @@ impl Scene {
         Scene { gate, db, pool: LocalPool::new() }
     }
 
-    /// Sends an insert, which goes on as far as it can.
+    /// Starts an insert and polls it as far as it goes.
     fn send(&mut self, docs: &[RawDocumentBuf]) -> Running {
         let (db, docs) = (self.db.clone(), docs.to_vec());
         let running = self.pool.spawner().spawn_local_with_handle(async move { db.insert("c", &docs).await }).unwrap();
@@ -37,7 +37,7 @@ impl Scene {
         running
     }
 
-    /// Sends a `flush`, which goes on as far as it can.
+    /// Starts a `flush` and polls it as far as it goes.
     fn flush(&mut self) -> Running {
         let db = self.db.clone();
         let flush = async move { db.command(rawdoc! { "flush": 1 }).await };
@@ -59,7 +59,7 @@ impl Scene {
 const COMMITS: [&str; 4] = ["numCommits", "numBucketInserts", "numBucketUpdates", "numMeasurementsCommitted"];
 
 #[test]
-fn two_inserts_before_a_commit_are_one_batch_whose_end_answers_both() {
+fn two_inserts_before_a_commit_share_one_batch() {
     let mut scene = Scene::new();
     let before = scene.gate.commits.get();
     let spawner = scene.pool.spawner();
@@ -75,12 +75,12 @@ fn two_inserts_before_a_commit_are_one_batch_whose_end_answers_both() {
 }
 
 #[test]
-fn an_insert_while_another_is_committed_is_a_commit_of_its_own_behind_it() {
+fn an_insert_during_a_commit_is_committed_after_it() {
     let mut scene = Scene::new();
     scene.gate.shut();
     let first = scene.send(&[at(0)]);
     let second = scene.send(&[at(1)]);
-    // Neither is answered before it is stored.
+    // Neither is acknowledged before it is stored.
     assert_eq!(scene.statistics(["numCommits"]), [0]);
     scene.gate.open();
     assert_eq!((scene.answer(first), scene.answer(second)), ((1.0, Some(1)), (1.0, Some(1))));
@@ -100,12 +100,12 @@ fn two_inserts_into_one_bucket_are_committed_one_after_the_other() {
     for running in [first, second, third] {
         assert_eq!(scene.answer(running), (1.0, Some(1)));
     }
-    // The third joined the second, which waited for the first.
+    // The third insert joined the second, which waited for the first.
     assert_eq!((scene.gate.commits.get() - commits, scene.statistics(["numCommits", "numBucketUpdates"])), (2, [2, 1]));
 }
 
 #[test]
-fn an_insert_that_is_given_up_while_it_waits_leaves_the_running_commit_alone() {
+fn an_insert_abandoned_while_waiting_does_not_affect_the_running_commit() {
     let mut scene = Scene::new();
     scene.gate.shut();
     let first = scene.send(&[at(0)]);
@@ -120,7 +120,7 @@ fn an_insert_that_is_given_up_while_it_waits_leaves_the_running_commit_alone() {
 }
 
 #[test]
-fn a_commit_that_is_given_up_halfway_leaves_no_bucket_that_it_would_have_filled() {
+fn an_abandoned_commit_leaves_no_bucket_behind() {
     let mut scene = Scene::new();
     let first = scene.send(&[at(0)]);
     assert_eq!(scene.answer(first), (1.0, Some(1)));
@@ -135,7 +135,7 @@ fn a_commit_that_is_given_up_halfway_leaves_no_bucket_that_it_would_have_filled(
 }
 
 #[test]
-fn a_fold_that_is_given_up_halfway_is_an_error_to_those_who_wait_for_it_and_is_done_by_the_next() {
+fn an_abandoned_fold_fails_its_waiters_and_the_next_fold_finishes_it() {
     let mut scene = Scene::new();
     let insert = scene.send(&[at(0)]);
     assert_eq!(scene.answer(insert), (1.0, Some(1)));
@@ -144,7 +144,7 @@ fn a_fold_that_is_given_up_halfway_is_an_error_to_those_who_wait_for_it_and_is_d
     let waiting = scene.flush();
     drop(folding);
     scene.pool.run_until_stalled();
-    // The gate is still shut: only the end of the fold answers.
+    // The gate is still shut: the answer comes only from the end of the fold.
     let answer = waiting.now_or_never().expect("whoever waits has an answer");
     assert_eq!(answer.get_f64("ok").unwrap(), 0.0);
     scene.gate.open();
@@ -154,7 +154,7 @@ fn a_fold_that_is_given_up_halfway_is_an_error_to_those_who_wait_for_it_and_is_d
 }
 
 #[test]
-fn every_insert_of_a_commit_that_fails_gets_its_error_and_those_behind_it_do_not() {
+fn only_the_inserts_of_a_failed_commit_get_its_error() {
     let mut scene = Scene::new();
     scene.gate.shut();
     let running = scene.send(&[at(0)]);
@@ -173,10 +173,10 @@ fn every_insert_of_a_commit_that_fails_gets_its_error_and_those_behind_it_do_not
     assert_eq!(block_on(scene.db.find(rawdoc! { "find": "c" })).len(), 1);
 }
 
-/// Rows that wait have not touched a bucket, so that nothing of them can be spoilt: where the server fails the second batch, it
+/// Waiting rows have not touched a bucket yet, so a failed commit does not affect them. The server fails the second batch; here it
 /// goes to a new bucket here.
 #[test]
-fn rows_that_wait_behind_a_commit_that_fails_are_stored_in_a_new_bucket() {
+fn rows_waiting_behind_a_failed_commit_are_stored_in_a_new_bucket() {
     let mut scene = Scene::new();
     let first = scene.send(&[at(0)]);
     assert_eq!(scene.answer(first), (1.0, Some(1)));
@@ -196,7 +196,7 @@ fn rows_that_wait_behind_a_commit_that_fails_are_stored_in_a_new_bucket() {
 }
 
 #[test]
-fn a_direct_write_waits_for_the_rows_that_are_being_committed_and_no_insert_behind_them_has_its_bucket() {
+fn a_direct_write_waits_for_running_commits_and_later_inserts_avoid_its_bucket() {
     let mut scene = Scene::new();
     let first = scene.send(&[at(0)]);
     assert_eq!(scene.answer(first), (1.0, Some(1)));
@@ -225,7 +225,7 @@ fn a_direct_write_waits_for_the_rows_that_are_being_committed_and_no_insert_behi
     assert_eq!((scene.answer(running), scene.answer(behind)), ((1.0, Some(1)), (1.0, Some(1))));
     scene.pool.run_until_stalled();
     assert!(began.get());
-    // The first two shared the bucket; the third could not have it.
+    // The first two inserts share the bucket; the third gets another one.
     assert_eq!(scene.statistics(["numBucketInserts", "numBucketUpdates"]), [2, 1]);
     ends.resolve(Ok(()));
     scene.pool.run_until(write);
@@ -233,7 +233,7 @@ fn a_direct_write_waits_for_the_rows_that_are_being_committed_and_no_insert_behi
 }
 
 #[test]
-fn a_collection_dropped_while_rows_are_staged_takes_them_with_it() {
+fn a_commit_fails_if_its_collection_is_dropped_meanwhile() {
     let mut scene = Scene::new();
     let gate = Rc::clone(&scene.gate);
     let other = open(gate.clone(), CatalogOptions::default());
@@ -246,7 +246,7 @@ fn a_collection_dropped_while_rows_are_staged_takes_them_with_it() {
 }
 
 impl Gate {
-    /// Drops the collection past the gate.
+    /// Drops the collection without passing the gate.
     async fn inner_drop(&self, db: &Db) {
         let shut = std::mem::take(&mut *self.gate_mut());
         db.ok(rawdoc! { "drop": "c" }).await;

@@ -1,4 +1,4 @@
-//! Buckets that are changed behind the catalog's back.
+//! Direct writes: buckets that are changed without the catalog.
 
 use timepail::bucket::BucketId;
 use timepail::catalog::{Catalog, Counter, Offer, ReopenFailure, Staging};
@@ -11,21 +11,21 @@ fn id(n: u8) -> BucketId {
 }
 
 #[test]
-fn a_direct_write_of_a_bucket_that_is_being_committed_is_a_conflict_for_its_writer_only() {
+fn a_direct_write_to_a_bucket_being_committed_conflicts_without_affecting_the_commit() {
     let mut catalog = catalog();
     let bucket = stage(&mut catalog, &[at(0)])[0].bucket;
     let error = catalog.direct_write_start(&[id(1), bucket]).unwrap_err();
     assert_eq!(error.code, ErrorCode::WriteConflict);
     catalog.finish(0);
     assert_eq!(catalog.stats()[Counter::MeasurementsCommitted], 1);
-    // The batch is unaffected, and the bucket goes on; of the refused write nothing is left.
+    // The batch is unaffected and the bucket stays open; the refused write leaves nothing behind.
     assert_eq!(insert(&mut catalog, &[at(1)])[0].bucket, bucket);
     assert_eq!(catalog.managed(), 1);
     assert_eq!(catalog.direct_write_start(&[id(1), bucket]), Ok(()));
 }
 
 #[test]
-fn a_bucket_cleared_while_it_is_committed_ends_well_and_takes_nothing_more() {
+fn a_bucket_cleared_during_its_commit_is_committed_and_takes_no_more_rows() {
     let mut catalog = catalog();
     let first = stage(&mut catalog, &[at(0)])[0].bucket;
     catalog.clear_bucket(first);
@@ -37,7 +37,7 @@ fn a_bucket_cleared_while_it_is_committed_ends_well_and_takes_nothing_more() {
 }
 
 #[test]
-fn a_collection_cleared_while_rows_are_committed_does_not_spoil_them() {
+fn clearing_a_collection_does_not_fail_its_running_commits() {
     let mut catalog = catalog();
     let first = stage(&mut catalog, &[at(0)])[0].bucket;
     catalog.clear();
@@ -65,7 +65,7 @@ fn interrupted(meanwhile: &mut dyn FnMut(&mut Catalog, BucketId)) -> (Catalog, B
 }
 
 #[test]
-fn rows_staged_for_a_bucket_that_a_direct_write_takes_find_another_before_they_are_committed() {
+fn rows_staged_for_a_bucket_under_a_direct_write_move_to_another() {
     let (_, open, bucket) = interrupted(&mut |_, _| {});
     assert_eq!(open, bucket);
     let (catalog, open, bucket) = interrupted(&mut |catalog, open| {
@@ -79,7 +79,7 @@ fn rows_staged_for_a_bucket_that_a_direct_write_takes_find_another_before_they_a
 }
 
 #[test]
-fn direct_writes_stack_and_no_insert_has_the_bucket_until_the_last_has_ended() {
+fn direct_writes_nest_and_block_inserts_until_the_last_has_ended() {
     let mut catalog = catalog();
     let bucket = insert(&mut catalog, &[at(HOUR)])[0].bucket;
     catalog.direct_write_start(&[bucket]).unwrap();
@@ -102,7 +102,7 @@ fn direct_writes_stack_and_no_insert_has_the_bucket_until_the_last_has_ended() {
 }
 
 #[test]
-fn a_bucket_that_is_written_directly_cleared_or_frozen_is_no_longer_among_the_open_ones() {
+fn a_direct_write_clear_or_freeze_closes_the_open_bucket() {
     let ways: [fn(&mut Catalog, BucketId); 3] = [
         |catalog, bucket| catalog.direct_write_start(&[bucket]).unwrap(),
         |catalog, bucket| catalog.clear_bucket(bucket),
@@ -141,7 +141,7 @@ fn a_document_fetched_before_a_direct_write_is_fetched_again() {
 }
 
 #[test]
-fn a_bucket_written_directly_when_it_would_be_opened_is_a_conflict() {
+fn reopening_a_bucket_under_a_direct_write_is_a_conflict() {
     let mut catalog = catalog();
     catalog.direct_write_start(&[id(1)]).unwrap();
     let mut asked = 0;
@@ -153,13 +153,13 @@ fn a_bucket_written_directly_when_it_would_be_opened_is_a_conflict() {
         Offer::Found(stored(id(1), 0))
     });
     let stats = catalog.stats();
-    // Two conflicts with the write, and one fetch that its end made stale.
+    // Two conflicts with the direct write, and one fetch that became stale when it ended.
     assert_eq!((stats[ReopenFailure::WriteConflict], stats[ReopenFailure::EraMismatch], asked), (2, 1, 4));
     assert_eq!((sections[0].bucket, stats[Counter::Reopened]), (id(1), 1));
 }
 
 #[test]
-fn a_frozen_bucket_is_forgotten_in_the_archive_and_may_be_written_directly() {
+fn freezing_removes_a_bucket_from_the_archive_and_allows_direct_writes() {
     let mut catalog = catalog();
     let bucket = insert(&mut catalog, &[at(1000 * HOUR)])[0].bucket;
     insert(&mut catalog, &[at(0)]);
@@ -174,12 +174,12 @@ fn a_frozen_bucket_is_forgotten_in_the_archive_and_may_be_written_directly() {
         asked.push(request.archived);
         Offer::NotFound
     });
-    // Time goes forward from the bucket at 0, and nothing archived is left to ask for.
+    // Time moves forward from the bucket at 0, and no archived bucket is left to request.
     assert_eq!(asked, []);
 }
 
 #[test]
-fn a_batch_that_is_aborted_frees_its_buckets_for_direct_writes() {
+fn an_aborted_batch_frees_its_buckets_for_direct_writes() {
     let mut catalog = catalog();
     let bucket = stage(&mut catalog, &[at(0)])[0].bucket;
     assert!(catalog.direct_write_start(&[bucket]).is_err());
@@ -189,7 +189,7 @@ fn a_batch_that_is_aborted_frees_its_buckets_for_direct_writes() {
 }
 
 #[test]
-fn rows_that_wait_for_an_answer_are_not_being_committed() {
+fn rows_waiting_for_a_reopen_request_do_not_block_direct_writes() {
     let mut catalog = catalog();
     let open = insert(&mut catalog, &[of(0, "b")])[0].bucket;
     let docs = [of(1, "b"), of(0, "a")];

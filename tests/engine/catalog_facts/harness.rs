@@ -45,7 +45,7 @@ pub fn with(fields: &RawDocumentBuf) -> RawDocumentBuf {
     doc
 }
 
-/// Stages rows; `answer` says what is stored.
+/// Stages rows; `answer` answers requests for stored buckets.
 pub fn stage_answering(
     catalog: &mut Catalog,
     docs: &[RawDocumentBuf],
@@ -64,7 +64,7 @@ pub fn stage_answering(
     }
 }
 
-/// Stages rows where nothing is stored. They are then prepared: `finish` or `abort` is to follow.
+/// Stages rows without stored buckets; `finish` or `abort` must follow.
 pub fn stage(catalog: &mut Catalog, docs: &[RawDocumentBuf]) -> Vec<Section> {
     stage_answering(catalog, docs, &mut |_, _| Offer::NotFound)
 }
@@ -83,7 +83,7 @@ pub fn stored(id: timepail::bucket::BucketId, min_time_ms: i64) -> Reopened {
     Reopened { id, min_time_ms, count: 1, size_bytes: 200, schema, field_names: vec!["t".into(), "x".into()] }
 }
 
-/// Memory whose commits wait at a gate while it is shut, and fail if they shall.
+/// Memory storage whose commits wait at a gate while it is shut, and fail on demand.
 #[derive(Default)]
 pub struct Gate {
     pub inner: MemoryStorage,
@@ -96,7 +96,7 @@ impl Gate {
     pub fn shut(&self) {
         *self.shut.borrow_mut() = Some(Signal::new());
     }
-    /// What holds commits back; empty while it is open.
+    /// The shut gate; empty while it is open.
     pub fn gate_mut(&self) -> std::cell::RefMut<'_, Option<Signal>> {
         self.shut.borrow_mut()
     }
@@ -149,7 +149,7 @@ pub fn open(storage: Rc<dyn Storage>, options: CatalogOptions) -> Db {
     Db { engine: Rc::new(Engine::new("test", storage, env, context).with_catalog_options(options)) }
 }
 
-/// The stored buckets as documents, everything folded.
+/// The bucket documents after a fold.
 pub async fn buckets(db: &Db) -> Vec<bson::Document> {
     db.ok(rawdoc! { "flush": 1 }).await;
     db.find(rawdoc! { "find": "system.buckets.c" }).await

@@ -1,4 +1,4 @@
-//! The facts that the server's own tests of its bucket catalog state, as far as no test beside the code states them.
+//! Facts from the server's own tests of its bucket catalog, unless a unit test covers them.
 
 mod batches;
 mod commits;

@@ -1,4 +1,4 @@
-//! Stored buckets that are opened again, and those that never are.
+//! Stored buckets that are reopened, and those that never are.
 
 use std::rc::Rc;
 
@@ -36,13 +36,13 @@ fn control(bucket: &mut Document) -> &mut Document {
     bucket.get_document_mut("control").unwrap()
 }
 
-/// A counter, without a look at the stored buckets, which `collStats` reads.
+/// A counter of the catalog, without reading the stored buckets as `collStats` does.
 async fn counted(db: &Db, name: &str) -> i64 {
     let status = db.ok(rawdoc! { "serverStatus": 1 }).await;
     status.get_document("bucketCatalog").unwrap().get_i64(name).unwrap()
 }
 
-/// An insert that would go to the stored bucket goes to a new one, for the reason that is counted under `suffix`. A bucket that is
+/// An insert for the stored bucket goes to a new one, for the reason that is counted under `suffix`. A bucket that is
 /// frozen for it is not even read again; another one is.
 async fn assert_refused(change: &dyn Fn(&mut Document), suffix: &str, frozen: bool) {
     let db = with_stored(change).await;
@@ -51,7 +51,7 @@ async fn assert_refused(change: &dyn Fn(&mut Document), suffix: &str, frozen: bo
     assert_eq!(counted(&db, "numBucketInserts").await, 1, "{suffix}");
     assert_eq!(counted(&db, &counter).await, 1, "{suffix}");
     assert_eq!(counted(&db, "numBucketsFrozen").await, i64::from(frozen), "{suffix}");
-    // An earlier hour puts the new bucket aside, and a later time of the stored one asks for any.
+    // An earlier hour archives the new bucket; then a later time requests any stored bucket.
     db.insert("c", &[at(-HOUR)]).await;
     db.insert("c", &[at(3)]).await;
     assert_eq!(counted(&db, "numBucketsFrozen").await, i64::from(frozen), "{suffix}");
@@ -68,7 +68,7 @@ fn a_bucket_without_an_object_id_is_malformed() {
 }
 
 #[test]
-fn a_bucket_that_is_not_built_as_one_is_frozen() {
+fn a_malformed_bucket_is_frozen() {
     block_on(async {
         let changes: [&dyn Fn(&mut Document); 13] = [
             &|bucket| drop(bucket.insert("control", 5)),
@@ -92,7 +92,7 @@ fn a_bucket_that_is_not_built_as_one_is_frozen() {
 }
 
 #[test]
-fn a_time_column_that_is_an_object_and_columns_that_do_not_read_freeze_the_bucket() {
+fn unreadable_columns_freeze_a_bucket() {
     block_on(async {
         let data = |bucket: &mut Document, name: &str, value: Bson| {
             bucket.get_document_mut("data").unwrap().insert(name, value);
@@ -108,7 +108,7 @@ fn a_time_column_that_is_an_object_and_columns_that_do_not_read_freeze_the_bucke
 }
 
 #[test]
-fn a_closed_bucket_is_frozen_and_one_that_says_it_is_not_closed_is_reopened() {
+fn a_closed_bucket_is_frozen_and_one_with_closed_false_is_reopened() {
     block_on(async {
         assert_refused(&|bucket| drop(control(bucket).insert("closed", true)), "MarkedClosed", true).await;
         for change in [&(|_: &mut Document| {}) as &dyn Fn(&mut Document), &|bucket| {
@@ -124,7 +124,7 @@ fn a_closed_bucket_is_frozen_and_one_that_says_it_is_not_closed_is_reopened() {
 }
 
 #[test]
-fn a_frozen_bucket_keeps_what_it_holds_and_is_not_asked_twice() {
+fn a_frozen_bucket_keeps_its_rows_and_is_not_fetched_again() {
     block_on(async {
         let db = with_stored(&|bucket| drop(control(bucket).insert("closed", true))).await;
         for ms in [2, -HOUR, 3, -2 * HOUR, 4] {
@@ -141,7 +141,7 @@ fn a_frozen_bucket_keeps_what_it_holds_and_is_not_asked_twice() {
 }
 
 #[test]
-fn metadata_in_another_order_reopens_the_bucket_and_other_metadata_does_not() {
+fn metadata_in_another_field_order_reopens_the_same_bucket() {
     block_on(async {
         let storage = Rc::new(MemoryStorage::new());
         let db = database(storage.clone(), CatalogOptions::default()).await;
@@ -156,7 +156,7 @@ fn metadata_in_another_order_reopens_the_bucket_and_other_metadata_does_not() {
 }
 
 #[test]
-fn a_closed_bucket_one_of_another_century_and_one_of_other_metadata_are_left_alone() {
+fn closed_buckets_and_those_of_other_times_or_metadata_are_not_reopened() {
     block_on(async {
         let century = 100 * 365 * 24 * HOUR;
         let closed: &dyn Fn(&mut Document) = &|bucket| drop(control(bucket).insert("closed", true));
@@ -181,7 +181,7 @@ fn a_late_measurement_after_two_months_reopens_the_first_bucket() {
 }
 
 #[test]
-fn what_the_parameters_say_is_full_is_not_reopened_by_a_search() {
+fn a_search_does_not_reopen_buckets_that_are_full_by_the_parameters() {
     block_on(async {
         for (options, reopened) in [
             (CatalogOptions { bucket_count_max: 3, ..CatalogOptions::default() }, 1),

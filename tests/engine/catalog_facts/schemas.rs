@@ -1,11 +1,11 @@
-//! Measurements that share a bucket, and those whose types open another one.
+//! Measurements that share a bucket, and types that open another one.
 
 use bson::{RawDocumentBuf, rawdoc};
 use timepail::catalog::Counter;
 
 use super::harness::*;
 
-/// The measurements of each group share a bucket, and each group has another one, for the sake of its types.
+/// The measurements of each group share a bucket, and each group opens another one because of its types.
 fn assert_groups(groups: &[Vec<RawDocumentBuf>]) {
     let docs: Vec<_> = groups.iter().flatten().map(with).collect();
     let expected: Vec<_> = groups.iter().map(Vec::len).collect();
@@ -23,7 +23,7 @@ fn assert_groups(groups: &[Vec<RawDocumentBuf>]) {
 }
 
 #[test]
-fn a_number_a_boolean_an_object_and_an_object_of_a_boolean_need_four_buckets() {
+fn values_of_four_types_need_four_buckets() {
     assert_groups(&[
         vec![rawdoc! { "a": 1 }],
         vec![rawdoc! { "a": true }],
@@ -33,7 +33,7 @@ fn a_number_a_boolean_an_object_and_an_object_of_a_boolean_need_four_buckets() {
 }
 
 #[test]
-fn an_empty_object_takes_the_first_type_that_comes_below_it() {
+fn an_empty_object_accepts_any_first_type_of_a_field() {
     assert_groups(&[
         vec![rawdoc! { "a": 1 }],
         vec![rawdoc! { "a": true }],
@@ -43,7 +43,7 @@ fn an_empty_object_takes_the_first_type_that_comes_below_it() {
 }
 
 #[test]
-fn new_names_below_an_object_fit_and_a_new_type_under_one_of_them_does_not() {
+fn new_nested_fields_fit_and_a_nested_field_of_another_type_does_not() {
     let five = [
         rawdoc! { "a": { "b": true } },
         rawdoc! { "a": { "c": true } },
@@ -74,7 +74,7 @@ fn fields_come_in_any_order_and_arrays_of_any_length() {
 }
 
 #[test]
-fn objects_in_arrays_are_held_to_the_types_of_their_position() {
+fn objects_in_arrays_must_have_the_types_of_their_position() {
     assert_groups(&[
         vec![
             rawdoc! { "a": { "b": [{ "a": true }, { "b": false }] } },

@@ -1,4 +1,4 @@
-//! `serverStatus`, `getParameter`, and what of `collStats` is the catalog's.
+//! `serverStatus`, `getParameter`, and the counters of the catalog in `collStats`.
 
 use std::rc::Rc;
 
@@ -22,7 +22,7 @@ fn numbers<const N: usize>(doc: &Document, names: [&str; N]) -> [i64; N] {
 const GAUGES: [&str; 5] = ["numBuckets", "numOpenBuckets", "numIdleBuckets", "numArchivedBuckets", "numActiveBuckets"];
 
 #[test]
-fn the_catalog_is_shown_once_it_was_used_with_the_servers_fields_in_order() {
+fn server_status_shows_the_catalog_after_first_use_with_the_servers_fields() {
     block_on(async {
         let db = database(Rc::new(MemoryStorage::new()), CatalogOptions::default()).await;
         assert_eq!(bucket_catalog(&db).await, None);
@@ -51,7 +51,7 @@ fn the_catalog_is_shown_once_it_was_used_with_the_servers_fields_in_order() {
 }
 
 #[test]
-fn the_ordinary_fields_say_who_answers_and_since_when() {
+fn server_status_has_host_version_and_uptime() {
     block_on(async {
         let db = open(Rc::new(MemoryStorage::new()), CatalogOptions::default());
         let status = db.ok(rawdoc! { "serverStatus": 1, "repl": 0 }).await;
@@ -65,7 +65,7 @@ fn the_ordinary_fields_say_who_answers_and_since_when() {
 }
 
 #[test]
-fn a_rollover_is_counted_for_its_collection_and_for_all_together() {
+fn a_rollover_is_counted_per_collection_and_globally() {
     block_on(async {
         let db = database(Rc::new(MemoryStorage::new()), CatalogOptions::default()).await;
         db.ok(rawdoc! { "create": "d", "timeseries": { "timeField": "t" } }).await;
@@ -80,14 +80,14 @@ fn a_rollover_is_counted_for_its_collection_and_for_all_together() {
 }
 
 #[test]
-fn dropping_a_collection_takes_its_buckets_from_the_sums_and_leaves_what_was_counted() {
+fn dropping_a_collection_keeps_its_counters_in_the_totals() {
     block_on(async {
         let storage = Rc::new(MemoryStorage::new());
         let db = database(storage, CatalogOptions::default()).await;
         db.ok(rawdoc! { "create": "d", "timeseries": { "timeField": "t" } }).await;
         db.insert("c", &[at(0)]).await;
         db.insert("d", &[at(0)]).await;
-        // A cursor that is open holds the collection, but not its buckets.
+        // An open cursor keeps the collection alive, but not its open buckets.
         db.ok(rawdoc! { "find": "d", "batchSize": 0 }).await;
         db.ok(rawdoc! { "drop": "d" }).await;
         let shown = bucket_catalog(&db).await.unwrap();
@@ -105,7 +105,7 @@ fn dropping_a_collection_takes_its_buckets_from_the_sums_and_leaves_what_was_cou
 }
 
 #[test]
-fn a_new_life_of_a_collection_has_counted_nothing() {
+fn the_counters_of_a_recreated_collection_start_at_zero() {
     block_on(async {
         let db = database(Rc::new(MemoryStorage::new()), CatalogOptions::default()).await;
         db.insert("c", &[at(0)]).await;
@@ -118,7 +118,7 @@ fn a_new_life_of_a_collection_has_counted_nothing() {
 }
 
 #[test]
-fn what_folds_meet_is_counted_at_its_place() {
+fn conversions_and_oversized_documents_of_folds_are_counted() {
     let mut catalog = catalog();
     catalog.count(Counter::ConvertedToUnsorted, 2);
     catalog.count(Counter::TooLargeInsert, 3);
@@ -133,7 +133,7 @@ fn what_folds_meet_is_counted_at_its_place() {
 }
 
 #[test]
-fn parameters_are_shown_one_by_one_or_all_at_once() {
+fn get_parameter_returns_one_or_all_parameters() {
     block_on(async {
         let options = CatalogOptions { bucket_count_max: 500, ..CatalogOptions::default() };
         let db = open(Rc::new(MemoryStorage::new()), options);
@@ -148,7 +148,7 @@ fn parameters_are_shown_one_by_one_or_all_at_once() {
 }
 
 #[test]
-fn a_bucket_holds_as_many_measurements_as_the_parameter_says() {
+fn the_parameter_limits_the_measurements_of_a_bucket() {
     block_on(async {
         let options = CatalogOptions { bucket_count_max: 5, ..CatalogOptions::default() };
         let db = database(Rc::new(MemoryStorage::new()), options).await;

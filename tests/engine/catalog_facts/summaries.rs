@@ -1,5 +1,5 @@
-//! `control.min` and `control.max`. Documents are written whole, so that there are no deltas to compare: the facts about those
-//! are held against the whole summaries.
+//! `control.min` and `control.max`. Documents are written as a whole, so there are no deltas: the facts about deltas
+//! are checked on whole summaries.
 
 use bson::{RawDocumentBuf, oid::ObjectId, rawdoc};
 use timepail::bucket::{MinMax, Schema};
@@ -18,7 +18,7 @@ fn assert_shown(summary: &MinMax, min: &RawDocumentBuf, max: &RawDocumentBuf) {
 }
 
 #[test]
-fn a_lesser_value_lowers_the_minimum_and_leaves_the_maximum() {
+fn a_lower_value_changes_only_the_minimum() {
     let mut summary = MinMax::default();
     let first = rawdoc! { "a": 2, "b": 3 };
     update(&mut summary, &first);
@@ -35,7 +35,7 @@ fn the_summary_of_one_measurement_is_the_measurement() {
 }
 
 #[test]
-fn an_object_takes_the_place_of_an_array_below_and_an_array_that_of_an_object_above() {
+fn an_object_replaces_an_array_as_minimum_and_an_array_an_object_as_maximum() {
     let mut summary = MinMax::default();
     update(&mut summary, &rawdoc! { "a": { "z": 1 }, "b": [{ "z": 1 }, { "z": 2 }] });
     update(&mut summary, &rawdoc! { "a": [{ "z": 1 }, { "z": 2 }], "b": { "z": 1 } });
@@ -44,12 +44,12 @@ fn an_object_takes_the_place_of_an_array_below_and_an_array_that_of_an_object_ab
         rawdoc! { "a": [{ "z": 1 }, { "z": 2 }], "b": [{ "z": 1 }, { "z": 2 }] },
     );
     assert_shown(&summary, &min, &max);
-    // Shown again they are the same.
+    // Adding them again changes nothing.
     assert_shown(&summary, &min, &max);
 }
 
 #[test]
-fn a_greater_value_raises_the_maximum_and_leaves_the_minimum() {
+fn a_higher_value_changes_only_the_maximum() {
     let mut summary = MinMax::default();
     update(&mut summary, &rawdoc! { "a": 2, "b": 3 });
     update(&mut summary, &rawdoc! { "a": 5, "b": 3 });

@@ -1,4 +1,4 @@
-//! What becomes of measurements that cannot be stored, and of those beside them.
+//! Measurements that cannot be stored, and those inserted with them.
 
 use std::rc::Rc;
 
@@ -20,7 +20,7 @@ async fn insert_as(db: &Db, docs: &[RawDocumentBuf], ordered: bool) -> Document 
     db.command(rawdoc! { "insert": "c", "documents": documents, "ordered": ordered }).await
 }
 
-/// How many were stored, and index and code of every error.
+/// The number of stored measurements, and index and code of every error.
 fn outcome(reply: &Document) -> (i32, Vec<(i32, i32)>) {
     assert_eq!(reply.get_f64("ok").unwrap(), 1.0, "{reply}");
     let errors = reply.get_array("writeErrors").cloned().unwrap_or_default();
@@ -33,7 +33,7 @@ fn bad() -> RawDocumentBuf {
 }
 
 #[test]
-fn an_ordered_insert_stores_what_stands_before_the_first_error_and_reports_only_that() {
+fn an_ordered_insert_stores_all_before_the_first_error_and_reports_only_that() {
     block_on(async {
         for at_index in 0..4_usize {
             let db = memory().await;
@@ -60,7 +60,7 @@ fn an_unordered_insert_stores_what_it_can_and_reports_every_error_by_index() {
 }
 
 #[test]
-fn inserts_that_share_a_commit_have_each_only_their_own_errors() {
+fn inserts_sharing_a_commit_report_only_their_own_errors() {
     let gate = Rc::new(Gate::default());
     let db = block_on(database(gate.clone(), CatalogOptions::default()));
     let before = gate.commits.get();
@@ -87,7 +87,7 @@ fn inserts_that_share_a_commit_have_each_only_their_own_errors() {
     assert_eq!(block_on(statistic(&db, "numMeasurementsCommitted")), 5);
 }
 
-/// A thousand fields of eight thousand bytes: the measurement is a document, its bucket is not.
+/// A thousand fields of eight thousand bytes: the measurement fits in a document, its bucket does not.
 fn wide() -> RawDocumentBuf {
     let mut doc = rawdoc! { "t": DateTime::from_millis(1), "m": "a" };
     for n in 0..1000 {
@@ -97,7 +97,7 @@ fn wide() -> RawDocumentBuf {
 }
 
 #[test]
-fn a_measurement_whose_bucket_would_pass_the_largest_document_is_refused_ordered_or_not() {
+fn a_measurement_whose_bucket_would_be_too_large_is_refused() {
     block_on(async {
         let db = memory().await;
         let large_meta = of(1, "y".repeat(16_777_216 + 1));
@@ -107,7 +107,7 @@ fn a_measurement_whose_bucket_would_pass_the_largest_document_is_refused_ordered
             assert_eq!(outcome(&insert_as(&db, &docs, false).await), (2, vec![(1, 10334)]));
             assert_eq!(statistic(&db, "numBucketDocumentsTooLargeInsert").await, 2 * (number as i64 + 1));
         }
-        // What was stored beside them can be folded.
+        // The other measurements can be folded.
         assert_eq!(buckets(&db).await.len(), 1);
         assert_eq!(db.find(rawdoc! { "find": "c" }).await.len(), 6);
     });
@@ -126,7 +126,7 @@ fn a_measurement_just_below_the_largest_document_is_stored_and_can_be_folded() {
 }
 
 #[test]
-fn a_create_that_fails_leaves_nothing_behind() {
+fn a_failed_create_leaves_nothing_behind() {
     block_on(async {
         let db = memory().await;
         for (timeseries, code) in [

@@ -1,4 +1,4 @@
-//! Whether the answers to a query are those that a plain list gives.
+//! Compares the answers to a query with those of a plain list.
 
 use bson::{Bson, Document, rawdoc};
 
@@ -10,15 +10,15 @@ use crate::plain_list::queries::Query;
 use crate::support::{Db, canonical, raw};
 
 pub struct Expected {
-    /// What matches: its number, what the projection leaves of it, and its sort key.
+    /// A match: its number, its projection, and its sort key.
     matching: Vec<(i64, Vec<u8>, Vec<Bson>)>,
-    /// The keys of the page that skip and limit leave.
+    /// The sort keys of the rows between skip and limit.
     page: Vec<Vec<Bson>>,
     refused: bool,
 }
 
 impl Expected {
-    /// What a query of the rows must find; `None` where that is open.
+    /// The expected result of a query; `None` if the server's answer is unspecified.
     pub fn of(rows: &[Document], query: &Query) -> Option<Expected> {
         set_collation(&query.collation);
         let mut found = Vec::new();
@@ -45,7 +45,7 @@ impl Expected {
     }
 }
 
-/// Errors: what is wrong with the answer of a collection.
+/// Errors: how the answer of a collection is wrong.
 pub async fn judge(db: &Db, query: &Query, expected: &Expected, batch: i32) -> Result<(), String> {
     let mut command = rawdoc! { "find": "c", "filter": raw(&query.filter), "batchSize": batch };
     let mut more = Document::new();

@@ -1,8 +1,8 @@
-//! Random queries of hostile measurements against a plain list: whatever the form in which a collection has its measurements,
-//! `find` and `count` answer what the manual says of each of them.
+//! Random queries of hostile measurements against a plain list: whatever the stored form of a collection,
+//! `find` and `count` answer as the server's manual says.
 //!
 //! `CASES=20000 cargo test --profile soak --test generated find_cases` runs so many cases; `CASE=17` runs that one, or begins
-//! there. A case is a list of measurements in six forms with a few queries, each of which is asked of every form. What fails is shrunk
+//! there. A case is a list of measurements in six forms with a few queries, each of which runs on every form. A failing case is shrunk
 //! before it is shown.
 
 mod judge;
@@ -18,19 +18,19 @@ use crate::plain_list::places::Places;
 use crate::plain_list::queries::{Queries, Query};
 use crate::support::{Db, Random};
 
-/// Cases of a run that asks for no number.
+/// The default number of cases.
 const CASES: u64 = 150;
 const QUERIES: usize = 8;
 
-/// What has been run.
+/// Counters of a run.
 #[derive(Default, Debug)]
 struct Tally {
     queries: usize,
     answers: usize,
-    /// Queries that the server answers as it likes.
+    /// Queries whose answer is unspecified.
     open: usize,
     nonempty: usize,
-    /// How many buckets of each version every tenth case has made.
+    /// Buckets of each version, counted in every tenth case.
     buckets: [usize; 3],
 }
 
@@ -74,7 +74,7 @@ fn model_of(rows: &[Document], layout: &Document) -> Vec<Document> {
     rows.iter().map(|row| normalized(row, layout.get_str("metaField").ok())).collect()
 }
 
-/// Why the answer to a query of some rows is wrong.
+/// The error of the answer to a query, if it is wrong.
 fn wrong(rows: &[Document], layout: &Document, form: &Form, query: &Query) -> Option<String> {
     let expected = Expected::of(&model_of(rows, layout), query)?;
     let answer = std::panic::catch_unwind(|| {
@@ -83,7 +83,7 @@ fn wrong(rows: &[Document], layout: &Document, form: &Form, query: &Query) -> Op
     answer.unwrap_or_else(|_| Err("a panic".to_owned())).err()
 }
 
-/// Takes away what a failure does not need: rows, fields, and parts of the query.
+/// Shrinks a failing case: removes rows, fields, and parts of the query.
 fn shrunk(
     mut rows: Vec<Document>,
     layout: &Document,

@@ -1,4 +1,4 @@
-//! Buckets unpacked by a stage, against the measurements that a `find` gives of the same collection.
+//! Compares buckets unpacked by a stage with the measurements of a `find` of the same collection.
 
 use bson::{Document, doc, rawdoc};
 use futures::executor::block_on;
@@ -14,13 +14,13 @@ const CASES: u64 = 20;
 const FILTERS: usize = 3;
 const NAMES: [&str; 9] = ["t", "m", "n", "a", "b", "c", "o", "_id", "none"];
 
-/// What a pipeline over buckets gives, or a query of measurements; `None` where it fails.
+/// The rows of a pipeline over buckets, or of a query of measurements; `None` if it fails.
 async fn found(db: &Db, command: Document) -> Option<Vec<Vec<u8>>> {
     all_batches(db, raw(&command), 7).await.ok().map(|rows| multiset(&rows))
 }
 
 #[test]
-fn unpacked_buckets_are_the_measurements_that_a_find_gives_in_every_form_of_a_collection() {
+fn unpacked_buckets_equal_the_measurements_of_a_find_in_every_form() {
     let (mut rows_seen, mut filtered) = (0, 0);
     for seed in 0..CASES {
         let random = Random::new(seed ^ 0x5346_5000);
@@ -55,7 +55,7 @@ fn unpacked_buckets_are_the_measurements_that_a_find_gives_in_every_form_of_a_co
                     let left: Vec<Document> = left.collect();
                     let some = found(&db, over_buckets(vec![unpack(fields.clone())])).await;
                     assert_eq!(some, Some(multiset(&left)), "{fields} in {case}");
-                    // A filter in the stage, one behind it, and one of a query.
+                    // The filter as an event filter of the stage, as a following stage, and as a query.
                     let filter = queries.filter(1);
                     let mut with_filter = fields.clone();
                     with_filter.insert("eventFilter", filter.clone());
@@ -65,7 +65,7 @@ fn unpacked_buckets_are_the_measurements_that_a_find_gives_in_every_form_of_a_co
                     let whole = unpack(doc! { "eventFilter": filter.clone() });
                     let whole = found(&db, over_buckets(vec![whole])).await;
                     let query = doc! { "find": "c", "filter": filter.clone(), "batchSize": 7 };
-                    // Of a filter that fails for some measurements, the query may not meet them.
+                    // If a filter fails for some measurements, the query may skip these.
                     if let Some(whole) = whole {
                         filtered += usize::from(!whole.is_empty() && whole.len() < all.len());
                         assert_eq!(found(&db, query).await, Some(whole), "{filter} in {case}");

@@ -1,5 +1,5 @@
-//! Decimals in pipelines, with a random stream of their own: sums, differences and products that are exact, so that integers of 128 bits
-//! and a power of ten say what has to come.
+//! Decimals in pipelines, drawn from their own random stream: exact sums, differences and products, so that integers of 128 bits
+//! and a power of ten give the expected result.
 
 use bson::{Bson, DateTime, Document, doc};
 use futures::executor::block_on;
@@ -12,7 +12,7 @@ use crate::support::Random;
 
 const CASES: u64 = 60;
 
-/// An integer times a power of ten; `None` in its place is null.
+/// An integer times a power of ten; `None` stands for null.
 #[derive(Clone, Copy, Debug)]
 struct Exact {
     coefficient: i128,
@@ -32,7 +32,7 @@ impl Exact {
         }
     }
 
-    /// A decimal, or else a double.
+    /// A decimal, or a double.
     fn quotient(self) -> Bson {
         if self.is_decimal { self.bson() } else { Bson::Double(self.double()) }
     }
@@ -100,7 +100,7 @@ fn window(rows: &[Row], row: usize, behind: usize) -> &[Row] {
     &rows[row.saturating_sub(behind)..=row]
 }
 
-/// A pipeline, and the rows that come of it in their order.
+/// A pipeline and its expected rows, in order.
 fn pipeline(random: &Random, rows: &[Row]) -> (Vec<Document>, Vec<Document>) {
     let numbered = || doc! { "$sort": { "n": 1 } };
     let shown = || doc! { "$project": { "_id": 0, "n": 1, "x": 1, "y": 1 } };
@@ -108,7 +108,7 @@ fn pipeline(random: &Random, rows: &[Row]) -> (Vec<Document>, Vec<Document>) {
         0 => {
             let (expression, values) = expression(random, rows, 2);
             let row = |(n, value): (i32, Option<Exact>)| doc! { "n": n, "x": value.map_or(Bson::Null, Exact::bson) };
-            // What is missing by itself is no null.
+            // A missing operand is not null.
             let set = doc! { "$set": { "x": { "$ifNull": [expression, Bson::Null] } } };
             (vec![set, numbered(), shown()], (0..).zip(values).map(row).collect())
         }
@@ -152,7 +152,7 @@ fn pipeline(random: &Random, rows: &[Row]) -> (Vec<Document>, Vec<Document>) {
 }
 
 #[test]
-fn decimals_are_added_and_multiplied_as_on_paper_in_every_form() {
+fn decimal_arithmetic_is_exact_in_every_form() {
     let first = std::env::var("CASE").ok().map(|text| text.parse::<u64>().unwrap());
     let cases = first.map_or(0..CASES, |first| first..first + 1);
     for seed in cases {

@@ -10,15 +10,15 @@ use jiff::{Span, Timestamp};
 use super::stages::Stop;
 use crate::plain_list::order::order;
 
-/// The names of variables and their values.
+/// Variables by name.
 pub type Variables = Vec<(String, Option<Bson>)>;
 
 thread_local! {
-    /// What expressions see, the innermost last.
+    /// The variables in scope, the innermost last.
     static VARIABLES: RefCell<Variables> = const { RefCell::new(Vec::new()) };
 }
 
-/// What `run` makes where expressions see these variables as well.
+/// Calls `run` with these variables in scope as well.
 pub fn with_variables<T>(more: Variables, run: impl FnOnce() -> T) -> T {
     let known = VARIABLES.with_borrow_mut(|variables| {
         let known = variables.len();
@@ -30,12 +30,12 @@ pub fn with_variables<T>(more: Variables, run: impl FnOnce() -> T) -> T {
     made
 }
 
-/// The values of expressions by their names.
+/// The values of several named expressions.
 pub fn evaluate_each(expressions: &Document, row: &Document) -> Result<Variables, Stop> {
     expressions.iter().map(|(name, value)| Ok((name.clone(), evaluate(value, row)?))).collect()
 }
 
-/// True where the value of an expression is taken for true.
+/// True if an expression evaluates to a truthy value.
 pub fn holds(expression: &Bson, row: &Document) -> Result<bool, Stop> {
     Ok(match evaluate(expression, row)? {
         None | Some(Bson::Null | Bson::Undefined) => false,
@@ -47,7 +47,7 @@ pub fn holds(expression: &Bson, row: &Document) -> Result<bool, Stop> {
     })
 }
 
-/// The value of an expression; `None` is the lack of one.
+/// The value of an expression; `None` if it is missing.
 pub fn evaluate(expression: &Bson, row: &Document) -> Result<Option<Bson>, Stop> {
     Ok(match expression {
         Bson::String(text) if text == "$$REMOVE" => None,
@@ -80,7 +80,7 @@ pub fn evaluate(expression: &Bson, row: &Document) -> Result<Option<Bson>, Stop>
     })
 }
 
-/// A path: through objects, and through the objects of an array, but not by their positions.
+/// The value at a path, through objects and objects in arrays; numbers are not positions.
 fn field(object: &Document, path: &[&str]) -> Option<Bson> {
     let value = object.get(path[0])?;
     match (value, &path[1..]) {
@@ -136,7 +136,7 @@ fn operator(name: &str, argument: &Bson, row: &Document) -> Result<Option<Bson>,
             evaluate(if holds(condition, row)? { yes } else { no }, row)?
         }
         "$gte" | "$eq" => {
-            // Nothing has the place of what is undefined: behind the lowest key, before null.
+            // A missing value sorts like undefined: after MinKey and before null.
             let [a, b] =
                 <[_; 2]>::try_from(list()?).unwrap().map(|value: Option<Bson>| value.unwrap_or(Bson::Undefined));
             let found = order(&a, &b);
@@ -160,14 +160,14 @@ fn operator(name: &str, argument: &Bson, row: &Document) -> Result<Option<Bson>,
             match evaluate(options.get("date").unwrap(), row)? {
                 None | Some(Bson::Null | Bson::Undefined) => Some(Bson::Null),
                 Some(Bson::DateTime(at)) => {
-                    // Near the ends of all dates the server fails, sooner or later.
+                    // Near the limits of dates the server fails at some point.
                     if at.timestamp_millis().unsigned_abs() > 9_000_000_000_000_000_000 {
                         return Err(Stop::Open);
                     }
                     if let Ok(zone) = options.get_str("timezone") {
                         return in_zone(zone, at.timestamp_millis(), unit_ms, bin_ms).map(Some);
                     }
-                    // The first second of the year 2000 begins a bin.
+                    // Bins are counted from the start of the year 2000.
                     let since = i128::from(at.timestamp_millis()) - 946_684_800_000;
                     let bin = since.div_euclid(bin_ms.into()) * i128::from(bin_ms) + 946_684_800_000;
                     Some(Bson::DateTime(DateTime::from_millis(bin as i64)))
@@ -179,7 +179,7 @@ fn operator(name: &str, argument: &Bson, row: &Document) -> Result<Option<Bson>,
     })
 }
 
-/// The start of a bin by the clocks of a zone: days are the calendar's, hours and less take as long as they say.
+/// The start of a bin in a time zone: days and longer are in local time, hours and shorter in elapsed time.
 fn in_zone(zone: &str, at_ms: i64, unit_ms: i64, bin_ms: i64) -> Result<Bson, Stop> {
     let zone = TimeZone::get(zone).unwrap();
     let open = |_| Stop::Open;

@@ -1,4 +1,4 @@
-//! `$lookup`, `$unionWith`, `$graphLookup` and `$facet` on a plain list, which is the other collection as well.
+//! `$lookup`, `$unionWith`, `$graphLookup` and `$facet` on a plain list, which is also the foreign collection.
 
 use std::cell::RefCell;
 
@@ -13,7 +13,7 @@ thread_local! {
     static COLLECTION: RefCell<Vec<Document>> = const { RefCell::new(Vec::new()) };
 }
 
-/// From now on the collection has these rows.
+/// Sets the rows of the collection.
 pub fn set_collection(rows: &[Document]) {
     COLLECTION.set(rows.to_vec());
 }
@@ -52,7 +52,7 @@ pub fn stage(rows: Rows, name: &str, spec: &Document) -> Result<Rows, Stop> {
     Ok(Rows { list, ordered, exact })
 }
 
-/// Rows as a list; only that of a set may have them in any order.
+/// Rows as a list. Rows without an order are unspecified, except under the name `set`, which is compared as a set.
 fn in_order(name: &str, rows: Rows) -> Result<Bson, Stop> {
     if rows.ordered || name == "set" { Ok(Bson::from(rows.list)) } else { Err(Stop::Open) }
 }
@@ -84,7 +84,7 @@ fn looked_up(row: &Document, spec: &Document) -> Result<Rows, Stop> {
     with_variables(variables, || rows.through(&stages(spec, "pipeline")))
 }
 
-/// The places of the rows that have one of these values at a path.
+/// The indexes of the rows that have one of these values at a path.
 fn equal(rows: &[Document], path: &str, values: &[Bson]) -> Result<Vec<usize>, Stop> {
     if values.iter().any(|value| matches!(value, Bson::Undefined | Bson::RegularExpression(_))) {
         return Err(Stop::Open);

@@ -1,4 +1,4 @@
-//! `$densify`, `$fill`, `$setWindowFields` and `$bucketAuto` on a plain list, over whole numbers of which each row has its own.
+//! `$densify`, `$fill`, `$setWindowFields` and `$bucketAuto` on a plain list, over integers that are unique per row.
 
 use bson::{Bson, Document, doc};
 
@@ -14,7 +14,7 @@ pub fn stage(rows: Rows, name: &str, spec: &Document) -> Result<Rows, Stop> {
     }
 }
 
-/// The number of each row, where all have one.
+/// The number of each row, if all have one.
 fn numbers(list: &[Document]) -> Result<Vec<i64>, Stop> {
     let number = |row: &Document| row.get("n").and_then(Bson::as_i64).ok_or(Stop::Open);
     let numbers = list.iter().map(number).collect::<Result<Vec<_>, _>>()?;
@@ -33,7 +33,7 @@ fn densified(rows: Rows, spec: &Document) -> Result<Rows, Stop> {
     };
     let (start, end) = match range.get_array("bounds") {
         Ok(bounds) => (bounds[0].as_i64().unwrap(), bounds[1].as_i64().unwrap()),
-        // Over the values of all partitions, the last one among them.
+        // Over the values of all partitions, including the last one.
         Err(_) => (least, greatest + 1),
     };
     let parts: Vec<Option<Bson>> = match spec.get_array("partitionByFields") {
@@ -79,7 +79,7 @@ fn filled(rows: Rows, spec: &Document) -> Result<Rows, Stop> {
             let is_nothing = matches!(row.get(name), None | Some(Bson::Null | Bson::Undefined));
             match method.as_document().unwrap().get("value") {
                 Some(value) if is_nothing => {
-                    // Where there is no value either, the field is dropped.
+                    // If there is no value either, the field is dropped.
                     *row = with_fields(
                         &row.clone(),
                         row.clone(),
@@ -103,7 +103,7 @@ fn windows(rows: Rows, spec: &Document) -> Result<Rows, Stop> {
     if let Some(partition) = spec.get("partitionBy") {
         for row in &mut list {
             let part = evaluate(partition, row)?;
-            // Others tie with each other in many ways.
+            // Other values may tie.
             let Some(Bson::Boolean(part)) = part else { return Err(Stop::Open) };
             row.insert("\0", part);
         }
@@ -171,7 +171,7 @@ fn buckets(rows: Rows, spec: &Document) -> Result<Rows, Stop> {
         let mut row = doc! { "_id": { "min": bucket[0].get("n").unwrap(), "max": end } };
         for (name, accumulation) in spec.get_document("output").unwrap() {
             let (operator, argument) = accumulation.as_document().unwrap().iter().next().unwrap();
-            // In the order in which they came.
+            // In their order of arrival.
             let came = before.iter().filter(|row| bucket.iter().any(|one| one.get("n") == row.get("n")));
             let values = came.map(|row| evaluate(argument, row)).collect::<Result<Vec<_>, _>>()?;
             let value = match operator.as_str() {

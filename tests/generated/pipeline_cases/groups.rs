@@ -8,7 +8,7 @@ use crate::plain_list::order::{compare_keys, order};
 
 type Values = Vec<Option<Bson>>;
 
-/// The groups, each when its first row comes.
+/// The groups, in the order of their first rows.
 pub fn group(list: &[Document], ordered: bool, spec: &Document) -> Result<Vec<Document>, Stop> {
     let mut groups: Vec<(Values, Vec<&Document>)> = Vec::new();
     for row in list {
@@ -21,7 +21,7 @@ pub fn group(list: &[Document], ordered: bool, spec: &Document) -> Result<Vec<Do
     groups.into_iter().map(|(key, rows)| one_group(spec, key, &rows, ordered)).collect()
 }
 
-/// The parts of a key; of a single part nothing is null.
+/// The parts of a key; a single missing part is null.
 fn key_of(spec: &Bson, row: &Document) -> Result<Values, Stop> {
     let mut parts = match fields_of(spec) {
         Some(fields) => fields.values().map(|part| evaluate(part, row)).collect::<Result<Vec<_>, _>>()?,
@@ -60,7 +60,7 @@ fn one_group(spec: &Document, key: Values, rows: &[&Document], ordered: bool) ->
         }
         let (operator, argument) = accumulation.as_document().unwrap().iter().next().unwrap();
         let made_now = match argument.as_document() {
-            // To these any object is a value.
+            // For these accumulators, any object is a value.
             Some(_) if ["$first", "$last", "$push"].contains(&operator.as_str()) => {
                 accumulated(operator, argument, rows, ordered)?
             }
@@ -159,7 +159,7 @@ fn ranked(operator: &str, arguments: &Document, rows: &[&Document], ordered: boo
     Ok(if arguments.contains_key("n") { Bson::Array(values) } else { values.remove(0) })
 }
 
-/// The `n` values whose rows stand first, or last, by a sort; among those that tie the first that come.
+/// The `n` values of the first or last rows by a sort; of tied rows the first that arrived.
 fn by_keys(
     is_top: bool,
     sort: &Document,
@@ -207,7 +207,7 @@ fn percentiles(is_median: bool, arguments: &Document, values: &[Bson]) -> Result
             return Bson::Null;
         }
         if arguments.get_str("method").unwrap() != "continuous" {
-            // The least of which at least that share is not above it.
+            // The smallest value such that at least this share of the values is not above it.
             let below = |x: &f64| numbers.iter().filter(|other| *other <= x).count() as f64;
             return numbers.iter().find(|x| below(x) >= p * numbers.len() as f64).copied().unwrap().into();
         }
@@ -225,7 +225,7 @@ fn percentiles(is_median: bool, arguments: &Document, values: &[Bson]) -> Result
     Ok(arguments.get_array("p").unwrap().iter().map(|p| at(p.as_f64().unwrap())).collect::<Vec<_>>().into())
 }
 
-/// How many numbers there are, and what they come to; undefined where rounding may have made anything of it.
+/// The count of numbers and their result; undefined if it depends on rounding.
 fn sum(values: &[Bson]) -> Result<(usize, Bson), Stop> {
     let (mut count, mut integers, mut doubles, mut has_long, mut has_decimal) = (0, 0_i128, Vec::new(), false, false);
     for value in values {
@@ -257,7 +257,7 @@ fn sum(values: &[Bson]) -> Result<(usize, Bson), Stop> {
     Ok((count, total))
 }
 
-/// As doubles, decimals as well.
+/// All numbers as doubles, including decimals.
 fn numbers(values: &[Bson]) -> Vec<f64> {
     let number = |value: &Bson| match value {
         Bson::Int32(n) => Some(f64::from(*n)),

@@ -1,4 +1,4 @@
-//! Whether a collection answers a pipeline as the plain list does.
+//! Compares the answer of a collection to a pipeline with that of the plain list.
 
 use bson::{Bson, Document, doc};
 
@@ -7,7 +7,7 @@ use crate::plain_list::batches::all_batches;
 use crate::plain_list::order::order;
 use crate::support::{Db, raw};
 
-/// Errors: what is wrong with the answer of a collection, or where the pipeline begins with unpacking that of its buckets.
+/// Errors: how the answer of a collection, or of its buckets if the pipeline begins with unpacking, is wrong.
 pub async fn judge(
     db: &Db,
     pipeline: &[Document],
@@ -35,7 +35,7 @@ fn same_rows(found: &[Document], expected: &Rows) -> Result<(), String> {
     }
     let mut left: Vec<&Document> = list.iter().collect();
     if !ordered {
-        // What is open would take the place of what is not.
+        // An unspecified value must not hide a specified one.
         left.sort_by_key(|row| format!("{row:?}").contains("Undefined"));
     }
     for (place, row) in found.iter().enumerate() {
@@ -48,7 +48,7 @@ fn same_rows(found: &[Document], expected: &Rows) -> Result<(), String> {
     Ok(())
 }
 
-/// The order of fields is the business of the tests of `find`.
+/// The order of fields is tested by those of `find`.
 fn same_fields(found: &Document, wanted: &Document, exact: bool) -> bool {
     found.len() == wanted.len()
         && wanted.iter().all(|(name, wanted)| {

@@ -1,8 +1,8 @@
-//! Random pipelines of hostile measurements against a plain list: whatever the form in which a collection has its measurements, and
-//! however large the batches are, `aggregate` answers what the manual says of one stage behind the other.
+//! Random pipelines of hostile measurements against a plain list: whatever the stored form of a collection and
+//! the size of batches, `aggregate` answers as if each stage ran on its own, as the server's manual says.
 //!
 //! `CASES=20000 cargo test --profile soak --test generated pipeline_cases` runs so many cases; `CASE=17` runs that one, or begins there. A case is a
-//! list of measurements in six forms with a few pipelines, each of which is asked of every form. What fails is shrunk before it is shown.
+//! list of measurements in six forms with a few pipelines, each of which runs on every form. A failing case is shrunk before it is shown.
 
 mod decimals;
 mod expressions;
@@ -25,15 +25,15 @@ use crate::plain_list::forms::{Form, forms, layout, stored};
 use crate::plain_list::order::set_collation;
 use crate::support::{Db, Random};
 
-/// Cases of a run that asks for no number.
+/// The default number of cases.
 const CASES: u64 = 150;
 const PIPELINES: usize = 6;
-/// Pipelines of a case whose answers buckets may know without their columns, or which give groups while rows come.
+/// Pipelines of a case that summaries of buckets may answer, or whose groups stream.
 const SUMMARIES: usize = 2;
-/// Pipelines of a case with pipelines in them.
+/// Pipelines of a case with nested pipelines.
 const NESTED: usize = 2;
 
-/// Arguments without which some stage is none.
+/// Required arguments of stages.
 const REQUIRED: [&str; 17] = [
     "_id",
     "path",
@@ -54,7 +54,7 @@ const REQUIRED: [&str; 17] = [
     "buckets",
 ];
 
-/// What has been run.
+/// Counters of a run.
 #[derive(Default, Debug)]
 struct Tally {
     pipelines: usize,
@@ -66,11 +66,11 @@ struct Tally {
     exact: usize,
 }
 
-/// What a failure is about.
+/// The subject of a failure.
 struct Case<'a> {
     layout: &'a Document,
     form: &'a Form,
-    /// Where it is not the collection's.
+    /// If it differs from that of the collection.
     collation: Option<&'a Document>,
 }
 
@@ -115,7 +115,7 @@ fn case(seed: u64, tally: &mut Tally) {
             tally.answers += 2;
             let asked = async {
                 judge(db, &pipeline, other.as_ref(), &expected, batch).await?;
-                // The same with nothing pushed down, put together or left out.
+                // The same pipeline without pushdown or other optimisation.
                 judge(db, &apart(&pipeline), other.as_ref(), &expected, batch).await?;
                 match unpacking.chance(30) {
                     true => judge(db, &unpacked(&pipeline, &layout), other.as_ref(), &expected, batch).await,
@@ -133,16 +133,16 @@ fn case(seed: u64, tally: &mut Tally) {
     }
 }
 
-/// A pipeline whose stages know nothing of each other.
+/// The pipeline with stages between which nothing is optimised.
 fn apart(pipeline: &[Document]) -> Vec<Document> {
     let wall = || doc! { "$_internalInhibitOptimization": {} };
     let stages = pipeline.iter().flat_map(|stage| [wall(), stage.clone()]);
-    // Some want to be the first one.
+    // Some stages must be the first one.
     let skipped = usize::from(pipeline.first().is_some_and(|stage| stage.contains_key("$geoNear")));
     stages.skip(skipped).collect()
 }
 
-/// A pipeline over measurements as one over buckets.
+/// A pipeline over measurements, rewritten for buckets.
 fn unpacked(pipeline: &[Document], layout: &Document) -> Vec<Document> {
     if pipeline.first().is_some_and(|stage| stage.contains_key("$geoNear")) {
         return pipeline.to_vec();
@@ -157,11 +157,11 @@ fn model_of(rows: &[Document], layout: &Document) -> Vec<Document> {
     rows.iter().map(|row| normalized(row, layout.get_str("metaField").ok())).collect()
 }
 
-/// Why the answer to a pipeline of some rows is wrong.
+/// The error of the answer to a pipeline, if it is wrong.
 fn wrong(rows: &[Document], case: &Case<'_>, pipeline: &[Document]) -> Option<String> {
     let model = model_of(rows, case.layout);
     foreign::set_collection(&model);
-    // What lacks an argument is nothing that this list understands.
+    // The plain list does not understand a stage without its required arguments.
     let expected = std::panic::catch_unwind(|| Rows::new(model).through(pipeline)).ok()?;
     if matches!(expected, Err(Stop::Open)) {
         return None;
@@ -177,7 +177,7 @@ fn wrong(rows: &[Document], case: &Case<'_>, pipeline: &[Document]) -> Option<St
     answer.unwrap_or_else(|_| Err("a panic".to_owned())).err()
 }
 
-/// Takes away what a failure does not need: stages, rows, fields, and fields of stages.
+/// Shrinks a failing case: removes stages, rows, fields, and fields of stages.
 fn shrunk(
     mut rows: Vec<Document>,
     case: &Case<'_>,

@@ -1,4 +1,4 @@
-//! Random pipelines with pipelines in them, whose fields and variables are called like the arguments of operators and stages.
+//! Random nested pipelines, whose fields and variables are named like the arguments of operators and stages.
 
 use bson::{Bson, Document, doc};
 
@@ -11,11 +11,11 @@ use crate::plain_list::queries::Queries;
 const NAMES: [&str; 10] = ["let", "vars", "in", "as", "input", "cond", "value", "this", "from", "v"];
 const DEPTH_MAX: usize = 2;
 
-/// What a pipeline within others sees: the variables of these.
+/// The variables in scope of a nested pipeline.
 type Scope = Vec<&'static str>;
 
 impl Pipelines<'_> {
-    /// A pipeline with others in it, and with stages that need rows in order.
+    /// A pipeline with nested ones and with stages that need ordered rows.
     pub fn nested(&self, list: &[Document]) -> (Vec<Document>, Result<Rows, Stop>) {
         let mut rows = Rows::new(list.to_vec());
         let mut pipeline: Vec<Document> = Vec::new();
@@ -50,7 +50,7 @@ impl Pipelines<'_> {
         (pipeline, Ok(rows))
     }
 
-    /// Whether a stage makes lists whose order is open: nothing may look at them.
+    /// Whether a stage makes lists of unspecified order, which no later stage may read.
     fn is_set(&self, stage: &Document) -> bool {
         let argument = stage.values().next().and_then(Bson::as_document);
         argument.is_some_and(|argument| argument.contains_key("set") || argument.get_str("as").ok() == Some("set"))
@@ -64,7 +64,7 @@ impl Pipelines<'_> {
         NAMES[self.random.below(NAMES.len() as u64) as usize]
     }
 
-    /// A field, or what a variable is, or has below it.
+    /// A field, a variable, or a path below a variable.
     fn operand(&self, scope: &Scope) -> Bson {
         match scope.as_slice() {
             [] => self.field(),
@@ -83,7 +83,7 @@ impl Pipelines<'_> {
         format!("${}", self.pick(&["n", "n", "a", "b", "m", "m.a", "o", "in", "as", "value", "let", "none"])).into()
     }
 
-    /// An expression with objects in it whose fields are called like arguments.
+    /// An expression with objects whose fields are named like arguments.
     fn value(&self, scope: &Scope) -> Bson {
         let operand = || self.operand(scope);
         match self.random.below(9) {
@@ -109,7 +109,7 @@ impl Pipelines<'_> {
         }
     }
 
-    /// The same for an accumulator, to which an array is several arguments.
+    /// The same for an accumulator, for which an array is several arguments.
     fn one_value(&self, scope: &Scope) -> Bson {
         match self.value(scope) {
             Bson::Array(items) => items[0].clone(),
@@ -117,7 +117,7 @@ impl Pipelines<'_> {
         }
     }
 
-    /// Fields that an operator would bind a variable by, beside one that is what that variable is outside.
+    /// Fields named like arguments that bind variables, beside one with the outer value of such a variable.
     fn taken_for_arguments(&self, scope: &Scope) -> Document {
         let name = if scope.is_empty() { "v" } else { *self.pick(scope) };
         let hit = if scope.is_empty() { self.field() } else { format!("$${name}").into() };
@@ -137,7 +137,7 @@ impl Pipelines<'_> {
         doc! { "$and": [{ "$expr": expr }, {}] }
     }
 
-    /// A stage that looks at its own rows only.
+    /// A stage that needs only its own rows.
     fn plain(&self, scope: &Scope) -> Document {
         let value = || self.value(scope);
         match self.random.below(9) {
@@ -158,7 +158,7 @@ impl Pipelines<'_> {
         }
     }
 
-    /// A pipeline within another one.
+    /// A nested pipeline.
     fn inner(&self, list: &[Document], scope: &Scope, depth: usize) -> Vec<Document> {
         let mut stages = Vec::new();
         if self.chance(15) {
@@ -185,7 +185,7 @@ impl Pipelines<'_> {
         stages
     }
 
-    /// What needs no row.
+    /// An expression without fields.
     fn variables_only(&self, scope: &Scope) -> Bson {
         match scope.as_slice() {
             [] => 7.into(),
@@ -193,7 +193,7 @@ impl Pipelines<'_> {
         }
     }
 
-    /// A stage with a pipeline in it, or one that needs its rows in order.
+    /// A stage with a nested pipeline, or one that needs ordered rows.
     fn special(&self, list: &[Document], scope: &Scope, depth: usize) -> Document {
         let to = || *self.pick(&["x", "in", "as", "let", "o.in"]);
         match self.random.below(14) {

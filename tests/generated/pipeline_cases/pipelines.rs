@@ -1,4 +1,4 @@
-//! Random pipelines. Each stage is chosen by what the stages before it have left.
+//! Random pipelines. Each stage is chosen depending on the output of the stages before.
 
 use bson::{Bson, Document, doc};
 
@@ -7,19 +7,19 @@ use crate::plain_list::data::{pick, scalar};
 use crate::plain_list::queries::Queries;
 use crate::support::Random;
 
-/// Fields of measurements, and of what is made of them.
+/// Fields of measurements and computed ones.
 const PATHS: [&str; 17] =
     ["t", "t", "m", "m.a", "m.b", "m.c.a", "n", "a", "a", "b", "c", "o", "a.a", "a.b", "b.b.c", "o.a", "none"];
 const GROUPED: [&str; 9] = ["_id", "_id", "_id.x", "_id.y", "count", "low", "high", "first", "x"];
 
 pub struct Pipelines<'a> {
     pub random: &'a Random,
-    /// That of the collection.
+    /// The collation of the collection.
     pub collation: &'a Document,
 }
 
 impl Pipelines<'_> {
-    /// A pipeline, and what becomes of the rows in it.
+    /// A pipeline under construction and what is known of its rows.
     pub fn pipeline(&self, list: &[Document]) -> (Vec<Document>, Result<Rows, Stop>) {
         let mut rows = Rows::new(list.to_vec());
         let mut pipeline: Vec<Document> = Vec::new();
@@ -43,7 +43,7 @@ impl Pipelines<'_> {
         (pipeline, Ok(rows))
     }
 
-    /// A pipeline that counts rows, or takes their extremes, by metadata and bins of time, or lists them by these in the order of time.
+    /// A pipeline that groups by metadata and time bins to count rows or to find extremes, or that lists rows by these in time order.
     pub fn summary(&self, list: &[Document]) -> (Vec<Document>, Result<Rows, Stop>) {
         let key = || match self.random.below(5) {
             0 => Bson::Null,
@@ -144,7 +144,7 @@ impl Pipelines<'_> {
                 _ => doc! { "n": "$n", "t": "$t", "m": "$m", *self.pick(&["a", "x"]): self.expression(rows, grouped) }.into(),
             } },
             20 => doc! { "$count": *self.pick(&["count", "x"]) },
-            // Anything but a path and an operator is refused.
+            // Only a path and an operator are accepted.
             _ => match self.key(rows, grouped) {
                 Bson::Document(key) if key.keys().any(|name| name.starts_with('$')) => doc! { "$sortByCount": key },
                 Bson::String(path) => doc! { "$sortByCount": path },
@@ -210,7 +210,7 @@ impl Pipelines<'_> {
         let path = || Bson::from(format!("${}", self.path(grouped)));
         match self.random.below(12) {
             0..=3 => path(),
-            // Of what is equal, any may have come.
+            // Of equal values, any may have come.
             4 if rows.exact => doc! { "$type": path() }.into(),
             5 => doc! { "$ifNull": [path(), 0] }.into(),
             6 => doc! { "$cond": [{ "$gte": [path(), path()] }, path(), path()] }.into(),
@@ -247,7 +247,7 @@ impl Pipelines<'_> {
         }
     }
 
-    /// How many values are kept, at times by the id.
+    /// The `n` of an accumulator, sometimes an expression on the group id.
     fn count(&self) -> Bson {
         let count = 1 + self.random.below(4) as i32;
         if self.chance(20) { doc! { "$cond": [{ "$gte": ["$x", 1] }, count, 1] }.into() } else { count.into() }
@@ -295,7 +295,7 @@ impl Pipelines<'_> {
             let input = match operator {
                 "$count" => doc! {}.into(),
                 "$mergeObjects" if self.chance(70) => doc! { "u": self.expression(rows, grouped) }.into(),
-                // Its fields come in any order, so that nothing may compare it.
+                // Its fields have no order, so nothing may compare it.
                 "$push" | "$last" if self.chance(15) => "$$ROOT".into(),
                 "$sum" if self.chance(30) => 1.into(),
                 "$firstN" | "$lastN" | "$minN" | "$maxN" => {
@@ -316,7 +316,7 @@ impl Pipelines<'_> {
                     }
                     arguments.into()
                 }
-                // An array is several arguments.
+                // An array would be several arguments.
                 _ => match self.expression(rows, grouped) {
                     Bson::Array(items) => items[0].clone(),
                     other => other,
@@ -328,7 +328,7 @@ impl Pipelines<'_> {
     }
 }
 
-/// Whether a path is above or below one of those that are unset beside it.
+/// Whether a path is a prefix or an extension of another unset path.
 fn paths_collide(path: &str) -> bool {
     path == "o"
 }

@@ -10,22 +10,22 @@ use crate::plain_list::filter::matching;
 use crate::plain_list::order::{NoKey, compare_keys, sort_key};
 use crate::plain_list::projection::project;
 
-/// Why there are no rows.
+/// The reason why there are no expected rows.
 #[derive(Debug, PartialEq)]
 pub enum Stop {
     /// The pipeline fails.
     Refused,
-    /// What comes is not asked for: the server answers as it likes, or this list knows too little.
+    /// The answer is not compared: it is unspecified, or the plain list cannot compute it.
     Open,
 }
 
-/// The rows behind a stage.
+/// The rows after a stage.
 #[derive(Clone, Debug)]
 pub struct Rows {
     pub list: Vec<Document>,
-    /// True where the rows have to come in this order.
+    /// True if the rows must come in this order.
     pub ordered: bool,
-    /// True where values have to be of these types; else what compares equal is equal.
+    /// True if the types of values matter; otherwise values that compare equal are equal.
     pub exact: bool,
 }
 
@@ -37,13 +37,13 @@ impl Rows {
     pub fn through(self, pipeline: &[Document]) -> Result<Rows, Stop> {
         let mut rows = self;
         for (place, stage) in pipeline.iter().enumerate() {
-            // A stage that fails of some rows may not see them where a later one has enough of others.
+            // A stage that fails for some rows may not see them if a later limit is reached before.
             rows = rows.stage(stage).map_err(|stop| if place + 1 < pipeline.len() { Stop::Open } else { stop })?;
         }
         Ok(rows)
     }
 
-    /// The rows behind one more stage.
+    /// Runs one more stage.
     pub fn stage(self, stage: &Document) -> Result<Rows, Stop> {
         let (name, argument) = stage.iter().next().unwrap();
         let Rows { list, ordered, exact } = self;
@@ -119,7 +119,7 @@ impl Rows {
     }
 }
 
-/// An expression that alone is a filter; others are the business of the list of `find`.
+/// The expression of a filter that is only `$expr`; other filters are evaluated like those of `find`.
 fn condition(filter: &Bson) -> Option<&Bson> {
     match filter.as_document()?.get_array("$and").ok()?.as_slice() {
         [Bson::Document(first), Bson::Document(all)] if all.is_empty() => first.get("$expr"),
@@ -139,7 +139,7 @@ pub fn sorted(list: Vec<Document>, exact: bool, sort: &Document) -> Result<Rows,
     Ok(Rows { list: keyed.into_iter().map(|(_, row)| row).collect(), ordered, exact })
 }
 
-/// The fields of a stage by their paths: what is in an object without operators is set on its own.
+/// The fields of a stage by path: nested objects without operators are flattened.
 fn flat(above: &str, spec: &Document) -> Document {
     let mut all = doc! {};
     for (name, value) in spec {
@@ -162,7 +162,7 @@ fn projected(row: &Document, spec: &Document) -> Result<Document, Stop> {
     with_fields(row, project(row, &paths), &computed)
 }
 
-/// `to` with fields that are computed of `row`.
+/// Sets fields of `to` that are computed from `row`.
 pub fn with_fields(row: &Document, mut to: Document, spec: &Document) -> Result<Document, Stop> {
     for (path, expression) in &flat("", spec) {
         let path: Vec<&str> = path.split('.').collect();
@@ -221,7 +221,7 @@ fn unwound(row: &Document, spec: &Document) -> Vec<Document> {
     }
 }
 
-/// Puts something else at a path of objects that is there.
+/// Replaces the value at an existing path of objects.
 fn replace(at: &mut Document, path: &[&str], value: Option<&Bson>) {
     match (&path[1..], value) {
         ([], Some(value)) => drop(at.insert(path[0], value.clone())),

@@ -1,10 +1,10 @@
-//! All that a cursor gives.
+//! Reads a cursor to its end.
 
 use bson::{Document, RawDocumentBuf, rawdoc};
 
 use crate::support::{Db, take_rows};
 
-/// The rows of a command on a collection that answers with a cursor, in batches of `batch`.
+/// All rows of a command that returns a cursor, in batches of `batch`.
 ///
 /// Errors: the reply of a command that failed; a batch that is too large.
 pub async fn all_batches(db: &Db, command: RawDocumentBuf, batch: i32) -> Result<Vec<Document>, String> {

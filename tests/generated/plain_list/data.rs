@@ -1,4 +1,4 @@
-//! Hostile measurements: a few fields whose types change, nest and vanish, in a few series, at times in and out of the usual range.
+//! Hostile measurements: a few fields whose types change, nest and vanish, in a few series, with standard and extended dates.
 
 use bson::oid::ObjectId;
 use bson::raw::CString;
@@ -7,14 +7,14 @@ use bson::{Binary, Bson, DateTime, Document, Regex, Timestamp, doc};
 
 use crate::support::Random;
 
-/// Names inside of values: such that paths often reach something.
+/// Names inside values, few enough that paths often reach something.
 pub const INNER_NAMES: [&str; 6] = ["a", "b", "0", "1", "c", "x.y"];
-/// Texts that are near each other, by one collation or another.
+/// Strings that are close to each other by some collation.
 pub const TEXTS: [&str; 15] = ["", "a", "ab", "b", "é", "abc", "B", "a\0", "a\nb", "A", "É", "e", "a-b", "a10", "a2"];
 const MEASURED: [&str; 5] = ["a", "b", "c", "o", "x.y"];
 const MINUTE_MS: i64 = 60_000;
 
-/// What a field holds, for a while.
+/// The kind of values of a field in a stretch of rows.
 #[derive(Clone, Copy)]
 enum Habit {
     /// Scalars of one type, by its number.
@@ -24,7 +24,7 @@ enum Habit {
     /// Objects of one shape, of numbers or texts.
     Shaped(u64),
     Arrays,
-    /// Texts, and patterns that may be asked for.
+    /// Strings, and patterns.
     Texts,
     /// Doubles of which many tie, both zeros among them.
     Zeros,
@@ -35,7 +35,7 @@ pub fn pick<'a, T>(random: &Random, from: &'a [T]) -> &'a T {
     &from[random.below(from.len() as u64) as usize]
 }
 
-/// How strings compare, by their bytes or not.
+/// A collation, or byte order.
 pub fn any_collation(random: &Random) -> Document {
     let of = [
         doc! { "locale": "simple" },
@@ -160,7 +160,7 @@ fn small(random: &Random) -> Bson {
     }
 }
 
-/// A value of any type, nested at most so deep.
+/// A value of any type, up to a nesting depth.
 pub fn any_value(random: &Random, depth: u64) -> Bson {
     match random.below(if depth == 0 { 5 } else { 8 }) {
         5 => Bson::Array((0..random.below(4)).map(|_| any_value(random, depth - 1)).collect()),
@@ -222,7 +222,7 @@ pub fn regex(random: &Random) -> Bson {
     Bson::RegularExpression(Regex { pattern: pattern.unwrap(), options })
 }
 
-/// A moment at which something ends: the epoch, the seconds of 31 and of 32 bits.
+/// A time at a limit: the epoch, the end of 31-bit and of 32-bit seconds.
 pub fn any_time(random: &Random) -> i64 {
     if random.chance(5) {
         return *pick(random, &[i64::MIN, i64::MAX, i64::MIN + 60_000, i64::MAX - 60_000]);
@@ -231,7 +231,7 @@ pub fn any_time(random: &Random) -> i64 {
     base + *pick(random, &[0, 1, -1, 499, 999, 1000, -1000, 59_999, MINUTE_MS, -MINUTE_MS, 60 * MINUTE_MS])
 }
 
-/// The measurement as it is stored: its metadata with all fields in order of their names.
+/// The measurement as it is stored: the fields of its metadata are sorted by name.
 pub fn normalized(row: &Document, meta_field: Option<&str>) -> Document {
     fn sorted(value: &Bson) -> Bson {
         match value {

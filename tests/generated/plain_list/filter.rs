@@ -1,5 +1,5 @@
-//! A filter and a projection on one document, written from the manual of the server. Operators that have no array rules of their own
-//! are asked of the crate, on the whole document.
+//! A filter and a projection on one document, written from the server's manual. Operators without array rules of their own
+//! are evaluated by the crate on the whole document.
 
 use std::cell::Cell;
 use std::cmp::Ordering;
@@ -34,11 +34,11 @@ pub enum Test {
 }
 
 thread_local! {
-    /// Whether some expression has failed.
+    /// True if an expression has failed.
     static FAILED: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Those of the rows that match; `None` where some expression fails.
+/// The matching rows; `None` if an expression fails.
 pub fn matching<'a>(rows: &'a [Document], filter: &Document) -> Option<Vec<&'a Document>> {
     FAILED.set(false);
     let plain = compile(filter);
@@ -140,7 +140,7 @@ fn element(path: &str, inner: &Document) -> Plain {
     Plain::Field(path.to_owned(), Test::ElementValue(Box::new(tests)))
 }
 
-/// The numbers of the types that `$type` names.
+/// The type numbers of a `$type` operand.
 fn types(operand: &Bson) -> Vec<i32> {
     match operand {
         Bson::Array(items) => items.iter().flat_map(types).collect(),
@@ -194,7 +194,7 @@ impl Plain {
         }
     }
 
-    /// Whether a value passes as it is, an array too.
+    /// Whether a value itself matches; an array is not expanded.
     fn passes(&self, value: &Bson) -> bool {
         match self {
             Plain::And(all) => all.iter().all(|one| one.passes(value)),
@@ -215,7 +215,7 @@ impl Plain {
     }
 }
 
-/// Every value at the end of a path, and `None` for each branch that ends before.
+/// Every value at a path, and `None` for each branch that ends before.
 fn reach<'a>(at: Option<&'a Bson>, path: &[&str], expanded: bool, to: &mut Vec<Option<&'a Bson>>) {
     match (at, path) {
         (Some(Bson::Array(items)), []) if expanded => {
@@ -229,7 +229,7 @@ fn reach<'a>(at: Option<&'a Bson>, path: &[&str], expanded: bool, to: &mut Vec<O
     }
 }
 
-/// An array before the end of a path: objects in it go on, and a position selects.
+/// An array inside a path: the path continues in its objects, and a number selects by position.
 fn through<'a>(items: &'a [Bson], path: &[&str], expanded: bool, to: &mut Vec<Option<&'a Bson>>) {
     for (position, item) in items.iter().enumerate() {
         if let Bson::Document(_) = item {
@@ -274,7 +274,7 @@ impl Test {
 
 fn compare(operator: &str, value: &Bson, operand: &Bson) -> bool {
     let found = if class(value) != class(operand) {
-        // The ends of the order compare with every type, a NaN too.
+        // MinKey and MaxKey compare with every type, including NaN.
         if !matches!(operand, Bson::MinKey | Bson::MaxKey) {
             return false;
         }

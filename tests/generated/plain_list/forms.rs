@@ -1,4 +1,4 @@
-//! The same measurements in the forms that a collection can have them in.
+//! The same measurements in every stored form of a collection.
 
 use std::rc::Rc;
 
@@ -13,33 +13,33 @@ use crate::support::{Db, Random, TestEnv, checks, raw};
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Folded {
-    /// Everything is in the journal.
+    /// All rows are in the journal.
     Never,
-    /// Everything is in buckets.
+    /// All rows are in buckets.
     AtTheEnd,
-    /// The rest is in the journal.
+    /// Some rows are in buckets, the rest is in the journal.
     Midway,
-    /// After each insert, each by a context of its own.
+    /// A fold after each insert, each by a new context.
     Always,
 }
 
 #[derive(Clone, Debug)]
 pub struct Form {
     pub folded: Folded,
-    /// Whether the first and the last inserts write buckets of version 1.
+    /// True if the first and the last inserts write buckets of version 1.
     pub uncompressed: [bool; 2],
     pub bucket_count_max: usize,
     pub insert_rows: usize,
-    /// Whether two contexts insert by turns, each with a journal of its own.
+    /// True if two contexts with their own journals insert alternately.
     pub shared: bool,
-    /// Whether the reader has not written.
+    /// True if the reader is another context than the writers.
     pub reopened: bool,
-    /// Whether there are indexes: over the metadata from the start or from midway, over fields of measurements in the end.
+    /// True if there are indexes: on metadata from the start or from halfway on, on measurement fields at the end.
     pub indexed: Option<bool>,
     pub seed: u64,
 }
 
-/// Every form of a collection whose inserts, counts and so on are random.
+/// Every form, with random sizes of inserts and other settings.
 pub fn forms(random: &Random) -> Vec<Form> {
     let form = |(folded, uncompressed)| Form {
         folded,
@@ -62,7 +62,7 @@ pub fn forms(random: &Random) -> Vec<Form> {
     kinds.into_iter().map(form).collect()
 }
 
-/// The options of a collection but its name, its collation among those of its series.
+/// The options of `create`, including the collation.
 pub fn layout(random: &Random) -> Document {
     let collation = if random.chance(70) {
         doc! { "locale": "simple" }
@@ -82,7 +82,7 @@ pub fn layout(random: &Random) -> Document {
     layout
 }
 
-/// A collection `c` that holds the rows in some form.
+/// A collection `c` with the rows in this form.
 pub async fn stored(rows: &[Document], layout: &Document, form: &Form) -> Db {
     let storage: Rc<dyn Storage> = Rc::new(MemoryStorage::new());
     let env = TestEnv::new(form.seed);
@@ -132,7 +132,7 @@ pub async fn stored(rows: &[Document], layout: &Document, form: &Form) -> Db {
     if form.reopened { open(false) } else { db }
 }
 
-/// Indexes that no measurement is refused for.
+/// Indexes that accept every measurement.
 fn on_series() -> Vec<Document> {
     vec![
         doc! { "key": { "m": -1 } },
@@ -143,7 +143,7 @@ fn on_series() -> Vec<Document> {
     ]
 }
 
-/// Indexes that cannot be made where there are arrays, or what is no place.
+/// Indexes that cannot be created if there are arrays or invalid places.
 fn on_some() -> Vec<Document> {
     vec![
         doc! { "key": { "a": 1 } },
@@ -163,7 +163,7 @@ fn on_some() -> Vec<Document> {
     ]
 }
 
-/// Codes of what an index does not take.
+/// Error codes of values that an index refuses.
 const NOT_TAKEN: [i32; 10] = [5_930_501, 16_766, 171, 16_755, 183_493, 183_934, 13_026, 13_027, 13_068, 16_804];
 
 async fn create_indexes(db: &Db, specs: &[Document]) {
@@ -176,7 +176,7 @@ async fn create_indexes(db: &Db, specs: &[Document]) {
     }
 }
 
-/// How many buckets of each version there are.
+/// The number of buckets of each version.
 pub async fn versions(db: &Db) -> [usize; 3] {
     let mut counts = [0; 3];
     for bucket in checks::buckets(db, "c").await {

@@ -1,4 +1,4 @@
-//! What a collection must answer, worked out on a plain list of documents, and the measurements, forms and queries to ask it with.
+//! Expected answers computed on a plain list of documents, and random measurements, stored forms and queries.
 #![allow(dead_code, clippy::unwrap_used, clippy::indexing_slicing, clippy::panic)]
 
 pub mod batches;

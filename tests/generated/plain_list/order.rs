@@ -1,4 +1,4 @@
-//! The order of BSON values and the keys that documents sort by, as the manual has them, as simply as they can be written.
+//! The order of BSON values and the sort keys of documents, written as simply as possible from the manual.
 
 use std::cell::RefCell;
 use std::cmp::Ordering;
@@ -9,11 +9,11 @@ use timepail::value::{Collation, Doc};
 use crate::support::{TestEnv, raw};
 
 thread_local! {
-    /// How the strings of the query compare that is asked.
+    /// The collation of the current query.
     static COLLATION: RefCell<Collation> = RefCell::default();
 }
 
-/// From now on strings compare by this collation.
+/// Sets the collation of the current query.
 pub fn set_collation(document: &Document) {
     let collation = Collation::parse(Doc::parse(raw(document).as_bytes()).unwrap(), &*TestEnv::new(0)).unwrap();
     COLLATION.set(collation);
@@ -23,7 +23,7 @@ pub fn collation() -> Collation {
     COLLATION.with_borrow(Clone::clone)
 }
 
-/// The place of a type among the types.
+/// The rank of a type in the sort order.
 pub fn class(value: &Bson) -> i32 {
     match value {
         Bson::MinKey => -1,
@@ -54,14 +54,14 @@ pub fn is_nan(value: &Bson) -> bool {
     }
 }
 
-/// BSON order: by type, then by value; a NaN is below the numbers.
+/// BSON order: by type, then by value; NaN is less than all numbers.
 pub fn order(a: &Bson, b: &Bson) -> Ordering {
     let classes = class(a).cmp(&class(b));
     if classes.is_ne() {
         return classes;
     }
     match (a, b) {
-        // Their digits are the business of the tests of numbers.
+        // The digits of decimals are tested elsewhere.
         (Bson::Decimal128(_), _) | (_, Bson::Decimal128(_)) => by_the_crate(a, b),
         _ if class(a) == 10 => numbers(a, b),
         (Bson::String(a) | Bson::Symbol(a), Bson::String(b) | Bson::Symbol(b)) => {
@@ -118,7 +118,7 @@ fn integer_and_double(n: i128, x: f64) -> Ordering {
     if x.is_nan() || x == f64::NEG_INFINITY {
         return Ordering::Greater;
     }
-    // Beyond all integers of 64 bits the cast stays there; within, what is cut off decides.
+    // Beyond 64-bit integers the cast saturates; within, the fraction decides.
     let whole = x.trunc() as i128;
     n.cmp(&whole).then_with(|| 0.0.partial_cmp(&(x - x.trunc())).unwrap_or(Ordering::Less))
 }
@@ -129,12 +129,12 @@ fn by_the_crate(a: &Bson, b: &Bson) -> Ordering {
     timepail::value::compare(a, b)
 }
 
-/// Why rows have no order.
+/// The reason why rows have no order.
 #[derive(Debug, PartialEq)]
 pub enum NoKey {
     /// Two parts of a sort meet different arrays: an error.
     ParallelArrays,
-    /// A number that is a position and a name, or that leads to an array in an array: the server's answer is not asked for.
+    /// A number that is both a position and a name, or that leads to an array in an array: the order is unspecified.
     Ambiguous,
 }
 
@@ -144,7 +144,7 @@ enum At<'a> {
     Below(&'a Bson, &'a [&'a str]),
 }
 
-/// What a document sorts by: among the keys that an index on these paths would have, the first.
+/// The sort key of a document: the least of the keys that an index on these paths would have.
 pub fn sort_key(row: &Document, sort: &Document) -> Result<Vec<Bson>, NoKey> {
     let whole = Bson::Document(row.clone());
     let paths: Vec<Vec<&str>> = sort.keys().map(|path| path.split('.').collect()).collect();

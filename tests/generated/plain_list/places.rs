@@ -1,4 +1,4 @@
-//! Places among the measurements, and regions that queries ask about: drawn from a stream of their own.
+//! Places in measurements, and regions in queries, drawn from their own random stream.
 
 use bson::{Bson, Document, bson, doc};
 
@@ -9,7 +9,7 @@ use crate::support::Random;
 /// Places for the measurements and the queries of one case.
 pub struct Places {
     random: Random,
-    /// Where they are, how they are written, and which fields have them; `None` in most cases.
+    /// The locations, how they are written, and the fields that have them; `None` in most cases.
     of: Option<(Vec<&'static str>, u64, [f64; 2])>,
 }
 
@@ -22,7 +22,7 @@ impl Places {
         Places { random, of }
     }
 
-    /// Puts places where the fields of most measurements are.
+    /// Replaces fields of most measurements by places.
     pub fn among(&self, rows: &mut [Document]) {
         let Some((fields, form, near)) = &self.of else { return };
         for row in rows {
@@ -34,7 +34,7 @@ impl Places {
         }
     }
 
-    /// Makes a query ask for a region, now and then.
+    /// Adds a region to some queries.
     pub fn ask(&self, query: &mut Query) {
         let Some((fields, form, near)) = &self.of else { return };
         if !self.random.chance(70) {
@@ -89,7 +89,7 @@ impl Places {
         let ring = bson!([a.clone(), b.clone(), c.clone(), a.clone()]);
         let triangle = bson!({ "$geometry": { "type": "Polygon", "coordinates": [ring] } });
         match self.random.below(8) {
-            // A corner that is clamped at a pole may fall upon another one.
+            // A corner that is clamped at a pole may coincide with another one.
             0 | 1 if y.abs() < 85.0 => bson!({ "$geoWithin": triangle }),
             2 if y.abs() < 85.0 => bson!({ "$geoIntersects": triangle }),
             3 => bson!({ "$geoIntersects": { "$geometry": { "type": "Point", "coordinates": [x, y] } } }),

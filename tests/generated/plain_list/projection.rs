@@ -1,14 +1,14 @@
-//! What a projection leaves of one document.
+//! A projection of one document.
 
 use bson::{Bson, Document};
 
-/// The fields of `row` that `projection`, a document of dotted paths and 0 or 1, leaves. What a path with a null byte behind it names will be
-/// computed: it goes, and what is above it keeps its place, be it a scalar.
+/// The fields of `row` that `projection`, a document of dotted paths and 0 or 1, keeps. A path that ends with a NUL byte names a field that will be
+/// computed: it is removed, and its parent keeps its position, even a scalar.
 pub fn project(row: &Document, projection: &Document) -> Document {
     let inclusion = projection.iter().any(|(path, keep)| path != "_id" && keep.as_i32() == Some(1))
         || projection.keys().all(|path| path == "_id") && projection.get_i32("_id").ok() == Some(1);
     let mut paths: Vec<&str> = projection.keys().map(String::as_str).filter(|path| *path != "_id").collect();
-    // The id is kept by an inclusion, and dropped where that is asked for.
+    // An inclusion keeps the id unless it excludes it.
     let drops_id = projection.get_i32("_id").ok() == Some(0);
     if inclusion != drops_id {
         paths.push("_id");
@@ -24,7 +24,7 @@ fn object(of: &Document, paths: &[&str], inclusion: bool) -> Document {
         let kept = if paths.contains(&name.as_str()) && !name.contains('.') {
             inclusion.then(|| value.clone())
         } else if name.contains('.') || below.is_empty() {
-            // No path reaches a name with a dot.
+            // Paths do not reach names with a dot.
             (!inclusion).then(|| value.clone())
         } else {
             inner(value, &below, inclusion)

@@ -1,23 +1,23 @@
-//! Random queries over the paths of the measurements, with constants that often are what is stored.
+//! Random queries over the paths of the measurements, with constants that are often stored values.
 
 use bson::{Bson, DateTime, Document, doc};
 
 use super::data::{INNER_NAMES, TEXTS, any_collation, any_time, any_value, pick, regex, scalar};
 use crate::support::Random;
 
-/// What a `find` asks for.
+/// A `find`.
 #[derive(Clone, Debug)]
 pub struct Query {
     pub filter: Document,
     pub sort: Document,
     pub projection: Document,
     pub skip: i64,
-    /// 0 is none.
+    /// 0 means no limit.
     pub limit: i64,
-    /// A hint to go through all buckets: true for forward.
+    /// A `$natural` hint; true for forward.
     pub natural: Option<bool>,
     pub collation: Document,
-    /// Whether the collation is the collection's, and not sent.
+    /// True if the collation is inherited from the collection and not sent.
     pub inherits: bool,
 }
 
@@ -25,7 +25,7 @@ const PATHS: [&str; 32] = [
     "t", "t", "t", "m", "m", "m", "m.a", "m.b", "m.0", "m.c.a", "n", "a", "a", "b", "b", "c", "c", "o", "a.a", "a.b",
     "a.0", "a.1", "b.a", "b.b.c", "b.0.b", "o.b.0", "o.a", "c.a.b", "x.y", "t.a", "_id", "none",
 ];
-/// Where no number is: that is a position to the one and a name to the other.
+/// Paths of sorts, few with numbers, which may be positions or names.
 const SORT_PATHS: [&str; 19] = [
     "t", "t", "m", "m.a", "m.b", "n", "a", "b", "c", "o", "a.a", "a.b", "b.a", "b.b.c", "o.b.0", "c.0", "x.y", "_id",
     "none",
@@ -38,7 +38,7 @@ const KEPT_PATHS: [&str; 14] =
 pub struct Queries<'a> {
     pub random: &'a Random,
     pub rows: &'a [Document],
-    /// That of the collection.
+    /// The collation of the collection.
     pub collation: &'a Document,
 }
 
@@ -64,7 +64,7 @@ impl Queries<'_> {
         Query { filter, sort, projection, skip, limit, natural, collation, inherits }
     }
 
-    /// A field that holds a text somewhere, against another one.
+    /// A comparison of a string field with a string.
     fn text_filter(&self) -> Document {
         let is_text = |(_, value): &(&String, &Bson)| value.as_str().is_some();
         let fields: Vec<&String> = self.rows.iter().flat_map(|row| row.iter().filter(is_text)).map(|f| f.0).collect();
@@ -78,11 +78,11 @@ impl Queries<'_> {
         }
     }
 
-    /// What indexes are asked for: equalities, sets, ranges and types of paths that some forms have indexes over, alone, joined and as arms.
+    /// A filter that can use an index: equalities, sets, ranges and types on paths that some forms have indexed, alone or combined.
     fn indexed_filter(&self, depth: u64) -> Document {
         let path = *self.pick(&INDEXED_PATHS);
         let constant = || match self.operand(path) {
-            // Another string that some collations take for the same.
+            // Another string that is equal by some collations.
             Bson::String(text) if self.chance(50) => match self.chance(50) {
                 true => text.to_uppercase().into(),
                 false => text.to_lowercase().into(),
@@ -113,7 +113,7 @@ impl Queries<'_> {
     fn sort(&self) -> Document {
         let mut sort = Document::new();
         if self.chance(30) {
-            // What buckets help with: their metadata, then the time.
+            // Conditions that buckets can decide: on metadata, then on time.
             for path in ["m.a", "m", "m.b"].into_iter().filter(|_| self.chance(25)) {
                 sort.insert(path, if self.chance(50) { 1 } else { -1 });
             }
@@ -129,7 +129,7 @@ impl Queries<'_> {
         sort
     }
 
-    /// The number, which tells a measurement, stays where that is asked for.
+    /// Keeps the number, which identifies a measurement, if asked to.
     fn projection(&self, numbered: bool) -> Document {
         if self.chance(65) {
             return doc! {};
@@ -180,7 +180,7 @@ impl Queries<'_> {
         if self.chance(12) {
             let value = match self.random.below(5) {
                 0 => regex(self.random),
-                // A pattern that is stored, among others.
+                // Sometimes a pattern that is stored.
                 1 => self.stored(path),
                 _ => self.operand(path),
             };
@@ -262,7 +262,7 @@ impl Queries<'_> {
         if self.chance(60) { alias() } else { Bson::Array((0..1 + self.random.below(3)).map(|_| alias()).collect()) }
     }
 
-    /// A constant that a filter may compare with: often one that is stored, or its neighbour.
+    /// A constant of a filter: often a stored value or a neighbour of one.
     pub fn operand(&self, path: &str) -> Bson {
         let value = loop {
             let value = match self.random.below(10) {
@@ -271,7 +271,7 @@ impl Queries<'_> {
                 8 => any_value(self.random, 2),
                 _ => Bson::Int32(self.random.below(5) as i32),
             };
-            // Patterns stand for what they match, and objects of operators for what they test.
+            // A pattern would be matched instead of compared.
             if !matches!(value, Bson::RegularExpression(_)) {
                 break value;
             }
@@ -288,7 +288,7 @@ impl Queries<'_> {
         }
     }
 
-    /// A value at the path, or above, or below, of some measurement.
+    /// A value of some measurement at the path, above it or below it.
     fn stored(&self, path: &str) -> Bson {
         if path == "t" && self.chance(10) {
             return Bson::DateTime(DateTime::from_millis(any_time(self.random)));
@@ -364,7 +364,7 @@ impl Queries<'_> {
     }
 }
 
-/// False for an operator that may stand once, with its options.
+/// False for an operator that may occur only once, with its options.
 fn no_pattern((name, _): &(String, Bson)) -> bool {
     name != "$regex" && name != "$options"
 }

@@ -1,7 +1,7 @@
-//! Every schedule of a history, depth first: a run is repeated up to its last open choice, and takes the next.
+//! Runs every schedule of a history, depth first: a run is repeated up to its last open choice, where it takes the next alternative.
 //!
-//! Calls that touch nothing in common are run in one order only (sleep sets). Where there are too many orders all the same, all with a
-//! few preemptions are run instead, and some at random.
+//! Independent calls are run in one order only (sleep sets). If there are still too many schedules, all with a
+//! few preemptions are run instead, and some random ones.
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
@@ -10,24 +10,24 @@ use super::history::History;
 use super::verdict::judge;
 use crate::support::Random;
 
-/// Runs of one history before the search for all of its schedules is given up. `INTERLEAVINGS_MAX` replaces it.
+/// The maximum number of runs of a history. Beyond it, not all of its schedules are run. `INTERLEAVINGS_MAX` overrides it.
 const RUNS_MAX: usize = 1000;
-/// The same for a history in which a task vanishes, which is explored for each of its calls.
+/// The same for a history in which a task vanishes, for each call after which it may do so.
 pub const VANISHING_RUNS_MAX: usize = 120;
-/// A task is left although it could go on at most so often, where not all schedules can be run. `INTERLEAVINGS_PREEMPTIONS` replaces it.
+/// The maximum number of preemptions if not all schedules can be run. `INTERLEAVINGS_PREEMPTIONS` overrides it.
 const PREEMPTIONS_MAX: usize = 2;
-/// Schedules drawn at random, where not all can be run: one of so many runs.
+/// If not all schedules can be run, one of this many runs is a random one.
 const RANDOM_RUNS_SHARE: usize = 4;
 
-/// How many schedules of a history were run to their end.
+/// The number of schedules of a history that were run to their end.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Schedules {
-    /// None is missing but those that differ from another in the order of calls that touch nothing in common.
+    /// True if all schedules were run, apart from the order of independent calls.
     pub all: bool,
     pub runs: usize,
-    /// Calls of the longest.
+    /// The number of calls in the longest schedule.
     pub calls_max: usize,
-    /// In how many of them a task has vanished.
+    /// The number of schedules in which a task vanished.
     pub vanished: usize,
 }
 
@@ -62,8 +62,8 @@ pub fn explore_within(history: &History, runs_max: usize) -> Schedules {
     schedules
 }
 
-/// Runs one schedule, given as the tasks that were picked in turn. A task that does not wait is replaced by the first that does, so that
-/// a schedule means something still when the engine makes other calls than it did.
+/// Runs one schedule, given as the tasks picked in turn. A task that is not waiting is replaced by the first that is, so that
+/// a schedule remains usable after the engine's calls have changed.
 pub fn replay(history: &History, schedule: &str) {
     let picks: Vec<usize> = schedule.chars().map(|pick| pick.to_digit(36).unwrap() as usize).collect();
     let mut choose = |depth: usize, waiting: &[(usize, Footprint)]| {
@@ -100,24 +100,24 @@ fn run_and_judge(history: &History, schedules: &mut Schedules, choose: Choose<'_
 /// A choice between tasks.
 struct Frame {
     waiting: Vec<(usize, Footprint)>,
-    /// Tasks whose next call was run here before, or could have been run before without a difference.
+    /// Tasks whose next call was already run at this point, or earlier without making a difference.
     asleep: Vec<usize>,
-    /// The place of the task that was picked.
+    /// The index of the picked task.
     picked: usize,
-    /// Who ran last, if he can go on.
+    /// The task that ran last, if it can continue.
     last: Option<usize>,
     preemptions: usize,
 }
 
 struct Search<'a> {
     history: &'a History,
-    /// `None`: any number, and orders that make no difference are left out.
+    /// The number of preemptions left; `None` for any number, without equivalent schedules.
     preemptions_max: Option<usize>,
     frames: Vec<Frame>,
 }
 
 impl Search<'_> {
-    /// True where nothing is left to run.
+    /// True if no schedule is left.
     fn run(&mut self, schedules: &mut Schedules, runs_max: usize) -> bool {
         for _ in 0..runs_max {
             let history = self.history;
@@ -159,12 +159,12 @@ impl Frame {
         self.asleep.contains(&self.waiting[at].0)
     }
 
-    /// Who is picked first: the one that ran last, else the first that is not asleep.
+    /// The first pick: the task that ran last, or else the first that is not asleep.
     fn first(&self) -> Option<usize> {
         self.last.filter(|at| !self.is_asleep(*at)).or_else(|| (0..self.waiting.len()).find(|at| !self.is_asleep(*at)))
     }
 
-    /// Goes on to the next pick; false where there is none.
+    /// Moves on to the next pick; false if there is none.
     fn next(&mut self, preemptions_max: Option<usize>) -> bool {
         self.asleep.push(self.waiting[self.picked].0);
         let may_preempt = self.last.is_none() || preemptions_max.is_none_or(|max| self.preemptions < max);
@@ -175,7 +175,7 @@ impl Frame {
         true
     }
 
-    /// Those asleep whose call does not depend on the one picked.
+    /// The sleeping tasks whose call is independent of the picked one.
     fn still_asleep(&self, history: &History) -> Vec<usize> {
         let picked = &self.waiting[self.picked];
         let independent = |task: &&usize| {

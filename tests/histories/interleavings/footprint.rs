@@ -1,4 +1,4 @@
-//! What a storage call touches: two calls that touch nothing in common may change places, and nobody can tell.
+//! The keys that a storage call touches: two calls without common keys are independent, and their order makes no difference.
 
 use timepail::storage::{Bytes, Change, Changeset, KeyRange};
 
@@ -34,7 +34,7 @@ impl Footprint {
         footprint
     }
 
-    /// True where the order of the two calls can make a difference.
+    /// True if the order of the two calls can make a difference.
     pub fn conflicts(&self, other: &Footprint) -> bool {
         meet(&self.writes, &other.writes) || meet(&self.writes, &other.reads) || meet(&self.reads, &other.writes)
     }

@@ -1,4 +1,4 @@
-//! Small histories: what each task does, on which context, and how one run of it is put together.
+//! Small histories: the operations of each task, its context, and how a history is run.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -15,12 +15,12 @@ use crate::support::{Db, TestEnv, checks, raw, take_rows};
 
 /// The clock of every context.
 pub const NOW_MS: i64 = 1_800_000_000_000;
-/// Measurements expire after this long: those of the epoch have, those of `FRESH_MS` have not.
+/// The age at which measurements expire: those of the epoch have expired, those of `FRESH_MS` have not.
 const EXPIRE_SECONDS: i64 = 86_400;
 /// A time that does not expire.
 pub const FRESH_MS: i64 = NOW_MS - 3_600_000;
 
-/// The task of operations that were done before.
+/// The task of operations that ran before the others.
 pub const BEFORE: usize = usize::MAX;
 
 #[derive(Clone, Debug)]
@@ -39,19 +39,19 @@ pub enum Operation {
     Count(Document),
     Create,
     Drop,
-    /// Gives all measurements of a series to another one.
+    /// Gives all measurements of a series the metadata of another one.
     Update(&'static str, &'static str),
-    /// An index of that name, over that key.
+    /// Creates an index with a name and a key.
     CreateIndex(&'static str, &'static str),
     DropIndex(&'static str),
     HideIndex(&'static str, bool),
-    /// A find of everything through an index.
+    /// A find of everything, with a hint at an index.
     FindBy(&'static str),
 }
 
 pub use Operation::*;
 
-/// Operations one after the other, on one context.
+/// Sequential operations on one context.
 #[derive(Clone)]
 pub struct TaskOf {
     pub context: usize,
@@ -61,30 +61,30 @@ pub struct TaskOf {
 #[derive(Clone, Default)]
 pub struct History {
     pub name: &'static str,
-    /// What was done before, in order: context and operation.
+    /// Operations that run first, in order, each with its context.
     pub before: Vec<(usize, Operation)>,
     pub tasks: Vec<TaskOf>,
-    /// Tasks that share a context: others are let in where a task yields and before it has its answer.
+    /// True if tasks share a context: others may then also run when a task yields and before it gets an answer.
     pub shared: bool,
-    /// A task that vanishes after so many calls.
+    /// A task that vanishes after a number of calls.
     pub vanishes: Option<(usize, usize)>,
-    /// A task that finds no room to write.
+    /// A task whose writes find no room.
     pub full: Option<usize>,
 }
 
-/// What became of an operation.
+/// The outcome of an operation.
 pub struct Record {
     pub task: usize,
     pub operation: usize,
     pub what: Operation,
-    /// How many calls had run when it began, and when it ended. `None`: it never did.
+    /// The number of calls that had run when it began and when it ended; `None` if it never did.
     pub began: usize,
     pub ended: Option<usize>,
-    /// What it found, and what it counted; an error reply otherwise.
+    /// The documents that it found and its count, or an error reply.
     pub outcome: Option<Result<(Vec<Document>, i64), Document>>,
 }
 
-/// A run that came to its end.
+/// A completed run.
 pub struct Run {
     pub storage: Rc<dyn Storage>,
     pub records: Vec<Record>,
@@ -101,7 +101,7 @@ impl History {
     pub fn new(name: &'static str) -> History {
         History { name, ..History::default() }
     }
-    /// Adds what a context has done before.
+    /// Adds an operation that runs first.
     pub fn before(mut self, context: usize, operation: Operation) -> History {
         self.before.push((context, operation));
         self
@@ -124,7 +124,7 @@ impl History {
         self.tasks[one.0].context == self.tasks[other.0].context || one.1.conflicts(other.1)
     }
 
-    /// Runs it once. `choose` picks one of the tasks that wait, by its place in the list; `None` gives the run up.
+    /// Runs the history once. `choose` picks one of the waiting tasks by its index in the list; `None` aborts the run.
     pub fn run(&self, mut choose: impl FnMut(usize, &[(usize, Footprint)]) -> Option<usize>) -> Option<Run> {
         let inner: Rc<dyn Storage> = Rc::new(MemoryStorage::new());
         let board = Board::new(Rc::clone(&inner));
@@ -132,7 +132,7 @@ impl History {
         let storage: Rc<dyn Storage> = Rc::new(scheduled);
         let before = self.before.iter().map(|(context, _)| *context);
         let contexts = 1 + self.tasks.iter().map(|task| task.context).chain(before).max().unwrap_or(0);
-        // Each draws its own random numbers, so that what it draws does not depend on the others.
+        // Each context has its own random numbers, so that they do not depend on other contexts.
         let dbs: Vec<Db> = (0..contexts).map(|at| open(&storage, at as u64)).collect();
         let records: Rc<RefCell<Vec<Record>>> = Rc::default();
         block_on(async {
@@ -182,14 +182,14 @@ impl History {
     }
 }
 
-/// A context with a clock and random numbers of its own.
+/// A context with its own clock and random numbers.
 pub fn open(storage: &Rc<dyn Storage>, seed: u64) -> Db {
     let env = TestEnv::new(seed + 1);
     env.now_ms.set(NOW_MS);
     Db::open(Rc::clone(storage), env)
 }
 
-/// Runs an operation; answers what it found and counted, or the error reply.
+/// Runs an operation; returns what it found and counted, or the error reply.
 async fn perform(db: &Db, what: &Operation) -> Result<(Vec<Document>, i64), Document> {
     let command = match what {
         Insert(rows) => {

@@ -1,4 +1,4 @@
-//! Every interleaving of small histories: whatever the order of their storage calls, nothing acknowledged is lost or doubled.
+//! Every interleaving of small histories: in any order of their storage calls, nothing acknowledged is lost or duplicated.
 
 mod explore;
 mod footprint;
@@ -10,10 +10,10 @@ use bson::{DateTime, Document, doc};
 use explore::{Schedules, VANISHING_RUNS_MAX, explore, explore_within, replay};
 use history::*;
 
-/// Runs of a history with updates or operations on indexes, which have more calls than others.
+/// The maximum number of runs of histories with updates or index operations, which make more calls.
 const INDEX_RUNS_MAX: usize = 400;
 
-/// Matches what lies before a minute.
+/// A filter for times before a minute.
 fn before(minute: i64) -> Document {
     doc! { "t": { "$lt": DateTime::from_millis(minute * 60_000) } }
 }
@@ -25,7 +25,7 @@ fn fresh(n: i64, series: &str, minute: i64) -> Document {
     row
 }
 
-/// Lets a task of a history vanish after each of its calls, and answers in how many schedules it did.
+/// Runs a history once for each call of a task after which it vanishes; returns the number of schedules in which it did.
 fn explore_vanishing(history: &History, task: usize) -> usize {
     let mut vanished = 0;
     for calls in 1.. {
@@ -87,12 +87,12 @@ fn one_context_after_a_delete() -> History {
 }
 
 #[test]
-fn tasks_of_one_context_learn_together_what_another_has_folded_and_deleted() {
+fn tasks_of_one_context_refresh_while_another_folds_and_deletes() {
     explore(&one_context_after_a_delete());
 }
 
 #[test]
-fn somebody_folds_what_another_inserts_and_a_third_reads() {
+fn one_context_folds_what_another_inserts_while_a_third_reads() {
     let history = History::new("insert | fold | find")
         .before(0, Insert(vec![row(1, "a", 1), row(2, "b", 2)]))
         .task(0, [Insert(vec![row(3, "a", 3)])])
@@ -111,12 +111,12 @@ fn fold_and_read_by_the_index() -> History {
 }
 
 #[test]
-fn a_reader_of_one_series_goes_by_the_index_while_it_is_folded() {
+fn a_reader_of_one_series_uses_the_index_during_a_fold() {
     explore(&fold_and_read_by_the_index());
 }
 
 #[test]
-fn bucket_documents_are_valid_whatever_is_folded_meanwhile() {
+fn bucket_documents_are_valid_during_folds() {
     let history = History::new("insert, flush | buckets | fold")
         .before(0, Insert(vec![row(1, "a", 1), row(2, "b", 2)]))
         .task(0, [Insert(vec![row(3, "a", 3), row(4, "b", 1)]), Flush])
@@ -154,12 +154,12 @@ fn insert_delete_by_time_fold() -> History {
 }
 
 #[test]
-fn a_delete_by_time_meets_an_insert_and_a_fold() {
+fn a_delete_by_time_beside_an_insert_and_a_fold() {
     explore(&insert_delete_by_time_fold());
 }
 
 #[test]
-fn a_delete_by_metadata_meets_a_fold_and_a_reader_with_batches_of_one() {
+fn a_delete_by_metadata_beside_a_fold_and_a_reader_with_batches_of_one() {
     let history = History::new("delete by meta | flush | find")
         .before(0, Insert(vec![row(1, "a", 10), row(2, "b", 10)]))
         .before(0, Flush)
@@ -171,7 +171,7 @@ fn a_delete_by_metadata_meets_a_fold_and_a_reader_with_batches_of_one() {
 }
 
 #[test]
-fn two_deletes_and_a_fold_take_every_measurement_once() {
+fn two_deletes_and_a_fold_delete_every_measurement_once() {
     let history = History::new("delete one | delete | fold")
         .before(0, Insert(vec![row(1, "a", 10), row(2, "a", 40)]))
         .before(1, Insert(vec![row(3, "a", 20), row(4, "b", 10)]))
@@ -182,7 +182,7 @@ fn two_deletes_and_a_fold_take_every_measurement_once() {
 }
 
 #[test]
-fn expiry_meets_an_insert_and_a_fold() {
+fn expiry_beside_an_insert_and_a_fold() {
     let history = History::new("expire | insert | fold")
         .before(0, Insert(vec![row(1, "a", 1), fresh(2, "a", 1)]))
         .task(0, [Expire])
@@ -215,7 +215,7 @@ fn a_reopened_bucket_is_folded_by_its_context_while_another_deletes_from_it() {
 }
 
 #[test]
-fn a_collection_is_dropped_and_made_again_while_another_context_inserts() {
+fn a_collection_is_recreated_while_another_context_inserts() {
     let history = History::new("drop, create | insert, flush")
         .before(0, Insert(vec![row(1, "a", 1)]))
         .before(1, Insert(vec![row(2, "a", 2)]))
@@ -225,7 +225,7 @@ fn a_collection_is_dropped_and_made_again_while_another_context_inserts() {
 }
 
 #[test]
-fn a_context_that_holds_a_dropped_collection_finds_the_one_that_was_made_again() {
+fn a_context_with_a_dropped_collection_finds_the_recreated_one() {
     let history = History::new("drop, create, insert | find | insert, delete")
         .before(1, Insert(vec![row(1, "a", 1)]))
         .before(2, Find(doc! {}))
@@ -236,7 +236,7 @@ fn a_context_that_holds_a_dropped_collection_finds_the_one_that_was_made_again()
 }
 
 #[test]
-fn a_fold_of_several_steps_that_is_broken_off_is_brought_to_its_end_by_whoever_comes() {
+fn an_interrupted_fold_of_several_steps_is_finished_by_another_context() {
     // More buckets than one step of a fold writes, and than one page of a scan reads.
     let history = History::new("flush of many, vanish | delete, count")
         .before(0, Insert(of_many_series(100, 66, 1)))
@@ -256,7 +256,7 @@ fn a_context_that_vanishes_in_an_insert_or_a_fold_loses_nothing() {
 }
 
 #[test]
-fn a_context_that_vanishes_in_a_delete_leaves_a_state_to_go_on_from() {
+fn a_context_that_vanishes_in_a_delete_leaves_a_usable_state() {
     let history = History::new("delete, vanish | insert | fold")
         .before(0, Insert(vec![row(1, "a", 1), row(2, "a", 40)]))
         .before(0, Flush)
@@ -278,12 +278,12 @@ fn update_insert_fold() -> History {
 }
 
 #[test]
-fn an_update_meets_an_insert_into_the_bucket_that_it_changes_and_a_fold() {
+fn an_update_beside_an_insert_into_its_bucket_and_a_fold() {
     explore_within(&update_insert_fold(), INDEX_RUNS_MAX);
 }
 
 #[test]
-fn an_update_meets_a_delete_and_a_reader_with_batches_of_one() {
+fn an_update_beside_a_delete_and_a_reader_with_batches_of_one() {
     let history = History::new("update | delete by time | find")
         .before(0, Insert(vec![row(1, "a", 10), row(2, "a", 40), row(3, "b", 10)]))
         .before(1, Flush)
@@ -305,7 +305,7 @@ fn two_updates_of_different_series_and_an_insert() {
 }
 
 #[test]
-fn a_context_that_vanishes_in_an_update_leaves_a_state_to_go_on_from() {
+fn a_context_that_vanishes_in_an_update_leaves_a_usable_state() {
     let history = History::new("update, vanish | insert | fold")
         .before(0, Insert(vec![row(1, "a", 1), row(2, "a", 70)]))
         .before(0, Flush)
@@ -327,12 +327,12 @@ fn index_insert_fold() -> History {
 }
 
 #[test]
-fn an_index_is_made_while_others_insert_fold_and_ask_for_it() {
+fn an_index_is_created_while_others_insert_fold_and_use_it() {
     explore_within(&index_insert_fold(), INDEX_RUNS_MAX);
 }
 
 #[test]
-fn an_index_is_made_while_others_delete_and_update() {
+fn an_index_is_created_while_others_delete_and_update() {
     let history = History::new("create index | delete by time, find by it | update")
         .before(0, Insert(vec![row(1, "a", 10), row(2, "b", 40), row(3, "b", 10)]))
         .before(0, Flush)
@@ -352,12 +352,12 @@ fn index_made_twice() -> History {
 }
 
 #[test]
-fn an_index_is_made_twice_at_once_and_dropped() {
+fn an_index_is_created_by_two_contexts_at_once_and_dropped() {
     explore_within(&index_made_twice(), INDEX_RUNS_MAX);
 }
 
 #[test]
-fn an_index_is_hidden_and_dropped_while_others_go_through_it_and_fold() {
+fn an_index_is_hidden_and_dropped_while_others_use_it_and_fold() {
     let history = History::new("hide, show, drop index | find by it | insert, flush")
         .before(0, Insert(vec![row(1, "a", 1), row(2, "b", 1)]))
         .before(0, CreateIndex("x", "x"))
@@ -369,7 +369,7 @@ fn an_index_is_hidden_and_dropped_while_others_go_through_it_and_fold() {
 }
 
 #[test]
-fn the_default_index_is_dropped_and_made_again_while_others_insert_and_reopen_by_it() {
+fn the_default_index_is_recreated_while_others_insert_and_reopen() {
     let history = History::new("drop index, create index | insert, flush, find by series")
         .before(1, Insert(vec![row(1, "a", 10)]))
         .before(1, Insert(vec![row(2, "a", 90)]))
@@ -380,7 +380,7 @@ fn the_default_index_is_dropped_and_made_again_while_others_insert_and_reopen_by
 }
 
 #[test]
-fn a_context_that_vanishes_while_it_makes_an_index_leaves_a_state_to_go_on_from() {
+fn a_context_that_vanishes_during_an_index_build_leaves_a_usable_state() {
     let history = History::new("create index, vanish | insert, flush, find by it | create index")
         .before(0, Insert(vec![row(1, "a", 1), row(2, "b", 1)]))
         .before(0, Flush)
@@ -390,24 +390,24 @@ fn a_context_that_vanishes_while_it_makes_an_index_leaves_a_state_to_go_on_from(
     assert!(explore_vanishing(&history, 0) > 0);
 }
 
-/// Schedules that have failed once.
+/// Schedules that once failed.
 #[test]
-fn schedules_that_have_failed_once_are_kept() {
-    // A record was folded between a look at its key and the fetch, and the bucket that holds it came from memory.
+fn schedules_that_once_failed_succeed() {
+    // A record was folded between listing its key and fetching it, and the bucket that holds it came from the cache.
     replay(&fold_and_read_by_the_index(), "0111100001001");
-    // What a delete left of a bucket of version 3 was in order.
+    // The rows that a delete left in a bucket of version 3 were sorted.
     replay(&insert_delete_by_time_fold(), "011111111111222");
-    // One task noted that others had changed buckets, and another took the records in memory for those that were left.
+    // One task noticed that others had changed buckets, and another took the records in memory for the remaining ones.
     replay(&one_context_after_a_delete(), "0001111110002222222");
-    // A record was forgotten whose commit had begun before a look at the keys and ended behind it.
+    // A record was forgotten whose commit had begun before the keys were listed and ended afterwards.
     replay(&one_context_after_a_delete(), "21112222222210000");
-    // An epoch that nobody requires lets a delete write a bucket that was folded meanwhile.
+    // Without requiring the epoch, a delete wrote a bucket that was folded meanwhile.
     replay(&insert_delete_by_time_fold(), "0111112222211112");
-    // A plan went by an index of one moment, and its entries were those of another.
+    // A plan used an index as of one moment with the entries of another.
     replay(&index_made_twice(), "0000000111111111000001000022220");
 }
 
-/// A delete that finds no room, of a series that lies in a bucket and in a record of its own.
+/// A delete without room of a series with rows in a bucket and in a record.
 fn without_room(name: &'static str) -> History {
     History::new(name)
         .before(0, Insert(vec![row(1, "a", 1), row(2, "b", 2)]))
@@ -419,22 +419,22 @@ fn without_room(name: &'static str) -> History {
 }
 
 #[test]
-fn a_delete_without_room_meets_inserts_and_finds_of_another() {
+fn a_delete_without_room_beside_inserts_and_finds_of_another() {
     explore(&without_room("delete without room | insert, find").task(1, [Insert(vec![row(5, "a", 5)]), Find(doc! {})]));
 }
 
 #[test]
-fn a_delete_without_room_meets_a_fold_of_another() {
+fn a_delete_without_room_beside_a_fold_of_another() {
     explore(&without_room("delete without room | fold").task(1, [FoldJournals, Flush, Find(doc! {})]));
 }
 
 #[test]
-fn a_delete_without_room_meets_a_delete_of_another() {
+fn a_delete_without_room_beside_a_delete_of_another() {
     explore(&without_room("delete without room | delete").task(1, [Delete(before(4)), Count(doc! {})]));
 }
 
 #[test]
-fn a_delete_without_room_meets_inserts_and_a_fold_of_its_own_context() {
+fn a_delete_without_room_beside_inserts_and_a_fold_of_its_context() {
     let history = without_room("delete without room | insert, flush, one context");
     explore_within(&history.task(0, [Insert(vec![row(5, "a", 5)]), Flush]).shared(), VANISHING_RUNS_MAX);
 }
@@ -446,7 +446,7 @@ fn a_delete_without_room_that_vanishes_hides_and_doubles_nothing() {
 }
 
 #[test]
-fn retention_without_room_meets_inserts_and_a_fold_of_another() {
+fn retention_without_room_beside_inserts_and_a_fold_of_another() {
     let history = History::new("expire without room | insert, fold")
         .before(0, Insert(vec![row(1, "a", 1)]))
         .before(0, Flush)

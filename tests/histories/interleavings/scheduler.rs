@@ -1,7 +1,7 @@
-//! Tasks that go on only when they are told to: every storage call is a point at which somebody else may be let in.
+//! Tasks that advance only when picked: at every storage call another task may run.
 //!
-//! A call is announced before it runs, with what it touches. The scheduler picks one task, whose call then runs and whose code goes
-//! on to its next call. Nothing else is left to chance, so a list of picks repeats a run exactly.
+//! A call is announced before it runs, with the keys that it touches. The scheduler picks one task, whose call then runs and whose code continues
+//! to its next call. Everything else is deterministic, so a list of picks repeats a run exactly.
 
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, VecDeque};
@@ -20,15 +20,15 @@ use timepail::storage::{Bytes, Change, Changeset, Entry, KeyRange, LocalFuture, 
 use super::footprint::Footprint;
 use crate::support::ahead::two_ahead;
 
-/// A storage call that has run, or a turn that a task has given to others.
+/// A storage call that has run, or a yield.
 pub struct Event {
     pub task: usize,
-    /// Which of the task's operations it belongs to.
+    /// The operation of the task that it belongs to.
     pub operation: usize,
     pub footprint: Footprint,
 }
 
-/// What a task asks of storage, or nothing where it only gives others a turn.
+/// A request of a task to storage, or a yield.
 #[derive(Clone)]
 enum Call {
     Nothing,
@@ -37,7 +37,7 @@ enum Call {
     Commit(Changeset),
 }
 
-/// What storage has answered.
+/// The answer of storage.
 enum Answer {
     Nothing,
     Values(Result<Vec<Option<Bytes>>>),
@@ -55,13 +55,13 @@ impl Call {
         }
     }
 
-    /// True where it takes room.
+    /// True if it needs room.
     fn writes(&self) -> bool {
         let writes = |change: &Change| matches!(change, Change::Put(..) | Change::Insert(..));
         matches!(self, Call::Commit(changes) if changes.changes().iter().any(writes))
     }
 
-    /// Runs the call; a map in memory answers at once.
+    /// Runs the call; memory storage answers at once.
     fn run(self, storage: &dyn Storage) -> Answer {
         match self {
             Call::Nothing => Answer::Nothing,
@@ -72,30 +72,30 @@ impl Call {
     }
 }
 
-/// What the tasks and the storage tell the scheduler.
+/// The state shared by tasks, storage and scheduler.
 pub struct Board {
     inner: Rc<dyn Storage>,
-    /// The task that runs.
+    /// The running task.
     running: Cell<usize>,
-    /// The operation of each task.
+    /// The current operation of each task.
     pub operations: RefCell<Vec<usize>>,
-    /// What each task waits for, by numbers. One may make the next call before the last has run: they run in order.
+    /// The pending calls of each task, numbered. A task may make a call before the last one has run: they run in order.
     announced: RefCell<Vec<VecDeque<(usize, Call)>>>,
     answers: RefCell<BTreeMap<usize, Answer>>,
     calls: Cell<usize>,
     pub events: RefCell<Vec<Event>>,
-    /// After how many calls a task vanishes.
+    /// A task and the number of calls after which it vanishes.
     pub vanishes: Cell<Option<(usize, usize)>>,
-    /// The task that finds no room.
+    /// The task whose writes find no room.
     pub full: Cell<Option<usize>>,
-    /// False while a history is prepared: calls run at once.
+    /// False while a history is being set up: calls then run at once.
     pub active: Cell<bool>,
 }
 
-/// Storage whose every call waits for the scheduler.
+/// Storage in which every call waits for the scheduler.
 pub struct Scheduled {
     pub board: Rc<Board>,
-    /// Whether others may be let in between a call and the answer to it. They must be other tasks of the same context to notice.
+    /// Whether others may run between a call and its answer, which only tasks of the same context can notice.
     pub late_answers: bool,
 }
 
@@ -122,7 +122,7 @@ impl Board {
         number
     }
 
-    /// The answer to a call, once the scheduler has let it run.
+    /// The answer to a call after the scheduler has run it.
     async fn answer(&self, call: Call) -> Answer {
         if !self.active.get() {
             return call.run(&*self.inner);
@@ -184,7 +184,7 @@ impl ArcWake for Woken {
 }
 
 struct Task {
-    /// `None` once it has ended or vanished.
+    /// `None` after it has ended or vanished.
     future: Option<Pin<Box<dyn Future<Output = ()>>>>,
     woken: Arc<Woken>,
 }
@@ -193,7 +193,7 @@ struct Task {
 pub struct Scheduler {
     pub board: Rc<Board>,
     tasks: Vec<Task>,
-    /// Whether a task that yields lets the scheduler pick; otherwise it goes on at once.
+    /// True if the scheduler picks when a task yields; otherwise the task continues at once.
     yields: bool,
 }
 
@@ -209,7 +209,7 @@ impl Scheduler {
         self.board.announced.borrow_mut().push(VecDeque::new());
     }
 
-    /// Lets every task go on to its next call; answers which tasks wait for a pick.
+    /// Polls every task up to its next call; returns the tasks that wait for a pick.
     pub fn settle(&mut self) -> Vec<(usize, Footprint)> {
         self.board.active.set(true);
         while let Some(at) = (0..self.tasks.len()).find(|at| {
@@ -224,7 +224,7 @@ impl Scheduler {
         waiting.filter_map(|(at, calls)| Some((at, calls.front()?.1.footprint()))).collect()
     }
 
-    /// Runs the call of a task that waits, and the task up to its next one.
+    /// Runs the call of a waiting task, and then the task up to its next call.
     pub fn pick(&mut self, at: usize) {
         let (number, call) = self.board.announced.borrow_mut()[at].pop_front().unwrap();
         let operation = self.board.operations.borrow()[at];
@@ -258,7 +258,7 @@ impl Scheduler {
         }
     }
 
-    /// True where no task has anything left to do.
+    /// True if all tasks are done.
     pub fn is_done(&self) -> bool {
         self.tasks.iter().all(|task| task.future.is_none())
     }

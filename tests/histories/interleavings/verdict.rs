@@ -1,8 +1,8 @@
-//! Whether a run was right: what was acknowledged is found exactly once, what readers saw fits the order of the operations.
+//! Judges a run: what was acknowledged is found exactly once, and what readers saw fits the order of the operations.
 //!
-//! An operation comes before another where it had its answer before the other's first call. Calls that touch nothing in common may change
-//! places without anybody noticing, and only one such order is run; so an operation also comes before another where
-//! changing places of such calls, and nothing else, brings it there. Two operations with neither order overlap, and an overlapping delete may go either way.
+//! An operation comes before another if it had its answer before the other's first call. Independent calls may be
+//! reordered unnoticed, and only one such order is run; so an operation also comes before another if
+//! reordering such calls alone puts it there. Two operations in neither order overlap, and an overlapping delete may or may not apply.
 
 use bson::Document;
 use futures::executor::block_on;
@@ -15,7 +15,7 @@ use crate::support::rows::matching;
 use crate::support::valid_bucket::Writers;
 use crate::support::{canonical, checks, multiset};
 
-/// Panics where the run was wrong.
+/// Panics if the run was wrong.
 pub fn judge(history: &History, run: &Run) {
     let order = Order::new(history, run);
     let drops = history.tasks.iter().flat_map(|task| &task.operations).any(|what| matches!(what, Drop));
@@ -55,7 +55,7 @@ fn rows_of(what: &Operation) -> &[Document] {
     }
 }
 
-/// Whether an operation, if it comes after the insert of `row`, deletes it for certain.
+/// Whether an operation certainly deletes `row` if it comes after its insert.
 fn deletes(what: &Operation, row: &Document) -> bool {
     match what {
         Delete(filter) => !matching(std::slice::from_ref(row), filter).is_empty(),
@@ -76,16 +76,16 @@ fn acknowledged(record: &Record) -> bool {
     matches!(record.outcome, Some(Ok(_)))
 }
 
-/// Which operations come before which.
+/// The partial order of operations.
 struct Order {
-    /// By place of the record: whether one comes before the other.
+    /// Whether one record comes before another, by their indexes.
     before: Vec<Vec<bool>>,
 }
 
 impl Order {
     fn new(history: &History, run: &Run) -> Order {
         let events = &run.events;
-        // For each event, those that come before it in every order that is the same to everybody.
+        // For each event, those that come before it in every equivalent order.
         let mut causes: Vec<Vec<bool>> = Vec::with_capacity(events.len());
         for (at, event) in events.iter().enumerate() {
             let mut mine = vec![false; events.len()];
@@ -105,7 +105,7 @@ impl Order {
             own.filter(|(_, e)| e.task == record.task && e.operation == record.operation).map(|(at, _)| at).collect()
         };
         let places: Vec<Vec<usize>> = run.records.iter().map(of).collect();
-        // Nothing of `b` is a cause of anything of `a`.
+        // No event of `a` depends on one of `b`.
         let free = |a: usize, b: usize| !places[a].iter().any(|x| places[b].iter().any(|y| causes[*x][*y]));
         let before = |a: usize, b: usize| {
             let (one, other) = (&run.records[a], &run.records[b]);
@@ -124,11 +124,11 @@ impl Order {
     }
 }
 
-/// What somebody found: the result of a find, or what is left in the end.
+/// The result of a find, or the final content.
 struct View<'a> {
-    /// The record of the find; `None` for what is left in the end.
+    /// The record of the find; `None` for the final content.
     at: Option<usize>,
-    /// Every measurement that could be found, the place of its insert, and how often it was found.
+    /// Every measurement that could be found, the index of its insert, and how often it was found.
     rows: Vec<(&'a Document, usize, usize)>,
 }
 
@@ -158,7 +158,7 @@ fn views<'a>(run: &'a Run, order: &Order, left: &[Document]) -> Vec<View<'a>> {
     views
 }
 
-/// What was found as it was inserted: the metadata must be what updates may have made of it, or must have made.
+/// The found measurements as they were inserted; their metadata must be what the updates before and beside allow.
 fn as_inserted(run: &Run, order: &Order, at: Option<usize>, found: &[Document]) -> Vec<Document> {
     let mut found = found.to_vec();
     let of_inserts =
@@ -185,7 +185,7 @@ fn as_inserted(run: &Run, order: &Order, at: Option<usize>, found: &[Document]) 
     found
 }
 
-/// Why an operation may fail: there is no room; an index is not there, or somebody has dropped it while it was built.
+/// The reasons why an operation may fail: no room, a missing index, or one that was dropped during its build.
 fn may_fail(history: &History, record: &Record, reply: &Document) -> bool {
     match &record.what {
         Delete(_) | Expire if history.full == Some(record.task) => format!("{reply}").contains("14031"),
@@ -196,7 +196,7 @@ fn may_fail(history: &History, record: &Record, reply: &Document) -> bool {
     }
 }
 
-/// Every index that is listed finds all that is there; one that was made and that nobody has dropped is listed.
+/// Asserts that every listed index finds everything, and that created indexes are listed unless somebody dropped them.
 async fn judge_indexes(run: &Run, order: &Order, all: &[Document]) {
     let db = open(&run.storage, 104);
     let reply = db.ok(bson::rawdoc! { "listIndexes": "c" }).await;
@@ -222,12 +222,12 @@ async fn judge_indexes(run: &Run, order: &Order, all: &[Document]) {
 }
 
 impl View<'_> {
-    /// True where operation `a` comes before this view.
+    /// True if operation `a` comes before this view.
     fn after(&self, a: usize, order: &Order) -> bool {
         self.at.is_none_or(|at| order.before[a][at])
     }
 
-    /// True where this view comes before operation `a`.
+    /// True if this view comes before operation `a`.
     fn before(&self, a: usize, order: &Order) -> bool {
         self.at.is_some_and(|at| order.before[at][a])
     }
@@ -262,7 +262,7 @@ impl View<'_> {
         }
     }
 
-    /// A later view goes on from an earlier one: nothing goes or comes back but for a reason.
+    /// Compares a view with an earlier one: a measurement disappears or comes back only because of an operation.
     fn judge_pair(&self, late: &View<'_>, run: &Run, order: &Order) {
         let Some(at) = self.at else { return };
         if !late.after(at, order) {
@@ -291,7 +291,7 @@ impl View<'_> {
     }
 }
 
-/// What deletes say they have deleted is what is gone; what `count` says lies within what may have been there.
+/// Asserts that the counts of deletes equal what is gone, and that `count` is within the possible range.
 fn judge_counts(run: &Run, order: &Order, all: &[Document], left: &[Document], drops: bool) {
     let deleted: i64 = run
         .records

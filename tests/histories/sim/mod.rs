@@ -1,5 +1,5 @@
-//! Random histories of several contexts on one storage against a plain list: what was acknowledged is found exactly once,
-//! whatever was folded, restarted, deleted, interleaved, or lost on the way.
+//! Random histories of several contexts on one storage, compared with a plain list: what was acknowledged is found exactly once,
+//! regardless of folds, restarts, deletes, interleaving and lost answers.
 //!
 //! `SIM_SEEDS=10000 cargo test --profile soak --test histories sim` runs so many seeds, a sixth of each kind; `SIM_SEED=17` runs one of each.
 
@@ -17,20 +17,20 @@ use timepail::storage::Storage;
 
 use crate::support::{Db, Random, TestEnv};
 
-/// Where the clock of every history begins. Measurements expire when they are as old as that: those of the epoch at once, but for the span
+/// The start of the clock of every history, and the age at which measurements expire: those of the epoch expire at once, except for the span
 /// of a bucket.
 const FIRST_NOW_MS: i64 = 1_800_000_000_000;
 
-/// Seeds that have failed once, of each kind: always run, however few are asked for.
+/// Seeds of each kind that once failed; they are always run.
 const KEPT: [&[u64]; 6] = [&[206], &[6, 11], &[153], &[9, 334, 657, 1304], &[], &[608]];
 
-/// What storage does to a history.
+/// The faults of storage in a history.
 #[derive(Clone, Copy, PartialEq)]
 enum Trouble {
     None,
-    /// It refuses, forgets to answer, and does not read.
+    /// Commits and reads fail, and answers are lost.
     Faults,
-    /// Now and then it has no room for another byte.
+    /// Sometimes it is full.
     NoRoom,
 }
 
@@ -49,7 +49,7 @@ impl Trouble {
     }
 }
 
-/// A context that writes buckets of some format: one database may hold them all. Many have little memory for their open buckets, and
+/// A context with a random bucket format, since a database may hold all formats. Many have little memory for open buckets, and
 /// small ones.
 fn open(storage: &Rc<dyn Storage>, env: &Rc<TestEnv>, random: &Random) -> Db {
     let format = if random.chance(25) { BucketFormat::Uncompressed } else { BucketFormat::Compressed };

@@ -1,11 +1,11 @@
-//! Places of measurements and of series, indexes on them, and filters that ask for them. All drawn from a stream of their own, so that the
+//! Places in measurements and metadata, geospatial indexes, and region filters. All are drawn from their own random stream, so that the
 //! histories of the seeds stay what they were.
 
 use bson::{Bson, Document, bson, doc};
 
 use crate::support::Random;
 
-/// Where measurements and series are, for one history.
+/// The places of measurements and series in one history.
 pub struct Places(Random);
 
 impl Places {
@@ -13,7 +13,7 @@ impl Places {
         Places(Random::new(seed ^ 0x91ACE))
     }
 
-    /// Gives most measurements a place, and most metadata that is an object one in each of two forms.
+    /// Gives most measurements a place, and most metadata objects a place in each of two forms.
     pub fn put(&self, row: &mut Document) {
         if self.0.chance(70) {
             row.insert("p", point(self.pair()));
@@ -23,14 +23,14 @@ impl Places {
         {
             let pair = self.pair();
             let rest = std::mem::take(meta);
-            // In order of their names, as metadata comes back.
+            // Sorted by name, as metadata is returned.
             meta.insert("at", point(pair));
             meta.extend(rest);
             meta.insert("xy", bson!([pair[0], pair[1]]));
         }
     }
 
-    /// Now and then an index on places, or a wildcard, in place of another.
+    /// Sometimes replaces an index by a geospatial or a wildcard one.
     pub fn index(&self, has_meta: bool) -> Option<Document> {
         let mut specs = vec![doc! { "p": "2dsphere" }, doc! { "n": 1, "p": "2dsphere" }];
         if has_meta {
@@ -45,7 +45,7 @@ impl Places {
         self.0.chance(50).then(|| doc! { "key": key })
     }
 
-    /// Now and then a filter for a region, in place of another.
+    /// Sometimes replaces a filter by one for a region.
     pub fn filter(&self) -> Option<Document> {
         let ([x, y], size) = (self.pair(), [0.4, 1.3, 4.0][self.0.below(3) as usize]);
         let corners = [[x - size, y - size], [x + size, y - size], [x, y + size], [x - size, y - size]];
@@ -60,13 +60,13 @@ impl Places {
         self.0.chance(20).then(|| doc! { path: { "$geoWithin": region } })
     }
 
-    /// On a grid of few places, so that many are alike, in the middle of the map.
+    /// A place on a small grid, so that many are equal.
     fn pair(&self) -> [f64; 2] {
         [self.0.below(9) as f64 - 4.0, self.0.below(9) as f64 + 40.0]
     }
 }
 
-/// With its fields in order of their names.
+/// The document with its fields sorted by name.
 fn point([lng, lat]: [f64; 2]) -> Bson {
     bson!({ "coordinates": [lng, lat], "type": "Point" })
 }

@@ -1,4 +1,4 @@
-//! Which seeds are run, on how many threads, and what is said of one that fails.
+//! Runs seeds on several threads, and reports failing ones.
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -6,9 +6,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// Kinds of histories.
 const KINDS: u64 = 6;
 
-/// Runs a kind of history with many seeds, and always with those that are kept because they have failed once.
+/// Runs a kind of history with many seeds, and always with those that once failed.
 ///
-/// `SIM_SEEDS` says how many instead, of all kinds together; `SIM_SEED` says which one.
+/// `SIM_SEEDS` overrides their number, over all kinds; `SIM_SEED` selects one.
 pub fn run(kind: &str, usually: u64, kept: &[u64], history: &(dyn Fn(u64) + Sync)) {
     let setting = |name: &str| std::env::var(name).ok().map(|value| value.parse::<u64>().unwrap());
     if let Some(seed) = setting("SIM_SEED") {

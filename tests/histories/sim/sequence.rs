@@ -1,4 +1,4 @@
-//! One operation after the other, by any of the contexts. Now and then storage fails, and an outcome is not known until the next look.
+//! Sequential operations by any of the contexts. Sometimes storage fails, and the outcome is unknown until the next read.
 
 use std::rc::Rc;
 
@@ -18,18 +18,18 @@ use crate::support::{Db, Random, TestEnv, checks, raw, take_rows};
 
 const STEPS: usize = 50;
 const HOUR_MS: i64 = 3_600_000;
-/// A cursor that rests longer than this may be gone.
+/// A cursor that is idle for longer may be gone.
 const CURSOR_IDLE_MS: i64 = 600_000;
 
-/// A cursor that other operations go on behind.
+/// A cursor that stays open during other operations.
 struct Cursor {
     db: Db,
     id: i64,
     namespace: &'static str,
     filter: Document,
-    /// What it must find, unless it goes meanwhile.
+    /// The measurements that it must find, unless they are deleted meanwhile.
     must: Vec<i64>,
-    /// What may have been there when it was opened, and the first number that was not given then.
+    /// The measurements that may have existed when it was opened, and the first number not used then.
     may: Vec<i64>,
     first_later: i64,
     seen: Vec<i64>,
@@ -44,17 +44,17 @@ struct World {
     storage: Rc<dyn Storage>,
     dbs: Vec<Db>,
     options: TimeseriesOptions,
-    /// Whether there are measurements from before 1970.
+    /// True if there are measurements from before 1970.
     extended: bool,
     model: Model,
     cursors: Vec<Cursor>,
     next: i64,
     trouble: Trouble,
-    /// When there is room: drawn by itself, as places are.
+    /// Random numbers that decide when there is room, from their own stream.
     room: Random,
 }
 
-/// Panics where something is lost, doubled or not valid.
+/// Panics if something is lost, duplicated or invalid.
 pub fn history(seed: u64, trouble: Trouble) {
     block_on(async {
         let random = Random::new(seed);
@@ -143,7 +143,7 @@ impl World {
         }
     }
 
-    /// Makes an index, drops one or all, or hides one. Which there are then, no other operation depends on.
+    /// Creates, drops or hides indexes. No other operation depends on which exist.
     async fn indexes(&mut self, db: &Db) {
         let mut specs = vec![
             doc! { "key": { "n": 1 } },
@@ -187,7 +187,7 @@ impl World {
         self.model.insert(rows, ok(&reply));
     }
 
-    /// Measurements of one insert: scattered over the hours, one after the other in one series, many of one moment, or large ones.
+    /// The measurements of one insert: scattered over the hours, consecutive in one series, many of one time, or large ones.
     fn rows(&mut self) -> Vec<Document> {
         let kind = self.below(20);
         let count = match kind {
@@ -222,7 +222,7 @@ impl World {
         rows.collect()
     }
 
-    /// Metadata comes with its fields in any order and is one series all the same.
+    /// Metadata with its fields in random order; the order does not make another series.
     fn unsorted(&self, row: &Document) -> Document {
         let mut row = row.clone();
         if let (Some(_), Ok(meta)) = (&self.options.meta_field, row.get_document("m"))
@@ -244,7 +244,7 @@ impl World {
         self.places.filter().unwrap_or(filter)
     }
 
-    /// Takes those that a predicate names out of the model, and out of what cursors must find.
+    /// Removes the selected measurements from the model, and from what cursors must find.
     fn forget(&mut self, goes: impl Fn(i64) -> bool, acknowledged: bool) {
         let numbers = self.model.entries.iter().map(|entry| entry.number);
         let gone: Vec<i64> = numbers.filter(|n| goes(*n)).collect();
@@ -265,7 +265,7 @@ impl World {
         self.forget(|n| gone.binary_search(&n).is_ok(), ok(&reply));
     }
 
-    /// Gives a series other metadata, that of another series perhaps.
+    /// Changes the metadata of a series, possibly to that of another series.
     async fn update(&mut self, db: &Db) {
         if self.options.meta_field.is_none() {
             return;
@@ -315,7 +315,7 @@ impl World {
         self.forget(|n| gone.contains(&n), true);
     }
 
-    /// Finds without faults, so that no outcome is in doubt any more.
+    /// A find without faults, which settles all unknown outcomes.
     async fn look(&mut self, db: &Db, filter: &Document) {
         let find = rawdoc! { "find": "c", "filter": raw(filter), "batchSize": 10_000 };
         let found = self.faulty.without(db.find(find)).await;
@@ -329,14 +329,14 @@ impl World {
         let is_due = |bucket: &&Document| {
             let bound = |side: &str| bucket.get_document("control").unwrap().get_document(side).unwrap().clone();
             let time = |side: &str| bound(side).get_datetime("t").unwrap().timestamp_millis();
-            // The ids of those from before 1970 do not tell their start; their latest time decides.
+            // The ids of buckets from before 1970 do not contain their start; their latest time decides.
             if time("min") < 0 { time("max") <= bound_ms } else { time("min") + self.options.span_ms() <= bound_ms }
         };
         let buckets = self.faulty.without(checks::buckets(db, "c")).await;
         let mut due: Vec<i64> = buckets.iter().filter(is_due).flat_map(numbers_of).collect();
         due.sort_unstable();
         let reply = db.command(rawdoc! { "expire": 1 }).await;
-        // Without room, what shares a record with others waits for the next pass.
+        // Without room, rows that share a record with others wait for the next pass.
         let all_went = ok(&reply) && !self.faulty.is_full();
         if ok(&reply) {
             let n = reply.get_i64("nMeasurements").unwrap() as usize;
@@ -389,7 +389,7 @@ impl World {
         }
         let at = self.below(self.cursors.len() as u64) as usize;
         let mut cursor = self.cursors.swap_remove(at);
-        // Bucket documents come one after the other, measurements in batches.
+        // Bucket documents are returned one by one, measurements in batches.
         let batch = 1 + self.below(if cursor.namespace == "c" { 20 } else { 3 }) as i32;
         let reply = cursor
             .db
@@ -404,7 +404,7 @@ impl World {
         self.take_batch(cursor, reply);
     }
 
-    /// Judges a batch, and keeps the cursor if there is more. A failed one has ended.
+    /// Checks a batch, and keeps the cursor if there is more. A failed cursor has ended.
     fn take_batch(&mut self, mut cursor: Cursor, mut reply: Document) {
         if !ok(&reply) {
             return;
@@ -431,7 +431,7 @@ impl World {
         assert!(lost.is_none(), "measurement {} was not found by a cursor of {}", lost.unwrap(), cursor.filter);
     }
 
-    /// A look at everything, by any context.
+    /// A full check by any context.
     async fn check(&mut self) {
         let db = self.dbs[self.below(self.dbs.len() as u64) as usize].clone();
         let found = self.faulty.without(checks::sound(&db, "c", self.writers())).await;
@@ -439,7 +439,7 @@ impl World {
     }
 }
 
-/// A collection of some shape.
+/// Creates the collection with random options.
 async fn create(db: &Db, random: &Random) {
     let mut shape = doc! { "timeField": "t" };
     if random.chance(85) {
@@ -454,7 +454,7 @@ async fn create(db: &Db, random: &Random) {
     db.ok(options).await;
 }
 
-/// Every batch of a find, and whether a `getMore` has failed; `None` where the find has.
+/// All rows of a find, and whether a `getMore` failed; `None` if the find failed.
 async fn all_batches(db: &Db, namespace: &str, mut reply: Document) -> Option<(Vec<Document>, bool)> {
     if !ok(&reply) {
         return None;

@@ -1,4 +1,4 @@
-//! Several tasks at once, on contexts of their own or shared, with others let in around every storage call. Now and then storage
+//! Concurrent tasks, on their own or shared contexts, which may switch around every storage call. Sometimes storage
 //! fails, and a context vanishes in the middle of what it does.
 
 use std::future::Future;
@@ -31,11 +31,11 @@ struct Task {
     log: Rc<Log>,
     faulty: Rc<Faulty>,
     trouble: Trouble,
-    /// When there is room: drawn by itself.
+    /// Random numbers that decide when there is room, from their own stream.
     room: Random,
 }
 
-/// Panics where something is lost, doubled or not valid.
+/// Panics if something is lost, duplicated or invalid.
 pub fn history(seed: u64, trouble: Trouble) {
     let random = Random::new(seed);
     let env = TestEnv::new(seed);
@@ -52,7 +52,7 @@ pub fn history(seed: u64, trouble: Trouble) {
     let log: Rc<Log> = Rc::default();
     let mut pool = LocalPool::new();
     for at in 0..2 + random.below(3) as i64 {
-        // Some share the first context.
+        // Some tasks share the first context.
         let db = if random.chance(25) { first.clone() } else { open(&storage, &env, &random) };
         let (storage, env, log) = (Rc::clone(&storage), Rc::clone(&env), Rc::clone(&log));
         let (faulty, room) = (Rc::clone(&faulty), Random::new(seed * 37 + at as u64));
@@ -77,7 +77,7 @@ fn ok(reply: &Document) -> bool {
     reply.get_f64("ok").ok() == Some(1.0) && !reply.contains_key("writeErrors")
 }
 
-/// Runs `what` for so many polls; `None` where that was not enough.
+/// Polls `what` a number of times; `None` if that was not enough.
 async fn at_most<T>(polls: u64, what: impl Future<Output = T>) -> Option<T> {
     let mut what = pin!(what);
     let mut left = polls;
@@ -94,7 +94,7 @@ async fn at_most<T>(polls: u64, what: impl Future<Output = T>) -> Option<T> {
 impl Task {
     async fn run(mut self) {
         for step in 0..STEPS {
-            // A context vanishes in the middle of an operation; its journal stays, and its task goes on in a new one.
+            // A context vanishes during an operation; its journal stays, and its task continues with a new context.
             if self.trouble == Trouble::NoRoom && self.room.chance(20) {
                 self.faulty.set_full(!self.faulty.is_full());
             }
@@ -131,7 +131,7 @@ impl Task {
             .map(|at| {
                 let mut row = measurement(&self.random, first + at);
                 if self.random.chance(10) {
-                    // From before 1970, so that ids do not sort by time, and some of them expired already.
+                    // Times before 1970, so that ids do not sort by time, and some have expired already.
                     row.insert("t", DateTime::from_millis(-(self.random.below(3 * HOUR_MS as u64) as i64)));
                 }
                 row
@@ -173,13 +173,13 @@ impl Task {
         self.end(ticket, reply.as_ref());
     }
 
-    /// What is older than the span of a bucket goes for certain; what is from before 1970 may.
+    /// Runs a pass of retention. Measurements from at least a bucket span before 1970 are deleted for certain, later ones up to 1970 perhaps.
     async fn expire(&mut self, polls: u64) {
         let up_to = |ms: i64| doc! { "t": { "$lte": DateTime::from_millis(ms) } };
         let ticket = self.log.delete(up_to(-HOUR_MS), up_to(0));
         let reply = at_most(polls, self.db.command(rawdoc! { "expire": 1 })).await;
         if self.trouble == Trouble::NoRoom && reply.as_ref().is_some_and(ok) {
-            // What shares a record with others waits for a pass with room.
+            // Rows that share a record with others wait for a pass with room.
             return self.log.end(ticket, Outcome::Unknown);
         }
         self.end(ticket, reply.as_ref());
@@ -205,7 +205,7 @@ impl Task {
         self.log.judge(&doc! {}, &rows, began, self.log.now()).unwrap();
     }
 
-    /// Nothing is damaged: nothing but a repair that has nothing to do goes on, whoever writes meanwhile.
+    /// A repair, which finds nothing to do whatever others write meanwhile.
     async fn validate(&mut self) {
         let reply = self.db.command(rawdoc! { "validate": "c", "full": true, "repair": self.random.chance(50) }).await;
         assert!(ok(&reply) || self.trouble.excuses(&reply), "{reply}");
@@ -213,7 +213,7 @@ impl Task {
         assert!(!ok(&reply) || sound(), "{reply}");
     }
 
-    /// `None` where storage has failed.
+    /// `None` if storage failed.
     async fn batches(&self, name: &str, command: bson::RawDocumentBuf) -> Option<Vec<Document>> {
         let mut reply = self.db.command(command).await;
         let mut rows = Vec::new();

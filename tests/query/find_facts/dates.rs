@@ -1,4 +1,4 @@
-//! Which buckets a range of times leads to, and dates that the ids of buckets cannot tell.
+//! Buckets of a time range, and dates that bucket ids cannot express.
 
 use bson::{DateTime, RawBson, RawDocumentBuf, rawdoc};
 
@@ -6,7 +6,7 @@ use super::forms::{Forms, at, series};
 
 const DAYS_MS: i64 = 86_400_000;
 
-/// Ten days with a bucket each; on the first and on the last there are two measurements.
+/// Ten days with a bucket each; the first and the last have two measurements.
 fn days() -> Forms {
     let mut rows: Vec<RawDocumentBuf> =
         (0..10).map(|day| rawdoc! { "time": at(i64::from(day) * DAYS_MS), "n": day }).collect();
@@ -16,7 +16,7 @@ fn days() -> Forms {
 }
 
 #[test]
-fn a_bound_above_ends_the_scan_at_its_bucket_and_one_below_begins_it_a_span_before() {
+fn an_upper_bound_ends_the_scan_at_its_bucket_and_a_lower_bound_begins_it_a_span_earlier() {
     let forms = days();
     let until = rawdoc! { "time": { "$lte": at(4 * DAYS_MS) } };
     forms.finds(until.clone(), &[0, 1, 2, 3, 4, 10]);
@@ -29,14 +29,14 @@ fn a_bound_above_ends_the_scan_at_its_bucket_and_one_below_begins_it_a_span_befo
     let found = forms.explained_filter(from);
     assert!(found.plan().get("minRecord").is_some() && found.plan().get("maxRecord").is_none());
     assert_eq!(found.counts(), [6, 6, 6, 7]);
-    // The bucket of the fourth day begins within the hour before, and may reach behind it for all that its id tells.
+    // By its id, the bucket of the fourth day begins within the hour before the bound and may reach beyond it.
     let behind = rawdoc! { "time": { "$gte": at(4 * DAYS_MS + 1_800_000) } };
     forms.finds(behind.clone(), &[5, 6, 7, 8, 9, 11]);
     assert_eq!(forms.explained_filter(behind).counts(), [6, 5, 5, 6]);
 }
 
 #[test]
-fn a_range_that_holds_no_moment_finds_nothing() {
+fn an_empty_time_range_finds_nothing() {
     let forms = days();
     let none = rawdoc! { "time": { "$lt": at(3 * DAYS_MS), "$gt": at(3 * DAYS_MS) } };
     forms.finds(none.clone(), &[]);
@@ -49,7 +49,7 @@ fn a_range_that_holds_no_moment_finds_nothing() {
 }
 
 #[test]
-fn dates_that_no_measurement_of_the_usual_range_can_have_decide_for_all() {
+fn bounds_outside_the_standard_range_decide_all_buckets() {
     let forms = Forms::of(&series(&[rawdoc! {}, rawdoc! {}, rawdoc! {}]));
     let all: &[i32] = &[1, 2, 3];
     let (before, behind) = (DateTime::from_millis(-1000), DateTime::from_millis(2_147_483_647_001));

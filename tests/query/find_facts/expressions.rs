@@ -1,4 +1,4 @@
-//! `$expr` in filters: what of it is asked of buckets, and that its own rules of comparing hold.
+//! `$expr` in filters: the part that buckets decide, and its own comparison rules.
 
 use bson::{doc, rawdoc};
 
@@ -13,7 +13,7 @@ fn an_expression_compares_values_of_different_types() {
 }
 
 #[test]
-fn a_time_in_an_expression_decides_for_buckets_as_a_filter_does() {
+fn a_time_bound_in_an_expression_prunes_buckets_like_a_filter() {
     let forms = Forms::of(&assorted());
     let after = rawdoc! { "$expr": { "$gt": ["$time", at(5000)] } };
     forms.finds(after.clone(), &[6, 7, 8]);
@@ -23,12 +23,12 @@ fn a_time_in_an_expression_decides_for_buckets_as_a_filter_does() {
     let whole = doc! { "control.min.time": { "$_internalExprGt": at(5000) } };
     assert_eq!(found.unpack().get_document("wholeBucketFilter").unwrap(), &whole);
     assert!(found.plan().get("minRecord").is_some());
-    // Those of the last series alone reach behind that moment: one that begins with the number, one of null, one of the array.
+    // Only the buckets of the last series reach beyond that time: one that begins with the number, one of null, one of the array.
     assert_eq!(found.counts()[1..3], [3, 3]);
 }
 
 #[test]
-fn what_an_expression_says_of_the_metadata_leaves_the_filter_of_measurements() {
+fn expressions_on_metadata_are_removed_from_the_measurement_filter() {
     let forms = Forms::of(&assorted());
     let both = rawdoc! { "$expr": { "$and": [{ "$eq": ["$m", 2] }, { "$gt": ["$time", at(5000)] }] } };
     forms.finds(both.clone(), &[6, 7, 8]);
@@ -40,7 +40,7 @@ fn what_an_expression_says_of_the_metadata_leaves_the_filter_of_measurements() {
 }
 
 #[test]
-fn an_expression_of_metadata_and_a_measured_field_leaves_every_bucket_undecided() {
+fn an_expression_on_metadata_and_a_measured_field_decides_no_bucket() {
     let forms = Forms::of(&assorted());
     let both = rawdoc! { "$expr": { "$and": [{ "$eq": ["$m", "$a"] }, { "$gt": ["$time", at(2000)] }] } };
     forms.finds(both.clone(), &[]);
@@ -52,7 +52,7 @@ fn an_expression_of_metadata_and_a_measured_field_leaves_every_bucket_undecided(
 }
 
 #[test]
-fn a_missing_field_is_below_the_metadata_in_an_expression() {
+fn in_an_expression_a_missing_field_is_less_than_the_metadata() {
     let forms = Forms::of(&series(&[
         rawdoc! { "m": 1, "a": 0 },
         rawdoc! { "m": 2, "a": 1 },

@@ -1,4 +1,4 @@
-//! Collections whose buckets are fixed: where a border between two of them answers a filter.
+//! Collections with fixed buckets: time bounds on a boundary between two buckets.
 
 use bson::{DateTime, RawBson, RawDocumentBuf, rawdoc};
 
@@ -6,7 +6,7 @@ use super::forms::{Forms, at};
 
 const SPANS: [i64; 3] = [3600, 86_400, 60];
 
-/// Ten measurements, three to a bucket, the first at the start of one.
+/// Ten measurements, three per bucket, the first at the start of a bucket.
 fn fixed(span_seconds: i64) -> Forms {
     let timeseries = rawdoc! {
         "timeField": "time", "metaField": "m", "bucketMaxSpanSeconds": span_seconds, "bucketRoundingSeconds": span_seconds,
@@ -17,7 +17,7 @@ fn fixed(span_seconds: i64) -> Forms {
     Forms::with(&timeseries, &rows)
 }
 
-/// Whether measurements are asked, and whether they are where their bucket lies within.
+/// Whether the plan filters measurements, and whether it does so for buckets inside the range.
 fn filters(forms: &Forms, filter: &RawDocumentBuf) -> (bool, bool) {
     let found = forms.explained_filter(filter.clone());
     assert!(found.unpack().get_bool("fixedBuckets").unwrap());
@@ -25,7 +25,7 @@ fn filters(forms: &Forms, filter: &RawDocumentBuf) -> (bool, bool) {
 }
 
 #[test]
-fn a_bound_between_two_buckets_is_asked_of_no_measurement() {
+fn a_bound_between_two_fixed_buckets_filters_no_measurement() {
     for span in SPANS {
         let forms = fixed(span);
         let border = |n: i64| RawBson::DateTime(at(n * span * 1000));
@@ -43,7 +43,7 @@ fn a_bound_between_two_buckets_is_asked_of_no_measurement() {
 }
 
 #[test]
-fn any_other_bound_is_asked_of_measurements() {
+fn any_other_bound_filters_measurements() {
     for span in SPANS {
         let forms = fixed(span);
         let border = |n: i64| RawBson::DateTime(at(n * span * 1000));
@@ -69,7 +69,7 @@ fn any_other_bound_is_asked_of_measurements() {
 }
 
 #[test]
-fn dates_beyond_all_ids_leave_nothing_to_ask() {
+fn bounds_outside_the_standard_range_filter_no_measurement() {
     for span in SPANS {
         let forms = fixed(span);
         let all: Vec<i32> = (0..10).collect();

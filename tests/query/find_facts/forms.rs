@@ -1,4 +1,4 @@
-//! The same measurements in every form that a collection can have them in, all of which must answer alike.
+//! The same measurements in every stored form, all of which must answer alike.
 
 use std::rc::Rc;
 
@@ -14,7 +14,7 @@ use crate::support::{Db, TestEnv, canonical, checks, multiset};
 /// Midnight of a day in 2021.
 pub const DAY_MS: i64 = 1_612_137_600_000;
 
-/// So many milliseconds after that midnight.
+/// A number of milliseconds after that midnight.
 pub fn at(ms: i64) -> DateTime {
     DateTime::from_millis(DAY_MS + ms)
 }
@@ -27,7 +27,7 @@ pub fn series(documents: &[RawDocumentBuf]) -> Vec<RawDocumentBuf> {
         .collect()
 }
 
-/// One document of the fields of several.
+/// A document with the fields of several.
 pub fn joined(documents: &[&RawDocumentBuf]) -> RawDocumentBuf {
     let mut all = RawDocumentBuf::new();
     for field in documents.iter().flat_map(|document| document.iter_elements()) {
@@ -37,7 +37,7 @@ pub fn joined(documents: &[&RawDocumentBuf]) -> RawDocumentBuf {
     all
 }
 
-/// The numbers of measurements.
+/// The `n` of measurements.
 pub fn numbers(rows: &[Document]) -> Vec<i32> {
     rows.iter().map(|row| row.get_i32("n").unwrap()).collect()
 }
@@ -46,7 +46,7 @@ pub fn numbers(rows: &[Document]) -> Vec<i32> {
 pub struct Forms(Vec<(&'static str, Db)>);
 
 impl Forms {
-    /// With `timeField: "time"`, `metaField: "m"` and the usual hour a bucket.
+    /// With `timeField: "time"`, `metaField: "m"` and buckets of an hour.
     pub fn of(rows: &[RawDocumentBuf]) -> Forms {
         Forms::with(&rawdoc! { "timeField": "time", "metaField": "m" }, rows)
     }
@@ -72,7 +72,7 @@ impl Forms {
         let (_, plain) = fresh(BucketFormat::Uncompressed).await;
         insert(&plain, rows).await;
         fold(&plain).await;
-        // Each arrives before the one behind which it lies: the buckets are of version 3.
+        // Each measurement is inserted before an earlier one, so the buckets are of version 3.
         let (_, backward) = fresh(BucketFormat::Compressed).await;
         for row in rows.iter().rev() {
             insert(&backward, std::slice::from_ref(row)).await;
@@ -94,7 +94,7 @@ impl Forms {
         ])
     }
 
-    /// Asserts that a filter finds just these measurements, and that as many are counted.
+    /// Asserts that a filter finds exactly these measurements, and that `count` agrees.
     #[track_caller]
     pub fn finds(&self, filter: RawDocumentBuf, expected: &[i32]) {
         for (form, db) in &self.0 {
@@ -106,7 +106,7 @@ impl Forms {
         }
     }
 
-    /// What a command finds, which every form must find in the same order.
+    /// The rows of a command; every form must return them in the same order.
     #[track_caller]
     pub fn sorted(&self, find: RawDocumentBuf) -> Vec<Document> {
         let mut answers = self.0.iter().map(|(form, db)| (*form, block_on(db.find(find.clone()))));
@@ -118,7 +118,7 @@ impl Forms {
         first
     }
 
-    /// What a command finds, in no order that is promised.
+    /// The rows of a command, in any order.
     #[track_caller]
     pub fn unsorted(&self, find: RawDocumentBuf) -> Vec<Document> {
         let mut answers = self.0.iter().map(|(form, db)| (*form, block_on(db.find(find.clone()))));
@@ -137,22 +137,22 @@ impl Forms {
         }
     }
 
-    /// Each of them, by its name.
+    /// Every form with its name.
     pub fn each(&self) -> impl Iterator<Item = (&'static str, &Db)> {
         self.0.iter().map(|(form, db)| (*form, db))
     }
 
-    /// What `explain` says of a command where all measurements lie in buckets.
+    /// The `explain` of a command on the form with all measurements in buckets.
     pub fn explained(&self, command: RawDocumentBuf) -> Explained {
         block_on(explain(&self.0[0].1, command))
     }
 
-    /// The same of a filter.
+    /// The same for a filter.
     pub fn explained_filter(&self, filter: RawDocumentBuf) -> Explained {
         self.explained(rawdoc! { "find": "c", "filter": filter })
     }
 
-    /// How many buckets there are in each form.
+    /// The number of buckets in each form.
     pub fn bucket_counts(&self) -> Vec<usize> {
         self.0.iter().map(|(_, db)| block_on(checks::buckets(db, "c")).len()).collect()
     }
@@ -168,7 +168,7 @@ async fn fold(db: &Db) {
     db.ok(rawdoc! { "foldJournals": 1 }).await;
 }
 
-/// Stores measurements of different types in the same buckets, as contexts do that have reopened them at the same moment.
+/// Stores measurements of different types in the same buckets, as contexts do that reopen them at the same time.
 async fn crowd(format: BucketFormat, storage: &Rc<dyn Storage>, db: &Db, rows: &[RawDocumentBuf]) {
     let meta_field = checks::options_of(db, "c").await.meta_field;
     let seed = |row: &RawDocumentBuf| {
@@ -185,7 +185,7 @@ async fn crowd(format: BucketFormat, storage: &Rc<dyn Storage>, db: &Db, rows: &
     let open = |n| Db::open_as(format, Rc::clone(storage), TestEnv::new(n));
     let contexts: Vec<Db> = (2..).map(open).take(rows.len()).collect();
     for (context, row) in contexts.iter().zip(rows) {
-        // None of them takes a bucket of which others have rows in their journals.
+        // A context does not reopen a bucket of which others have rows in their journals.
         insert(context, &[seed(row)]).await;
         fold(context).await;
     }

@@ -7,7 +7,7 @@ use super::forms::{Forms, at, numbers, series};
 const HOUR_MS: i64 = 3_600_000;
 
 #[test]
-fn a_limit_takes_that_many_different_measurements() {
+fn a_limit_returns_that_many_distinct_measurements() {
     let forms =
         Forms::of(&series(&[rawdoc! { "m": 1, "a": 1 }, rawdoc! { "m": 2, "a": 2 }, rawdoc! { "m": 1, "a": 3 }]));
     for (extra, count) in [(doc! { "limit": 2 }, 2), (doc! { "limit": 9 }, 3), (doc! { "skip": 2, "limit": 2 }, 1)] {
@@ -23,13 +23,13 @@ fn a_limit_takes_that_many_different_measurements() {
     let found = forms.explained(rawdoc! { "find": "c", "limit": 2 });
     assert_eq!(found.names(), ["$cursor", "$_internalUnpackBucket", "$limit"]);
     assert_eq!(found.returned(), 2);
-    // A limit counts what passes the filter, however many of a bucket do not.
+    // A limit counts only the measurements that pass the filter.
     let some = forms.unsorted(rawdoc! { "find": "c", "filter": { "a": { "$gte": 2 } }, "limit": 2 });
     assert_eq!(some.len(), 2);
 }
 
 #[test]
-fn a_natural_hint_gives_buckets_from_either_end() {
+fn a_natural_hint_reads_buckets_forward_or_backward() {
     let row = |n: i32| rawdoc! { "time": at(i64::from(n * 5 % 7) * HOUR_MS), "m": n % 2, "n": n };
     let forms = Forms::of(&(0..7).map(row).collect::<Vec<_>>());
     let mut by_time: Vec<i32> = (0..7).collect();
@@ -46,7 +46,7 @@ fn a_natural_hint_gives_buckets_from_either_end() {
 }
 
 #[test]
-fn metadata_without_a_name_is_filtered_by_and_neither_sorted_nor_projected() {
+fn a_meta_field_with_an_empty_name_can_be_filtered_but_not_sorted_or_projected() {
     let row = |n: i32| rawdoc! { "time": at(i64::from(n * 2 % 5)), "": n % 2, "n": n };
     let rows: Vec<RawDocumentBuf> = (0..5).map(row).collect();
     let forms = Forms::with(&rawdoc! { "timeField": "time", "metaField": "" }, &rows);

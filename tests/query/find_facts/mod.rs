@@ -1,4 +1,4 @@
-//! The facts that the server's own tests of queries on time-series collections state, as far as `find` can be asked for them.
+//! Facts from the server's own tests of queries on time-series collections, as far as `find` can show them.
 
 mod dates;
 mod expressions;

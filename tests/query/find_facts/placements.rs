@@ -1,4 +1,4 @@
-//! However measurements are spread over buckets, they are found alike.
+//! Measurements are found however they are distributed over buckets.
 
 use bson::{RawBson, RawDocumentBuf, cstr, rawdoc};
 
@@ -15,7 +15,7 @@ fn placed(documents: &[RawDocumentBuf], placement: usize) -> Forms {
     Forms::of(&rows.collect::<Vec<_>>())
 }
 
-/// Asserts the answers for every way of spreading over two buckets.
+/// Asserts the answers for every distribution over two buckets.
 #[track_caller]
 fn wherever_they_lie(documents: &[RawDocumentBuf], facts: &[(RawDocumentBuf, &[i32])]) {
     for placement in 0..1 << documents.len() {
@@ -25,7 +25,7 @@ fn wherever_they_lie(documents: &[RawDocumentBuf], facts: &[(RawDocumentBuf, &[i
 }
 
 #[test]
-fn sets_and_existence_of_scalars_arrays_and_nothing() {
+fn in_and_exists_match_however_measurements_are_placed() {
     let documents =
         [rawdoc! { "a": 1 }, rawdoc! { "a": [1, 2] }, rawdoc! { "a": null }, rawdoc! {}, rawdoc! { "a": "s" }];
     wherever_they_lie(
@@ -44,7 +44,7 @@ fn sets_and_existence_of_scalars_arrays_and_nothing() {
 }
 
 #[test]
-fn conjunctions_and_disjunctions_of_metadata_times_and_values() {
+fn conjunctions_and_disjunctions_match_however_measurements_are_placed() {
     let documents = [
         rawdoc! { "m": 1, "a": 1, "b": 9 },
         rawdoc! { "m": 1, "a": 5 },
@@ -67,7 +67,7 @@ fn conjunctions_and_disjunctions_of_metadata_times_and_values() {
 }
 
 #[test]
-fn operators_that_only_metadata_can_pass_to_buckets() {
+fn operators_pushed_down_only_on_metadata_match_however_measurements_are_placed() {
     let documents = [
         rawdoc! { "m": { "k": 4 } },
         rawdoc! { "m": { "k": [4, 7] } },
@@ -93,7 +93,7 @@ fn operators_that_only_metadata_can_pass_to_buckets() {
 }
 
 #[test]
-fn values_below_arrays_and_objects_of_many_types() {
+fn nested_values_match_however_measurements_are_placed() {
     let documents = [
         rawdoc! { "a": { "b": 3 } },
         rawdoc! { "a": [{ "b": 1 }, { "b": 5 }] },

@@ -1,4 +1,4 @@
-//! Projections: which columns they need, what they compute, and that filters come before them.
+//! Projections: the columns that they need, computed fields, and filters before them.
 
 use bson::{Bson, Document, RawDocumentBuf, doc, rawdoc};
 
@@ -14,14 +14,14 @@ fn rows() -> Vec<RawDocumentBuf> {
     ]
 }
 
-/// What a filter and a projection find, in order of time.
+/// The rows of a filter and a projection, in time order.
 #[track_caller]
 fn found(forms: &Forms, filter: RawDocumentBuf, projection: RawDocumentBuf) -> Vec<Document> {
     forms.sorted(rawdoc! { "find": "c", "filter": filter, "projection": projection, "sort": { "time": 1 } })
 }
 
 #[test]
-fn a_filter_needs_the_column_that_the_projection_leaves_out() {
+fn a_filter_decodes_a_column_that_the_projection_omits() {
     let forms = Forms::of(&rows());
     let (filter, only_id) = (rawdoc! { "a": 2 }, rawdoc! { "_id": 1 });
     assert_eq!(found(&forms, filter.clone(), only_id.clone()), [doc! { "_id": 2 }, doc! { "_id": 3 }]);
@@ -33,7 +33,7 @@ fn a_filter_needs_the_column_that_the_projection_leaves_out() {
 }
 
 #[test]
-fn an_exclusion_unpacks_every_column_and_invents_no_metadata() {
+fn an_exclusion_decodes_every_other_column_and_adds_no_metadata() {
     let forms = Forms::of(&rows());
     let (filter, without) = (rawdoc! { "a": 2 }, rawdoc! { "a": 0 });
     let expected = [doc! { "time": at(1), "m": 42, "_id": 2, "b": 20 }, doc! { "time": at(2), "_id": 3, "b": 30 }];
@@ -43,7 +43,7 @@ fn an_exclusion_unpacks_every_column_and_invents_no_metadata() {
 }
 
 #[test]
-fn a_filter_sees_what_the_projection_hides_or_computes() {
+fn a_filter_applies_before_the_projection() {
     let forms = Forms::of(&rows());
     let only_b = || rawdoc! { "b": 1, "_id": 0 };
     let b = |values: &[i32]| values.iter().map(|b| doc! { "b": b }).collect::<Vec<_>>();
@@ -58,7 +58,7 @@ fn a_filter_sees_what_the_projection_hides_or_computes() {
 }
 
 #[test]
-fn what_is_computed_of_the_metadata_takes_the_place_of_columns() {
+fn a_field_computed_from_metadata_replaces_its_column() {
     let forms = Forms::of(&[
         rawdoc! { "time": at(0), "m": 4, "b": 1, "c": "real" },
         rawdoc! { "time": at(1), "m": 5, "b": 2 },
@@ -67,12 +67,12 @@ fn what_is_computed_of_the_metadata_takes_the_place_of_columns() {
     let computed = rawdoc! { "_id": 0, "b": "$m", "c": { "$multiply": [2, "$m"] } };
     let expected = [doc! { "b": 4, "c": 8 }, doc! { "b": 5, "c": 10 }, doc! { "b": 6, "c": 12 }];
     assert_eq!(found(&forms, rawdoc! {}, computed.clone()), expected);
-    // The filter means the columns all the same.
+    // The filter still uses the columns.
     assert_eq!(found(&forms, rawdoc! { "b": { "$lte": 2 }, "c": { "$exists": true } }, computed), expected[..1]);
 }
 
 #[test]
-fn the_time_and_the_metadata_are_overwritten_as_asked() {
+fn a_projection_can_replace_the_time_and_the_metadata() {
     let forms = Forms::of(&[
         rawdoc! { "time": at(0), "m": 4, "b": 1 },
         rawdoc! { "time": at(1), "m": 5 },
@@ -84,13 +84,13 @@ fn the_time_and_the_metadata_are_overwritten_as_asked() {
     assert_eq!(of(rawdoc! { "_id": 0, "m": "$time" }), [at(0), at(1), at(2)].map(|time| doc! { "m": time }));
     assert_eq!(of(rawdoc! { "_id": 0, "m": "const" }), [(); 3].map(|()| doc! { "m": "const" }));
     assert_eq!(of(rawdoc! { "_id": 0, "m": { "$literal": 1 } }), [(); 3].map(|()| doc! { "m": 1 }));
-    // What is computed is computed of the measurement as it was.
+    // Expressions see the original measurement.
     let swapped = of(rawdoc! { "_id": 0, "m": "$b", "b": "$m" });
     assert_eq!(swapped, [doc! { "m": 1, "b": 4 }, doc! { "b": 5 }, doc! { "m": 3 }]);
 }
 
 #[test]
-fn a_computed_path_goes_into_objects_and_into_every_element_of_arrays() {
+fn a_computed_path_applies_to_objects_and_to_every_array_element() {
     let forms = Forms::of(&[
         rawdoc! { "time": at(0), "m": 4, "a": { "b": 1, "z": 2 }, "c": [{}, {}] },
         rawdoc! { "time": at(1), "m": 4, "a": 7, "c": [{ "a": 1, "z": 2 }, 5] },
@@ -107,7 +107,7 @@ fn a_computed_path_goes_into_objects_and_into_every_element_of_arrays() {
 }
 
 #[test]
-fn a_name_with_a_dot_or_a_dollar_is_read_by_get_field_and_by_no_path() {
+fn only_get_field_reads_names_with_a_dot_or_a_dollar() {
     let forms = Forms::with(
         &rawdoc! { "timeField": "time", "metaField": "meta1" },
         &[

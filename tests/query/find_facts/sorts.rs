@@ -1,4 +1,4 @@
-//! Sorts that go bucket by bucket, and that their order is the one of any sort.
+//! Sorts that stream bucket by bucket, and their order.
 
 use std::cmp::Reverse;
 
@@ -8,7 +8,7 @@ use super::forms::{Forms, at, joined, numbers};
 
 const HOUR_MS: i64 = 3_600_000;
 
-/// Three series whose measurements take turns for five hours, and in whose buckets the times overlap.
+/// Three series with alternating measurements for five hours, in buckets with overlapping times.
 fn turns() -> Forms {
     let row = |n: i32| {
         let (place, series) = (i64::from(n * 7 % 60), ["a", "b", "c"][n as usize % 3]);
@@ -17,7 +17,7 @@ fn turns() -> Forms {
     Forms::of(&(0..60).map(row).collect::<Vec<_>>())
 }
 
-/// The numbers of the series that are kept, in order of series and time as far as they are sorted by.
+/// The `n` of the selected series, in the order of the sort.
 fn expected(series: &[i32], by_series: i64, by_time: i64) -> Vec<i32> {
     let mut all: Vec<i32> = (0..60).filter(|n| series.contains(&(n % 3))).collect();
     all.sort_by_key(|n| (by_series * i64::from(n % 3), by_time * i64::from(n * 7 % 60)));
@@ -37,7 +37,7 @@ fn a_sort_by_time_alone_reads_the_collection_in_its_direction() {
 }
 
 #[test]
-fn filters_hints_and_directions_change_nothing_about_the_order() {
+fn filters_and_hints_do_not_change_the_sort_order() {
     let forms = turns();
     let index = || RawBson::Document(rawdoc! { "m": 1, "time": 1 });
     let natural = |direction: i32| RawBson::Document(rawdoc! { "$natural": direction });
@@ -62,7 +62,7 @@ fn filters_hints_and_directions_change_nothing_about_the_order() {
 }
 
 #[test]
-fn a_point_of_the_metadata_is_read_by_its_index_and_by_a_natural_hint_with_all_others() {
+fn a_point_query_on_metadata_uses_the_index_unless_hinted_to_scan() {
     let forms = turns();
     let stage = |extra: RawDocumentBuf| {
         let find = rawdoc! { "find": "c", "filter": { "m": "b" }, "sort": { "time": -1 } };
@@ -74,13 +74,13 @@ fn a_point_of_the_metadata_is_read_by_its_index_and_by_a_natural_hint_with_all_o
     let backward = |stage: &str| (stage.to_owned(), "backward".to_owned());
     assert_eq!(stage(rawdoc! {}), backward("IXSCAN"));
     assert_eq!(stage(rawdoc! { "hint": { "m": 1, "time": 1 } }), backward("IXSCAN"));
-    // The scan is turned round where the hint says the other way.
+    // A hint can reverse the scan.
     assert_eq!(stage(rawdoc! { "hint": { "$natural": 1 } }), backward("COLLSCAN"));
     assert_eq!(stage(rawdoc! { "hint": { "$natural": -1 } }), backward("COLLSCAN"));
 }
 
 #[test]
-fn a_projection_leaves_the_order_alone_whatever_it_hides_or_computes() {
+fn a_projection_does_not_change_the_sort_order() {
     let forms = turns();
     for projection in [
         rawdoc! { "a": 0 },
@@ -101,11 +101,11 @@ fn a_projection_leaves_the_order_alone_whatever_it_hides_or_computes() {
 }
 
 #[test]
-fn metadata_of_all_kinds_comes_in_the_order_of_its_sort_key_and_then_by_time() {
+fn metadata_of_all_types_sorts_by_its_key_and_then_by_time() {
     let decimal = RawBson::Decimal128("7".parse().unwrap());
     let array = |items: &[RawBson]| RawBson::Array(items.iter().cloned().collect::<RawArrayBuf>());
     let empty = || RawBson::Document(rawdoc! {});
-    // Each with its place in ascending and in descending order: what ties has one place.
+    // Each with its rank in ascending and in descending order; ties share a rank.
     let metadata: Vec<(Option<RawBson>, i32, i32)> = vec![
         (Some(array(&[])), 0, 9),
         (None, 1, 8),
@@ -148,7 +148,7 @@ fn metadata_of_all_kinds_comes_in_the_order_of_its_sort_key_and_then_by_time() {
 }
 
 #[test]
-fn metadata_that_a_collation_takes_for_equal_is_one_series_to_a_sort() {
+fn metadata_equal_by_the_collation_sorts_as_one_series() {
     let place = |n: i32| [1, 0, 1, 0, 2][n as usize % 5];
     let time_of = |n: i32| i64::from(n * 17 % 43) * 600_000;
     let row = |n: i32| {
@@ -167,7 +167,7 @@ fn metadata_that_a_collation_takes_for_equal_is_one_series_to_a_sort() {
 }
 
 #[test]
-fn times_a_month_apart_are_in_order_in_one_bucket_and_in_two() {
+fn times_a_month_apart_sort_correctly_in_one_bucket_or_two() {
     let timeseries = rawdoc! { "timeField": "time", "metaField": "m", "granularity": "hours" };
     let days = [29, 0, 400, 31, 28, 60];
     let row = |n: usize| rawdoc! { "time": at(days[n] * 24 * HOUR_MS), "m": 1, "n": n as i32 };
@@ -184,7 +184,7 @@ fn times_a_month_apart_are_in_order_in_one_bucket_and_in_two() {
 }
 
 #[test]
-fn a_limit_behind_a_sort_on_a_part_of_the_metadata_takes_the_first() {
+fn a_limit_after_a_sort_on_part_of_the_metadata_returns_the_first_rows() {
     let row = |n: i32| rawdoc! { "time": at(i64::from(n)), "m": { "x": n * 3 % 8, "y": 1 }, "n": n };
     let forms = Forms::of(&(0..8).map(row).collect::<Vec<_>>());
     let mut by_x: Vec<i32> = (0..8).collect();
@@ -192,7 +192,7 @@ fn a_limit_behind_a_sort_on_a_part_of_the_metadata_takes_the_first() {
         by_x.sort_by_key(|n| direction * (n * 3 % 8));
         let find = rawdoc! { "find": "c", "sort": { "m.x": direction }, "limit": 2 };
         assert_eq!(numbers(&forms.sorted(find.clone())), by_x[..2]);
-        // A limit is a part of the sort, and no bucket behind it is unpacked.
+        // The limit is part of the sort, and no bucket beyond it is unpacked.
         let found = forms.explained(find);
         assert_eq!(found.names(), ["$cursor", "$_internalUnpackBucket", "$sort"]);
         assert_eq!(found.stage("$sort").get_i64("limit").unwrap(), 2);

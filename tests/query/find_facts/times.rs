@@ -1,4 +1,4 @@
-//! Filters on the time, and on the time and the metadata: what buckets decide and what is left for measurements.
+//! Filters on time and metadata: what buckets decide, and what remains for measurements.
 
 use bson::{Document, RawDocumentBuf, doc, rawdoc};
 
@@ -7,7 +7,7 @@ use super::values::assorted;
 
 const MIDDLE_MS: i64 = 5000;
 
-/// What is asked of measurements, and what spares them the question, both of which must be there.
+/// The filter on measurements, and the filter on whole buckets that makes it unnecessary; both must exist.
 #[track_caller]
 fn asked(forms: &Forms, filter: RawDocumentBuf) -> (Document, Document) {
     let found = forms.explained_filter(filter);
@@ -16,7 +16,7 @@ fn asked(forms: &Forms, filter: RawDocumentBuf) -> (Document, Document) {
 }
 
 #[test]
-fn a_bound_of_time_is_asked_of_measurements_unless_their_bucket_lies_within() {
+fn a_time_bound_filters_measurements_unless_their_bucket_is_inside() {
     let forms = Forms::of(&assorted());
     for (given, ours, side, found) in [
         ("$gt", "$_internalExprGt", "control.min.time", &[6, 7, 8][..]),
@@ -34,7 +34,7 @@ fn a_bound_of_time_is_asked_of_measurements_unless_their_bucket_lies_within() {
 }
 
 #[test]
-fn one_moment_is_all_of_a_bucket_that_begins_and_ends_with_it() {
+fn an_equality_with_a_time_matches_all_of_a_bucket_of_that_time() {
     let forms = Forms::of(&assorted());
     let filter = rawdoc! { "time": at(MIDDLE_MS) };
     forms.finds(filter.clone(), &[5]);
@@ -45,7 +45,7 @@ fn one_moment_is_all_of_a_bucket_that_begins_and_ends_with_it() {
 }
 
 #[test]
-fn the_metadata_beside_a_time_is_no_part_of_what_measurements_are_asked() {
+fn metadata_conditions_are_not_in_the_measurement_filter() {
     let forms = Forms::of(&assorted());
     let filter = rawdoc! { "time": { "$gt": at(1000) }, "m": { "$lte": 1 } };
     forms.finds(filter.clone(), &[2, 3, 4]);
@@ -58,7 +58,7 @@ fn the_metadata_beside_a_time_is_no_part_of_what_measurements_are_asked() {
 }
 
 #[test]
-fn a_time_or_the_metadata_is_decided_by_the_bucket_where_it_can_be() {
+fn a_disjunction_of_time_and_metadata_is_decided_by_the_bucket_if_possible() {
     let forms = Forms::of(&assorted());
     let filter = rawdoc! { "$or": [{ "time": { "$lte": at(3000) } }, { "m": { "$gt": 1 } }] };
     forms.finds(filter.clone(), &[1, 2, 3, 5, 6, 7, 8]);
@@ -66,13 +66,13 @@ fn a_time_or_the_metadata_is_decided_by_the_bucket_where_it_can_be() {
     assert_eq!(events, doc! { "$or": [{ "time": { "$lte": at(3000) } }, { "m": { "$gt": 1 } }] });
     let arms = [doc! { "control.max.time": { "$_internalExprLte": at(3000) } }, doc! { "meta": { "$gt": 1 } }];
     assert_eq!(whole, doc! { "$or": arms.to_vec() });
-    // Only the series in the middle has measurements of both kinds.
+    // Only the middle series has both matching and other measurements.
     let counted = forms.explained(rawdoc! { "count": "c", "query": filter });
     assert!(counted.counts()[2] < counted.counts()[1], "{:?}", counted.counts());
 }
 
 #[test]
-fn conjunctions_of_conjunctions_are_one_filter() {
+fn nested_conjunctions_are_one_filter() {
     let forms = Forms::of(&assorted());
     let bounds = [at(2000), at(7000), at(5000)];
     let nested = rawdoc! { "$and": [

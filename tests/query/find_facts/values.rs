@@ -4,7 +4,7 @@ use bson::{DateTime, RawDocumentBuf, rawdoc};
 
 use super::forms::{Forms, at, joined, series};
 
-/// Numbers of three series, and what is none: the numbers of the rows are their places from 1.
+/// Numbers and other values in three series; the rows are numbered from 1.
 pub fn assorted() -> Vec<RawDocumentBuf> {
     series(&[
         rawdoc! { "m": 0, "a": 1 },
@@ -29,13 +29,13 @@ fn a_number_is_compared_with_numbers_and_with_the_elements_of_arrays() {
 }
 
 #[test]
-fn types_of_one_field_share_a_bucket_only_where_contexts_did_not_know_of_each_other() {
+fn mixed_types_share_a_bucket_only_if_contexts_write_it_concurrently() {
     let forms = Forms::of(&series(&[rawdoc! { "a": 1 }, rawdoc! { "a": "s" }, rawdoc! { "a": [2] }]));
     assert_eq!(forms.bucket_counts(), [3, 3, 3, 3, 3, 3, 1, 1]);
 }
 
 #[test]
-fn a_missing_field_is_null_and_neither_below_a_string_nor_below_a_number() {
+fn a_missing_field_equals_null_and_is_not_less_than_strings_or_numbers() {
     let forms = Forms::of(&series(&[rawdoc! { "x": "abc" }, rawdoc! {}]));
     forms.finds(rawdoc! { "x": null }, &[2]);
     forms.finds(rawdoc! { "x": { "$lt": "aaa" } }, &[]);
@@ -45,7 +45,7 @@ fn a_missing_field_is_null_and_neither_below_a_string_nor_below_a_number() {
 }
 
 #[test]
-fn nan_is_in_no_range_and_equal_to_itself() {
+fn nan_matches_no_range_and_equals_itself() {
     let nan = f64::NAN;
     let forms = Forms::of(&series(&[rawdoc! { "v": 1.0 }, rawdoc! { "v": nan }, rawdoc! { "v": 100.0 }]));
     forms.finds(rawdoc! { "v": { "$lt": 50.0 } }, &[1]);
@@ -61,13 +61,13 @@ fn nan_is_in_no_range_and_equal_to_itself() {
 
 #[test]
 fn an_array_above_a_number_in_one_bucket_is_found_by_its_elements() {
-    // The least value of the bucket is 4, since arrays are above numbers.
+    // The minimum of the bucket is 4, since arrays sort above numbers.
     let forms = Forms::of(&series(&[rawdoc! { "a": [2, 3] }, rawdoc! { "a": 4 }]));
     forms.finds(rawdoc! { "a": { "$lte": 3 } }, &[1]);
 }
 
 #[test]
-fn a_path_into_an_object_is_found_beside_values_that_are_none() {
+fn a_path_into_objects_matches_beside_scalars() {
     let moment = DateTime::from_millis(5);
     let forms = Forms::of(&series(&[rawdoc! { "a": 1 }, rawdoc! { "a": { "b": 3 } }, rawdoc! { "a": moment }]));
     forms.finds(rawdoc! { "a.b": { "$gt": 2 } }, &[2]);
@@ -86,7 +86,7 @@ fn an_array_at_the_end_of_a_path_is_found_by_its_elements() {
 }
 
 #[test]
-fn a_place_in_an_array_is_compared_within_its_type() {
+fn an_array_position_is_compared_by_type() {
     let rows = series(&[rawdoc! { "a": 7 }, rawdoc! { "a": ["ya", "no", 3] }, rawdoc! { "a": true }]);
     Forms::of(&rows).finds(rawdoc! { "a.0": { "$gte": "" } }, &[2]);
 }
@@ -102,7 +102,7 @@ fn arrays_of_objects_within_arrays_of_objects_are_searched_to_the_end_of_the_pat
 }
 
 #[test]
-fn a_value_above_all_of_a_bucket_is_ruled_out_by_its_summary() {
+fn a_value_above_the_maximum_excludes_the_bucket() {
     let forms = Forms::with(
         &rawdoc! { "timeField": "time", "metaField": "tag" },
         &[rawdoc! { "time": at(0), "tag": 1, "n": 1, "a": 42 }],
@@ -121,7 +121,7 @@ fn a_value_above_all_of_a_bucket_is_ruled_out_by_its_summary() {
 }
 
 #[test]
-fn a_set_without_elements_finds_nothing() {
+fn an_empty_in_finds_nothing() {
     let forms = Forms::of(&[rawdoc! { "time": at(0), "_id": 1, "n": 1 }, rawdoc! { "time": at(1), "n": 2 }]);
     forms.finds(rawdoc! { "_id": { "$in": [] } }, &[]);
     forms.finds(rawdoc! { "_id": { "$nin": [] } }, &[1, 2]);

@@ -4,7 +4,7 @@ use bson::{Bson, Document, doc};
 
 use super::{code, list, row, run, values, with_rows};
 
-/// Measurements of `n` 0 to 9, in no order.
+/// Measurements with `n` from 0 to 9, unsorted.
 fn rows() -> Vec<Document> {
     (0..10_i32).map(|n| row(n.into(), "a", doc! { "n": n * 7 % 10, "one": 1 })).collect()
 }
@@ -14,7 +14,7 @@ fn bucket(low: i32, count: i32) -> Document {
 }
 
 #[test]
-fn values_belong_to_the_boundary_below_them() {
+fn values_belong_to_the_boundary_at_or_below_them() {
     with_rows(rows(), async |db| {
         let stage = doc! { "$bucket": { "groupBy": "$n", "boundaries": [0, 2, 7, 10] } };
         assert_eq!(run(db, vec![stage]).await, [bucket(0, 2), bucket(2, 5), bucket(7, 3)]);
@@ -35,7 +35,7 @@ fn values_belong_to_the_boundary_below_them() {
 }
 
 #[test]
-fn texts_that_look_like_paths_are_boundaries_all_the_same() {
+fn strings_that_look_like_paths_are_valid_boundaries() {
     with_rows(vec![row(0, "$b", doc! {}), row(1, "a", doc! {})], async |db| {
         let literal = |text: &str| doc! { "$literal": text };
         let stage = doc! { "$bucket": { "groupBy": "$station", "boundaries": [literal("$a"), "a", "b"] } };
@@ -44,7 +44,7 @@ fn texts_that_look_like_paths_are_boundaries_all_the_same() {
 }
 
 #[test]
-fn automatic_buckets_are_equally_large_and_do_not_tear_equal_values_apart() {
+fn automatic_buckets_are_of_equal_size_and_keep_equal_values_together() {
     let auto = |by: &str, buckets: i32| doc! { "$bucketAuto": { "groupBy": by, "buckets": buckets } };
     let id = |min: i32, max: i32, count: i32| doc! { "_id": { "min": min, "max": max }, "count": count };
     with_rows(rows(), async |db| {
@@ -59,7 +59,7 @@ fn automatic_buckets_are_equally_large_and_do_not_tear_equal_values_apart() {
             "all": { "$push": "$n" }, "root": { "$first": "$$ROOT" },
         } } };
         let rows = run(db, vec![doc! { "$sort": { "at": 1 } }, all]).await;
-        // In the order in which rows came.
+        // In the order of the rows.
         assert_eq!(values(&rows, "all"), list![list![0, 4, 1, 2, 3], list![7, 8, 5, 9, 6]]);
         assert_eq!(rows[0].get_document("root").unwrap().keys().collect::<Vec<_>>(), ["at", "station", "n", "one"]);
         let empty = doc! { "$bucketAuto": { "groupBy": "$n", "buckets": 1, "output": {} } };
@@ -73,7 +73,7 @@ fn automatic_buckets_are_equally_large_and_do_not_tear_equal_values_apart() {
 }
 
 #[test]
-fn what_makes_no_buckets_is_refused_with_its_code() {
+fn invalid_bucket_stages_are_refused_with_their_codes() {
     with_rows(rows(), async |db| {
         let bucket = |more: Document| {
             let mut argument = doc! { "groupBy": "$n", "boundaries": [0, 100] };
@@ -124,8 +124,8 @@ fn what_makes_no_buckets_is_refused_with_its_code() {
 }
 
 #[test]
-fn boundaries_by_a_granularity_are_preferred_numbers() {
-    // What the manual shows.
+fn boundaries_with_a_granularity_are_preferred_numbers() {
+    // The example of the manual.
     let rows =
         (0..100_i32).map(|n| row(n.into(), "a", doc! { "n": n, "few": ([0, 0, 0, 7, 8][n as usize % 5]) })).collect();
     with_rows(rows, async |db| {

@@ -1,4 +1,4 @@
-//! Decimals in windows. What is wanted was computed by another implementation of decimals with 34 digits.
+//! Decimals in windows. The expected values come from another implementation of decimals with 34 digits.
 
 use bson::{Bson, Document, doc};
 
@@ -23,14 +23,14 @@ fn with_decimals(check: impl AsyncFn(&Db)) {
     with_rows(rows, check);
 }
 
-/// Each value of a function of windows over the rows that have an `x`, as text, with its type.
+/// The values of a window function over the rows with an `x`, as strings with their types.
 async fn of(db: &Db, function: Document) -> Vec<String> {
     let stage = doc! { "$setWindowFields": { "sortBy": { "at": 1 }, "output": { "r": function } } };
     let rows = run(db, vec![doc! { "$match": { "x": { "$exists": true } } }, stage]).await;
     values(&rows, "r").iter().map(shown).collect()
 }
 
-/// A decimal without the zeros behind it.
+/// A decimal without trailing zeros.
 fn shown(value: &Bson) -> String {
     let text = value.to_string();
     match value {
@@ -46,7 +46,7 @@ fn window_functions_of_decimals_are_decimals() {
         let all = of(db, doc! { "$covariancePop": ["$x", "$y"], "window": so_far() }).await;
         let near: Vec<f64> = all.iter().map(|text| (text.parse::<f64>().unwrap() * 1e12).round() / 1e12).collect();
         assert_eq!(near, [0.0, 0.075, 0.75, -0.028125, 0.53]);
-        // Rounded at its end, and not before.
+        // Only the final result is rounded.
         assert_eq!((&*all[0], &*all[1]), ("0", "0.075"), "{all:?}");
         let window = doc! { "documents": [-1, 0] };
         let slope = of(db, doc! { "$derivative": { "input": "$x", "unit": "second" }, "window": window }).await;
@@ -74,7 +74,7 @@ fn gaps_between_decimals_are_filled_with_decimals() {
 }
 
 #[test]
-fn windows_and_grids_may_be_of_decimals() {
+fn window_bounds_and_densify_steps_may_be_decimals() {
     with_decimals(async |db| {
         let rows = doc! { "$match": { "x": { "$exists": true } } };
         let window = doc! { "range": [decimal("-1.5"), decimal("0")] };
@@ -89,7 +89,7 @@ fn windows_and_grids_may_be_of_decimals() {
 }
 
 #[test]
-fn what_is_no_number_is_refused_beside_decimals() {
+fn other_values_than_numbers_are_refused_beside_decimals() {
     with_decimals(async |db| {
         let by_s = |output: Document| doc! { "$setWindowFields": { "sortBy": { "s": 1 }, "output": { "r": output } } };
         assert_eq!(code(db, by_s(doc! { "$minMaxScaler": { "input": "$x" } })).await, 14);

@@ -12,13 +12,13 @@ fn stage(more: Document) -> Document {
     doc! { "$downsample": stage }
 }
 
-/// A row a second with those numbers.
+/// One row per second with these numbers.
 fn line(numbers: &[i32]) -> Vec<Document> {
     (0..).zip(numbers).map(|(second, y)| row(second, "a", doc! { "y": *y, "s": second })).collect()
 }
 
 #[test]
-fn lttb_keeps_the_ends_and_of_each_group_between_the_row_of_the_largest_triangle() {
+fn lttb_keeps_both_ends_and_the_largest_triangle_of_each_group() {
     with_rows(line(&[0, 1, 9, 1, 0, -8, 0, 1, 0, 2]), async |db| {
         let rows = run(db, vec![stage(doc! { "method": "lttb" })]).await;
         assert_eq!(values(&rows, "s"), list![0_i64, 2_i64, 5_i64, 9_i64]);
@@ -30,8 +30,8 @@ fn lttb_keeps_the_ends_and_of_each_group_between_the_row_of_the_largest_triangle
 }
 
 #[test]
-fn minmax_keeps_the_least_and_the_greatest_row_of_each_slice_of_time() {
-    // The second half of the time has two rows only.
+fn minmax_keeps_the_lowest_and_the_highest_row_of_each_time_slice() {
+    // The second half of the time has only two rows.
     let mut rows = line(&[3, 5, 5, 1, 1, 3]);
     rows.extend([row(90, "a", doc! { "y": 7, "s": 90 }), row(100, "a", doc! { "y": 6, "s": 100 })]);
     with_rows(rows, async |db| {
@@ -43,7 +43,7 @@ fn minmax_keeps_the_least_and_the_greatest_row_of_each_slice_of_time() {
 }
 
 #[test]
-fn m4_keeps_the_first_and_the_last_row_of_each_slice_as_well() {
+fn m4_also_keeps_the_first_and_the_last_row_of_each_time_slice() {
     let mut rows = line(&[3, 5, 5, 1, 1, 3]);
     rows.extend([row(90, "a", doc! { "y": 7, "s": 90 }), row(100, "a", doc! { "y": 6, "s": 100 })]);
     with_rows(rows, async |db| {
@@ -60,7 +60,7 @@ fn number(value: &Bson) -> i64 {
 }
 
 #[test]
-fn rows_without_a_finite_number_or_a_place_in_time_are_left_out() {
+fn rows_without_a_finite_number_or_a_time_are_left_out() {
     let values_of = list![1, "2", Bson::Null, f64::NAN, f64::INFINITY, list![3], at(4), true, 5_i64, 6.5];
     let mut rows: Vec<Document> =
         (0..).zip(values_of).map(|(second, y)| row(second, "a", doc! { "y": y, "s": second })).collect();
@@ -80,7 +80,7 @@ fn rows_without_a_finite_number_or_a_place_in_time_are_left_out() {
 }
 
 #[test]
-fn it_stands_behind_other_stages_as_well_as_in_front() {
+fn downsample_can_follow_or_precede_other_stages() {
     with_rows(line(&[0, 1, 9, 1, 0, -8, 0, 1, 0, 2]), async |db| {
         let wanted = list![0_i64, 2_i64, 5_i64, 9_i64];
         let narrow = doc! { "$project": { "at": 1, "y": 1, "s": 1 } };
@@ -102,7 +102,7 @@ fn it_stands_behind_other_stages_as_well_as_in_front() {
 }
 
 #[test]
-fn arguments_that_make_no_sense_are_refused_with_their_codes() {
+fn invalid_arguments_are_refused_with_their_codes() {
     with_rows(line(&[1]), async |db| {
         for (wrong, wanted) in [
             (doc! { "$downsample": 1 }, 9),
@@ -131,7 +131,7 @@ fn arguments_that_make_no_sense_are_refused_with_their_codes() {
 }
 
 #[test]
-fn its_sort_is_pushed_down_and_it_is_explained_as_it_stands() {
+fn the_sort_of_downsample_is_pushed_down_and_explain_shows_the_stage() {
     with_rows(line(&[0, 1, 9, 1, 0, -8, 0, 1, 0, 2]), async |db| {
         let narrow = doc! { "$project": { "at": 1, "y": 1, "_id": 0 } };
         let command = doc! { "explain": { "aggregate": "weather", "pipeline": [narrow, stage(doc! {})] } };
@@ -142,7 +142,7 @@ fn its_sort_is_pushed_down_and_it_is_explained_as_it_stands() {
     });
 }
 
-/// What the manual says, on rows in order.
+/// The stage as described in the manual, on sorted rows.
 fn plain(rows: &[Document], points: usize, method: &str) -> Vec<Document> {
     let finite = |value: Option<&Bson>| match value {
         Some(Bson::Double(y)) if y.is_finite() => Some(*y),
@@ -198,7 +198,7 @@ fn plain(rows: &[Document], points: usize, method: &str) -> Vec<Document> {
 }
 
 #[test]
-fn random_rows_are_chosen_as_a_plain_list_chooses_them() {
+fn downsample_of_random_rows_equals_that_of_a_plain_list() {
     for seed in 0..40 {
         let random = Random::new(seed);
         let clean = random.chance(30);

@@ -1,4 +1,4 @@
-//! What `explain` says of pipelines.
+//! `explain` of pipelines.
 
 use bson::{Bson, Document, RawDocumentBuf, doc, rawdoc};
 
@@ -16,13 +16,13 @@ fn six() -> Vec<Document> {
     (0..6).zip(["a", "b", "c", "a", "b", "c"]).map(|(n, station)| row(n, station, doc! { "n": n, "m": 1 })).collect()
 }
 
-/// The names of stages, with how many rows came out where it was counted.
+/// The names of stages, with the number of output rows if it was counted.
 fn counted(found: &Explained) -> Vec<(&str, Option<i64>)> {
     found.names().into_iter().zip(found.stages().iter().map(|stage| stage.get_i64("nReturned").ok())).collect()
 }
 
 #[test]
-fn nothing_behind_an_inhibitor_is_pushed_down() {
+fn no_stage_after_an_inhibitor_is_pushed_down() {
     with_rows(six(), async |db| {
         let wall = || doc! { "$_internalInhibitOptimization": {} };
         let pipeline = vec![wall(), doc! { "$match": { "n": { "$gte": 1 } } }, wall(), doc! { "$sort": { "n": 1 } }];
@@ -36,7 +36,7 @@ fn nothing_behind_an_inhibitor_is_pushed_down() {
 }
 
 #[test]
-fn what_is_pushed_down_is_in_the_plan_and_the_other_stages_stand_behind_it() {
+fn pushed_down_stages_are_in_the_plan_and_the_others_follow() {
     with_rows(six(), async |db| {
         let pipeline = vec![
             doc! { "$match": { "n": { "$gte": 1 } } },
@@ -75,7 +75,7 @@ fn what_is_pushed_down_is_in_the_plan_and_the_other_stages_stand_behind_it() {
 }
 
 #[test]
-fn stages_that_are_names_for_others_are_shown_as_these() {
+fn stage_aliases_are_shown_as_the_stages_they_stand_for() {
     with_rows(six(), async |db| {
         let found = async |stage: Document| {
             explain_of(db, vec![doc! { "$project": { "n": 1 } }, stage], "executionStats").await
@@ -101,7 +101,7 @@ fn stages_that_are_names_for_others_are_shown_as_these() {
 }
 
 #[test]
-fn aggregate_explains_itself_where_it_is_told_to_and_only_plans_then() {
+fn aggregate_with_explain_only_plans() {
     with_rows(six(), async |db| {
         let group = doc! { "$group": { "_id": "$n" } };
         let planned = explain_of(db, vec![group.clone()], "queryPlanner").await;
@@ -131,7 +131,7 @@ fn a_pipeline_that_fails_fails_when_it_is_run_and_not_when_it_is_planned() {
 }
 
 #[test]
-fn documents_of_their_own_and_missing_collections_have_no_buckets() {
+fn document_sources_and_missing_collections_have_no_bucket_plan() {
     with_rows(six(), async |db| {
         let found =
             explain_of(db, vec![doc! { "$indexStats": {} }, doc! { "$match": { "name": "x" } }], "executionStats")

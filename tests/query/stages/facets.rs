@@ -47,7 +47,7 @@ fn every_branch_sees_all_rows_and_one_row_comes_out() {
 }
 
 #[test]
-fn samples_are_so_many_different_rows_and_not_the_same_ones_always() {
+fn a_sample_has_distinct_rows_and_varies() {
     with_rows(rows(), async |db| {
         let mut seen = BTreeSet::new();
         let mut first = BTreeSet::new();
@@ -58,7 +58,7 @@ fn samples_are_so_many_different_rows_and_not_the_same_ones_always() {
             first.insert(numbers[0]);
             seen.extend(numbers);
         }
-        // 500 draws of 50 rows: that one is never drawn is less likely than once in 700.
+        // In 100 samples of 5 of 50 rows, the chance that some row is never drawn is below 1 in 700.
         assert!(seen.len() >= 48, "{seen:?}");
         assert!(first.len() > 20, "{first:?}");
         let all = run_in(db, vec![doc! { "$sample": { "size": 1000 } }, doc! { "$sort": { "n": 1 } }], 101).await;
@@ -71,7 +71,7 @@ fn samples_are_so_many_different_rows_and_not_the_same_ones_always() {
 }
 
 #[test]
-fn what_has_no_facets_and_is_no_sample_is_refused_with_its_code() {
+fn invalid_facets_and_samples_are_refused_with_their_codes() {
     with_rows(rows(), async |db| {
         for (wanted, stage) in [
             (40169, doc! { "$facet": 1 }),

@@ -17,7 +17,7 @@ fn densify(field: &str, partition: &[&str], range: Document) -> Document {
     doc! { "$densify": { "field": field, "partitionByFields": partition, "range": range } }
 }
 
-/// The stations and numbers of rows; what was made has no `x`.
+/// Station and number of each row, and whether it was stored: created rows have no `x`.
 async fn numbers(db: &Db, stage: Document) -> Vec<(String, Bson, bool)> {
     let told = |row: &Document| {
         let station = row.get_str("station").unwrap_or_default().to_owned();
@@ -53,7 +53,7 @@ fn each_partition_is_filled_from_its_first_to_its_last_value() {
 }
 
 #[test]
-fn full_bounds_reach_over_the_values_of_all_partitions() {
+fn full_bounds_span_the_values_of_all_partitions() {
     with_gaps(async |db| {
         let all = numbers(db, densify("n", &[], doc! { "step": 3, "bounds": "full" })).await;
         let expected = told(&[
@@ -84,7 +84,7 @@ fn full_bounds_reach_over_the_values_of_all_partitions() {
 }
 
 #[test]
-fn given_bounds_begin_the_grid_and_end_before_the_second() {
+fn explicit_bounds_include_the_first_and_exclude_the_second() {
     with_gaps(async |db| {
         let inside = numbers(db, densify("n", &["station"], doc! { "step": 2, "bounds": [2, 8] })).await;
         let expected = told(&[
@@ -128,7 +128,7 @@ fn dates_step_by_units_of_the_calendar() {
 }
 
 #[test]
-fn a_field_below_others_is_made_in_its_place() {
+fn densify_creates_a_nested_field_in_its_position() {
     let of = |second: i64, b: i32| row(second, "a", doc! { "o": { "b": b } });
     with_rows(vec![of(0, 1), of(1, 3)], async |db| {
         let stage = densify("o.b", &["station"], doc! { "step": 1, "bounds": "partition" });
@@ -136,20 +136,20 @@ fn a_field_below_others_is_made_in_its_place() {
     });
 }
 
-/// A partition by a list, in which the field would have to be made.
+/// A partition by an array, inside which the field would have to be created.
 #[test]
-fn nothing_is_made_inside_what_is_no_object() {
+fn densify_creates_nothing_inside_a_value_that_is_no_object() {
     let rows = vec![row(0, "a", doc! { "o": [{ "b": 1 }, 2], "p": 5 })];
     with_rows(rows, async |db| {
         let making = |partition: &str, field: &str| densify(field, &[partition], doc! { "step": 1, "bounds": [0, 2] });
-        // Nothing is there to begin with.
+        // No row has the field.
         assert_eq!(run(db, vec![making("p", "p.b")]).await.len(), 1);
         assert_eq!(code(db, making("o", "o.b")).await, 5733201);
     });
 }
 
 #[test]
-fn gaps_are_filled_by_methods_and_then_by_values() {
+fn fill_applies_methods_and_then_values() {
     let of = |second: i64, station: &str, more: Document| row(second, station, more);
     let rows = vec![
         of(0, "a", doc! { "l": 0, "v": 1, "c": "x" }),
@@ -179,7 +179,7 @@ fn gaps_are_filled_by_methods_and_then_by_values() {
 }
 
 #[test]
-fn densified_time_and_filled_values_are_a_series_without_holes() {
+fn densify_and_fill_give_a_series_without_gaps() {
     with_gaps(async |db| {
         let pipeline = vec![
             doc! { "$match": { "n": { "$exists": true } } },
@@ -193,7 +193,7 @@ fn densified_time_and_filled_values_are_a_series_without_holes() {
 }
 
 #[test]
-fn what_fills_no_gap_is_refused_with_its_code() {
+fn invalid_densify_and_fill_stages_are_refused_with_their_codes() {
     with_gaps(async |db| {
         let range = |range: Document| densify("n", &[], range);
         let bounds = |bounds: Bson| range(doc! { "step": 1, "bounds": bounds });

@@ -1,4 +1,4 @@
-//! Stages of pipelines that have more to them than a few lines, at the command door; each sees its rows in the journal and in buckets.
+//! Pipeline stages, each with its rows in the journal and in buckets.
 
 mod buckets;
 mod decimals;
@@ -21,7 +21,7 @@ use crate::support::Db;
 use crate::support::pipelines::{code, run, run_in};
 use crate::support::weather::{database, weather};
 
-/// Shows `check` a collection of `rows`, first in the journal and then in buckets.
+/// Calls `check` with a collection of `rows`, first in the journal and then in buckets.
 fn with_rows(rows: Vec<Document>, check: impl AsyncFn(&Db)) {
     block_on(async {
         let db = database();
@@ -46,7 +46,7 @@ fn at(second: i64) -> DateTime {
     DateTime::from_millis(second * 1000)
 }
 
-/// The values of a field, missing ones as undefined.
+/// The values of a field; undefined if it is missing.
 fn values(rows: &[Document], field: &str) -> Vec<Bson> {
     rows.iter().map(|row| row.get(field).cloned().unwrap_or(Bson::Undefined)).collect()
 }

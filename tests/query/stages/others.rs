@@ -1,4 +1,4 @@
-//! `$lookup` and `$unionWith`: what pipelines read of other collections.
+//! `$lookup`, `$unionWith` and `$graphLookup`: pipelines that read other collections.
 
 use bson::{Bson, DateTime, Document, RawDocumentBuf, doc, rawdoc};
 
@@ -6,7 +6,7 @@ use super::{code, list, row, run, values, with_rows};
 use crate::support::explained::Explained;
 use crate::support::{Db, raw, take_rows};
 
-/// Shows `check` six measurements of three stations, and a second collection with what is known of the stations; both in the journal, then
+/// Calls `check` with six measurements of three stations and a second collection of stations; both in the journal, then
 /// in buckets.
 pub(super) fn with_stations(check: impl AsyncFn(&Db)) {
     let rows = (0..6).zip(["a", "b", "c", "a", "b", "c"]).map(|(n, station)| row(n, station, doc! { "n": n }));
@@ -31,7 +31,7 @@ pub(super) fn with_stations(check: impl AsyncFn(&Db)) {
     });
 }
 
-/// The heights of the stations that a `$lookup` finds for each row, upward.
+/// The heights of the stations that a `$lookup` finds for each row, ascending.
 async fn heights(db: &Db, lookup: Document) -> Vec<Vec<i32>> {
     let mut spec = doc! { "from": "stations", "as": "found" };
     spec.extend(lookup);
@@ -47,7 +47,7 @@ async fn heights(db: &Db, lookup: Document) -> Vec<Vec<i32>> {
 }
 
 #[test]
-fn equal_fields_join_rows_and_missing_ones_count_as_null() {
+fn lookup_joins_equal_fields_and_treats_missing_ones_as_null() {
     with_stations(async |db| {
         let found = heights(db, doc! { "localField": "station", "foreignField": "name" }).await;
         assert_eq!(found, [vec![10], vec![20, 30], vec![], vec![10], vec![20, 30], vec![]]);
@@ -59,12 +59,12 @@ fn equal_fields_join_rows_and_missing_ones_count_as_null() {
 }
 
 #[test]
-fn values_that_look_like_patterns_or_operators_join_as_they_are() {
+fn lookup_joins_patterns_and_operator_objects_as_plain_values() {
     with_stations(async |db| {
         let pattern =
             Bson::RegularExpression(bson::Regex { pattern: bson::cstr!("b").into(), options: bson::cstr!("").into() });
         for (local, expected) in [(pattern, 0), (bson::bson!({ "$gt": "" }), 0), (bson::bson!({ "n": 1 }), 1)] {
-            // An expression makes them, for no document can be stored with such names.
+            // They are computed, because documents with such names cannot be stored.
             let made = doc! { "$addFields": { "local": { "$literal": local.clone() } } };
             let lookup = doc! { "from": "stations", "localField": "local", "foreignField": "name", "as": "found" };
             let nested = doc! { "from": "stations", "localField": "local", "foreignField": "in", "as": "nested" };
@@ -77,7 +77,7 @@ fn values_that_look_like_patterns_or_operators_join_as_they_are() {
 }
 
 #[test]
-fn each_element_of_an_array_joins_for_itself() {
+fn lookup_joins_each_array_element_separately() {
     with_stations(async |db| {
         let join = |local: Bson| {
             let local = doc! { "$addFields": { "local": { "$literal": local } } };
@@ -128,7 +128,7 @@ fn a_pipeline_sees_the_variables_of_its_row() {
 }
 
 #[test]
-fn a_pipeline_that_reads_no_variable_is_the_same_for_all_rows_and_may_read_others_itself() {
+fn an_uncorrelated_lookup_pipeline_runs_once_and_may_contain_lookups() {
     with_stations(async |db| {
         let inner =
             doc! { "$lookup": { "from": "weather", "localField": "name", "foreignField": "station", "as": "rows" } };
@@ -144,7 +144,7 @@ fn a_pipeline_that_reads_no_variable_is_the_same_for_all_rows_and_may_read_other
 }
 
 #[test]
-fn a_pipeline_that_depends_on_the_row_may_read_others_by_its_variables() {
+fn a_correlated_lookup_pipeline_may_contain_lookups() {
     with_stations(async |db| {
         let of_row = |expr: Document| doc! { "$match": { "$expr": expr } };
         let asked = async |more: Document, shown: &str| {
@@ -154,7 +154,7 @@ fn a_pipeline_that_depends_on_the_row_may_read_others_by_its_variables() {
             let stages = vec![doc! { "$sort": { "n": 1 } }, doc! { "$limit": 3 }, doc! { "$lookup": spec }, names];
             values(&run(db, stages).await, "found")
         };
-        // What those of a station have measured before this row, by a pipeline in the pipeline.
+        // The earlier measurements of the station, by a nested pipeline.
         let before = doc! { "from": "weather", "let": { "name": "$name" }, "as": "rows", "pipeline": [
             of_row(doc! { "$and": [{ "$eq": ["$station", "$$name"] }, { "$lt": ["$n", { "$add": ["$$n", 1] }] }] }),
             { "$count": "n" },
@@ -166,7 +166,7 @@ fn a_pipeline_that_depends_on_the_row_may_read_others_by_its_variables() {
             "$found.rows.n",
         );
         assert_eq!(found.await, [list![1], list![1, 1], list![]].map(Bson::from));
-        // Equal fields, and then rows of others, some by the row and some for all.
+        // Equal fields, with nested lookups, correlated and uncorrelated.
         let union = |more: Document| {
             let mut both = doc! { "localField": "station", "foreignField": "name" };
             both.extend(more);
@@ -196,7 +196,7 @@ fn a_pipeline_that_depends_on_the_row_may_read_others_by_its_variables() {
 }
 
 #[test]
-fn names_that_a_stage_binds_itself_do_not_make_it_depend_on_the_row() {
+fn variables_bound_inside_a_stage_do_not_correlate_it() {
     with_stations(async |db| {
         let bound = list![
             doc! { "$set": { "h": { "$sum": { "$map": { "input": ["$height", 1], "as": "h", "in": { "$add": ["$$h", "$$this"] } } } } } },
@@ -215,7 +215,7 @@ fn names_that_a_stage_binds_itself_do_not_make_it_depend_on_the_row() {
 }
 
 #[test]
-fn rows_of_another_pipeline_come_behind_the_own_ones() {
+fn union_with_appends_the_rows_of_the_other_pipeline() {
     with_stations(async |db| {
         let high = list![doc! { "$match": { "height": { "$gt": 15 } } }, doc! { "$sort": { "height": 1 } }];
         let own = list![doc! { "$match": { "n": { "$lt": 2 } } }, doc! { "$sort": { "n": 1 } }];
@@ -243,7 +243,7 @@ fn rows_of_another_pipeline_come_behind_the_own_ones() {
 }
 
 #[test]
-fn a_missing_collection_is_an_empty_one_to_all_stages() {
+fn every_stage_treats_a_missing_collection_as_empty() {
     with_stations(async |db| {
         let pipeline = list![doc! { "$unionWith": "stations" }, doc! { "$count": "n" }];
         let of_nothing = raw(&doc! { "aggregate": "nowhere", "pipeline": pipeline, "cursor": {} });
@@ -253,7 +253,7 @@ fn a_missing_collection_is_an_empty_one_to_all_stages() {
 }
 
 #[test]
-fn strings_join_by_the_collation_of_the_pipeline() {
+fn lookup_joins_strings_by_the_collation_of_the_pipeline() {
     with_stations(async |db| {
         let upper = doc! { "$addFields": { "s": { "$toUpper": "$station" } } };
         let lookup =
@@ -269,7 +269,7 @@ fn strings_join_by_the_collation_of_the_pipeline() {
 }
 
 #[test]
-fn lookups_and_unions_that_do_not_parse_are_refused_with_their_codes() {
+fn invalid_lookups_and_unions_are_refused_with_their_codes() {
     with_stations(async |db| {
         let lookup = |more: Document| {
             let mut spec = doc! { "from": "stations", "as": "x" };
@@ -307,7 +307,7 @@ fn lookups_and_unions_that_do_not_parse_are_refused_with_their_codes() {
 }
 
 #[test]
-fn lookups_and_unions_are_explained_as_they_stand() {
+fn explain_shows_lookups_and_unions_as_written() {
     with_stations(async |db| {
         let lookup = doc! { "from": "stations", "localField": "station", "foreignField": "name", "as": "x" };
         let union = doc! { "coll": "stations", "pipeline": [] };
@@ -332,7 +332,7 @@ fn with_flights(check: impl AsyncFn(&Db)) {
     with_rows(flights, check);
 }
 
-/// The numbers and depths of the flights that each one leads to.
+/// Numbers and depths of the flights reachable from each one.
 async fn reached(db: &Db, more: Document) -> Vec<Vec<(i64, i64)>> {
     let mut spec = doc! { "from": "weather", "startWith": "$to", "connectFromField": "to", "connectToField": "station", "as": "then", "depthField": "depth" };
     spec.extend(more);
@@ -348,7 +348,7 @@ async fn reached(db: &Db, more: Document) -> Vec<Vec<(i64, i64)>> {
 }
 
 #[test]
-fn what_can_be_reached_is_in_the_list_once_with_its_least_depth() {
+fn graph_lookup_lists_each_document_once_with_its_minimum_depth() {
     with_flights(async |db| {
         let all = reached(db, doc! {}).await;
         assert_eq!(all[0], [(0, 2), (1, 0), (2, 1), (3, 1)]);
@@ -368,7 +368,7 @@ fn what_can_be_reached_is_in_the_list_once_with_its_least_depth() {
 }
 
 #[test]
-fn graphs_are_found_within_other_pipelines_and_by_the_collation() {
+fn graph_lookup_works_in_nested_pipelines_and_uses_the_collation() {
     with_flights(async |db| {
         let graph = |filter: Document| {
             doc! { "$graphLookup": {
@@ -399,7 +399,7 @@ fn graphs_are_found_within_other_pipelines_and_by_the_collation() {
 }
 
 #[test]
-fn graphs_that_do_not_parse_are_refused_with_their_codes() {
+fn invalid_graph_lookups_are_refused_with_their_codes() {
     with_flights(async |db| {
         let whole = doc! { "from": "weather", "startWith": "$to", "connectFromField": "to", "connectToField": "station", "as": "x" };
         let wrong = |name: &str, value: Option<Bson>| {

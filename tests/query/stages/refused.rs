@@ -6,7 +6,7 @@ use super::{code, row, run, with_rows};
 use crate::support::raw;
 
 #[test]
-fn stages_that_no_time_series_collection_takes_are_refused_with_the_codes_of_the_server() {
+fn unsupported_stages_are_refused_with_the_servers_codes() {
     with_rows(vec![row(0, "a", doc! {})], async |db| {
         for (name, wanted) in [
             ("$changeStream", 166),
@@ -30,7 +30,7 @@ fn stages_that_no_time_series_collection_takes_are_refused_with_the_codes_of_the
 }
 
 #[test]
-fn arguments_that_make_no_sense_are_refused_with_their_codes() {
+fn invalid_arguments_are_refused_with_their_codes() {
     with_rows(vec![row(0, "a", doc! {})], async |db| {
         let unwind = |more: Document| {
             let mut stage = doc! { "path": "$x" };
@@ -64,8 +64,8 @@ fn arguments_that_make_no_sense_are_refused_with_their_codes() {
 }
 
 #[test]
-fn names_of_fields_that_are_strings_hold_no_nul() {
-    // They would end the name, and what follows would be read as a value.
+fn field_names_with_a_nul_byte_are_refused() {
+    // A NUL would end the name, and the rest would be read as a value.
     with_rows(vec![row(0, "a", doc! { "x": 1, "list": [1] })], async |db| {
         let graph = |more: Document| {
             let mut graph =
@@ -90,7 +90,7 @@ fn names_of_fields_that_are_strings_hold_no_nul() {
         ] {
             assert_eq!(code(db, stage.clone()).await, 16_411, "{stage}");
         }
-        // Values may hold one.
+        // Values may contain one.
         for stage in [
             graph(doc! { "restrictSearchWithMatch": { "x": "a\0b" } }),
             graph(doc! { "startWith": "a\0b" }),

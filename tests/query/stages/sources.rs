@@ -1,4 +1,4 @@
-//! Pipelines that begin with documents of their own, and `$redact`.
+//! Pipelines that begin with a document source, and `$redact`.
 
 use bson::{Document, doc, rawdoc};
 
@@ -11,7 +11,7 @@ async fn rows_of(db: &Db, command: Document) -> Vec<Document> {
 }
 
 #[test]
-fn documents_are_rows_without_a_collection() {
+fn documents_stage_needs_no_collection() {
     with_rows(Vec::new(), async |db| {
         let listed = doc! { "$documents": [{ "a": 1 }, { "a": { "$add": [1, 1] } }, { "b": "$$x" }] };
         let command =
@@ -35,7 +35,7 @@ fn documents_are_rows_without_a_collection() {
 }
 
 #[test]
-fn documents_join_rows() {
+fn documents_can_be_joined() {
     with_rows(vec![row(0, "a", doc! { "n": 1 }), row(1, "b", doc! { "n": 2 })], async |db| {
         let known = doc! { "$documents": [{ "k": "a", "v": 10 }, { "k": "b", "v": 20 }] };
         let lookup = doc! { "localField": "station", "foreignField": "k", "pipeline": [known.clone()], "as": "x" };
@@ -48,7 +48,7 @@ fn documents_join_rows() {
 }
 
 #[test]
-fn collection_statistics_are_a_row() {
+fn coll_stats_gives_one_row() {
     with_rows((0..3).map(|n| row(n, "a", doc! {})).collect(), async |db| {
         let command = |pipeline: Vec<Document>| doc! { "aggregate": "weather", "pipeline": pipeline, "cursor": {} };
         let stats = doc! { "$collStats": { "storageStats": { "scale": 1 }, "count": {} } };
@@ -78,7 +78,7 @@ fn collection_statistics_are_a_row() {
 }
 
 #[test]
-fn redact_looks_into_what_it_is_told_to() {
+fn redact_descends_where_told_to() {
     let secret = doc! { "level": 9, "text": "secret" };
     let open = doc! { "level": 1, "text": "open" };
     let more =
@@ -91,7 +91,7 @@ fn redact_looks_into_what_it_is_told_to() {
         assert_eq!(rows, [doc! { "level": 1, "list": [open.clone(), 7, []], "n": 5 }]);
         let rows = run(db, vec![by_level("KEEP"), doc! { "$project": { "_id": 0, "below.level": 1 } }]).await;
         assert_eq!(rows, [doc! { "below": { "level": 9 } }]);
-        // The row is not the object that is looked at.
+        // The current object differs from the row.
         let of_row = doc! { "$cond": [{ "$eq": ["$level", "$$ROOT.level"] }, "$$DESCEND", "$$PRUNE"] };
         let same = doc! { "$eq": ["$$CURRENT.level", "$level"] };
         let of_row = doc! { "$redact": { "$cond": [same, of_row, "$$PRUNE"] } };

@@ -18,7 +18,7 @@ fn pairs(of: &[(Bson, Bson)]) -> Vec<Document> {
 }
 
 #[test]
-fn covariances_are_those_of_pairs_of_numbers() {
+fn covariances_use_only_pairs_of_numbers() {
     let rows = pairs(&[
         (1.into(), 2.5.into()),
         (2_i64.into(), 5.into()),
@@ -42,7 +42,7 @@ fn covariances_are_those_of_pairs_of_numbers() {
 }
 
 #[test]
-fn sliding_covariances_are_those_of_each_window_for_itself() {
+fn sliding_covariances_equal_those_of_each_window() {
     let random = Random::new(5);
     let number = || random.below(2000) as f64 / 8.0 - 100.0;
     let numbers: Vec<(f64, f64)> = (0..60).map(|_| (number(), number())).collect();
@@ -60,7 +60,7 @@ fn sliding_covariances_are_those_of_each_window_for_itself() {
 }
 
 #[test]
-fn values_are_spread_between_the_least_and_the_greatest_of_their_windows() {
+fn min_max_scaler_scales_between_the_extremes_of_the_window() {
     let rows = pairs(&[2, 4, 3, 8, 8].map(|x| (Bson::from(x), Bson::Null)));
     with_rows(rows, async |db| {
         let spread = |more: Document| {
@@ -78,7 +78,7 @@ fn values_are_spread_between_the_least_and_the_greatest_of_their_windows() {
 }
 
 #[test]
-fn lists_of_elements_are_joined_in_groups_and_windows() {
+fn concat_arrays_and_set_union_work_in_groups_and_windows() {
     let rows = pairs(&[
         (list![1, 2].into(), Bson::Null),
         (list![2, Bson::Null, list![1]].into(), Bson::Null),
@@ -97,7 +97,7 @@ fn lists_of_elements_are_joined_in_groups_and_windows() {
 }
 
 #[test]
-fn what_they_cannot_take_is_refused_with_its_code() {
+fn invalid_inputs_of_these_operators_are_refused_with_their_codes() {
     let rows = pairs(&[(1.into(), "x".into()), (2.into(), Bson::Decimal128("1".parse::<Decimal128>().unwrap()))]);
     with_rows(rows, async |db| {
         for (function, wanted) in [

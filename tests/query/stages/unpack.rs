@@ -12,14 +12,14 @@ use crate::support::explained::Explained;
 use crate::support::weather::database;
 use crate::support::{Db, multiset, raw, take_rows};
 
-/// The stage, with what it needs and some more parameters.
+/// The stage with its required and some more parameters.
 fn stage(more: Document) -> Document {
     let mut parameters = doc! { "timeField": "at", "metaField": "station", "bucketMaxSpanSeconds": 3600 };
     parameters.extend(more);
     doc! { "$_internalUnpackBucket": parameters }
 }
 
-/// A pipeline over documents that are listed.
+/// A pipeline over listed documents.
 fn over(buckets: &[Document], stages: &[Document]) -> RawDocumentBuf {
     let first = doc! { "$documents": buckets };
     let pipeline: Vec<Document> = [first].into_iter().chain(stages.iter().cloned()).collect();
@@ -77,7 +77,7 @@ fn measurement(second: i64, fields: Document) -> Document {
 }
 
 #[test]
-fn a_measurement_is_time_then_metadata_then_the_columns_as_they_stand_in_the_bucket() {
+fn unpacked_measurements_have_time_then_metadata_then_the_columns() {
     block_on(async {
         let db = database();
         for version in 1..=3 {
@@ -112,7 +112,7 @@ fn columns_are_included_or_excluded_by_name() {
 }
 
 #[test]
-fn metadata_is_given_where_the_bucket_has_some() {
+fn unpacked_measurements_have_metadata_if_the_bucket_has_it() {
     block_on(async {
         let db = database();
         let mut null = bucket(2);
@@ -125,7 +125,7 @@ fn metadata_is_given_where_the_bucket_has_some() {
 }
 
 #[test]
-fn what_was_computed_of_the_metadata_is_given_to_each_measurement_and_takes_the_place_of_what_has_its_name() {
+fn fields_computed_from_metadata_are_added_to_each_measurement() {
     block_on(async {
         let db = database();
         let set = doc! { "$addFields": { "z": "$meta.k", "c": { "$add": ["$meta.k", 1] }, "gone": "$meta.x" } };
@@ -138,7 +138,7 @@ fn what_was_computed_of_the_metadata_is_given_to_each_measurement_and_takes_the_
             fields(&["z", "c", "gone"], doc! {}).await,
             measurement(3, doc! { "b": "x", "a": 1, "c": 2, "z": 1 })
         );
-        // Only what is asked for.
+        // Only the requested fields.
         assert_eq!(fields(&["z", "c"], doc! { "include": ["a", "c"] }).await, doc! { "a": 1, "c": 2 });
         assert_eq!(
             fields(&["z", "c"], doc! { "exclude": ["c", "b", "at"] }).await,
@@ -151,14 +151,14 @@ fn what_was_computed_of_the_metadata_is_given_to_each_measurement_and_takes_the_
         assert_eq!(shadow("b").await, measurement(3, doc! { "a": 1, "b": "new" }));
         assert_eq!(shadow("at").await, doc! { "station": { "k": 1 }, "b": "x", "a": 1, "at": "new" });
         assert_eq!(shadow("station").await, doc! { "at": at(3), "b": "x", "a": 1, "station": "new" });
-        // Without a field in the bucket there is none in the measurements, whatever is in its column.
+        // If the bucket lacks the computed field, the measurements lack it too, even if there is a column of that name.
         let hidden = rows_of(&db, &[bucket(2)], &[stage(doc! { "computedMetaProjFields": ["a"] })]).await;
         assert_eq!(hidden[0], measurement(3, doc! { "b": "x" }));
     });
 }
 
 #[test]
-fn an_event_filter_is_asked_of_each_measurement_as_it_is_given_unless_the_bucket_passes_whole() {
+fn the_event_filter_applies_to_each_measurement_unless_the_whole_bucket_passes() {
     block_on(async {
         let db = database();
         let values = async |more: Document| {
@@ -169,7 +169,7 @@ fn an_event_filter_is_asked_of_each_measurement_as_it_is_given_unless_the_bucket
         let by_a = doc! { "a": { "$gte": 2 } };
         assert_eq!(values(doc! { "eventFilter": by_a.clone() }).await, list!["z", "z"]);
         assert_eq!(values(doc! { "eventFilter": { "a": { "$exists": false } } }).await, list!["y", "y"]);
-        // What is left out is missing.
+        // Excluded fields are missing.
         assert_eq!(values(doc! { "eventFilter": { "at": { "$exists": true } } }).await, Vec::<Bson>::new());
         let whole = doc! { "eventFilter": by_a.clone(), "wholeBucketFilter": { "control.version": 1 } };
         assert_eq!(values(whole).await, list!["z", "x", "y", "z"]);
@@ -182,7 +182,7 @@ fn an_event_filter_is_asked_of_each_measurement_as_it_is_given_unless_the_bucket
 }
 
 #[test]
-fn a_bucket_that_lacks_what_is_needed_is_refused_with_a_code_for_each() {
+fn a_bucket_without_required_parts_is_refused_with_a_code_for_each() {
     block_on(async {
         let db = database();
         let refused = async |change: &dyn Fn(&mut Document), more: Document| {
@@ -229,7 +229,7 @@ fn a_bucket_that_lacks_what_is_needed_is_refused_with_a_code_for_each() {
             bucket.insert("data", doc! { "at": {} });
         };
         assert_eq!(refused(&empty, doc! {}).await, 5346509);
-        // Nobody asks for that column.
+        // That column is not needed.
         let short = |bucket: &mut Document| drop(data(bucket).insert("a", compressed(list![1, 2])));
         let rows = {
             let mut changed = bucket(3);
@@ -243,7 +243,7 @@ fn a_bucket_that_lacks_what_is_needed_is_refused_with_a_code_for_each() {
 }
 
 #[test]
-fn times_that_go_along_with_measurements_must_be_in_the_bucket() {
+fn requested_min_and_max_times_must_be_in_the_bucket() {
     block_on(async {
         let db = database();
         let refused = async |side: &str, value: Bson| {
@@ -263,7 +263,7 @@ fn times_that_go_along_with_measurements_must_be_in_the_bucket() {
 }
 
 #[test]
-fn each_parameter_is_checked_with_codes_of_its_own() {
+fn each_unpack_parameter_is_checked_with_its_own_codes() {
     block_on(async {
         let db = database();
         let refused = async |stage: Document| db.fails(over(&[], &[stage])).await.0;
@@ -300,13 +300,13 @@ fn each_parameter_is_checked_with_codes_of_its_own() {
         assert_eq!(refused(doc! { "$_internalUnpackBucket": [] }).await, 5346500);
         assert_eq!(refused(doc! { "$_internalUnpackBucket": { "bucketMaxSpanSeconds": 1 } }).await, 5346508);
         assert_eq!(refused(doc! { "$_internalUnpackBucket": { "timeField": "t" } }).await, 5510602);
-        // In the order in which they stand.
+        // In their order.
         assert_eq!(refused(doc! { "$_internalUnpackBucket": { "include": 1, "timeField": 1 } }).await, 5346501);
     });
 }
 
 #[test]
-fn the_alias_takes_the_names_and_a_flag_and_has_other_codes() {
+fn the_alias_has_fewer_parameters_and_other_codes() {
     block_on(async {
         let db = database();
         let refused = async |parameters: Bson| db.fails(over(&[], &[doc! { "$_unpackBucket": parameters }])).await.0;
@@ -339,7 +339,7 @@ fn six() -> Vec<Document> {
 }
 
 #[test]
-fn the_buckets_of_a_collection_are_unpacked_behind_and_in_front_of_other_stages() {
+fn unpack_works_before_and_after_other_stages() {
     with_rows(six(), async |db| {
         let found = db.find(rawdoc! { "find": "weather" }).await;
         for unpack in [stage(doc! {}), doc! { "$_unpackBucket": { "timeField": "at", "metaField": "station" } }] {
@@ -427,7 +427,7 @@ fn measurements_are_not_unpacked_and_buckets_only_once() {
             let both = doc! { "$facet": { "x": [stage.clone(), stage.clone()] } };
             assert_eq!(db.fails(raw_command(&[both])).await.0, 7183900);
         }
-        // Where there are no measurements there is nothing to refuse.
+        // Without measurements, nothing is refused.
         let missing = doc! { "aggregate": "nothing", "pipeline": [stage(doc! {})], "cursor": {} };
         assert!(
             take_rows(&mut db.ok(raw(&missing)).await.get_document("cursor").unwrap().clone(), "firstBatch").is_empty()
@@ -459,7 +459,7 @@ fn explain_shows_the_parameters_in_the_order_of_the_server() {
         assert_eq!(found.names(), ["$cursor", "$_internalUnpackBucket", "$match"]);
         let counts: Vec<i64> = found.stages().iter().map(|stage| stage.get_i64("nReturned").unwrap()).collect();
         assert_eq!(counts, [3, 2, 2]);
-        // What is shown says the same again.
+        // The shown stage parses to the same.
         let again = explain(doc! { "$_internalUnpackBucket": shown.clone() }, "queryPlanner").await;
         assert_eq!(again.unpack().to_string(), shown.to_string());
         let plain =
@@ -472,7 +472,7 @@ fn explain_shows_the_parameters_in_the_order_of_the_server() {
 }
 
 #[test]
-fn what_explain_shows_of_a_find_unpacks_the_same_buckets_to_what_it_finds() {
+fn the_unpack_stage_shown_by_explain_gives_the_same_rows() {
     with_rows(six(), async |db| {
         for (filter, projection) in [
             (doc! {}, doc! {}),

@@ -1,4 +1,4 @@
-//! The variables of `$lookup`: which names a pipeline within another sees, and what they are.
+//! The variables of `$lookup`: their scope in nested pipelines, and their values.
 
 use bson::{Bson, Document, doc};
 
@@ -6,7 +6,7 @@ use super::others::with_stations;
 use super::{code, list, run, values};
 use crate::support::{Db, raw, take_rows};
 
-/// What a `$lookup` finds for the first rows in the order of their numbers, as a field of each.
+/// The results of a `$lookup` for the first rows by number.
 async fn found(db: &Db, rows: i32, more: Document) -> Vec<Bson> {
     let mut spec = doc! { "from": "stations", "as": "found" };
     spec.extend(more);
@@ -23,9 +23,9 @@ fn eq(field: &str, variable: &str) -> Document {
     doc! { "$match": { "$expr": { "$eq": [format!("${field}"), format!("$${variable}")] } } }
 }
 
-// A field of the name of an argument that binds was taken for that argument, and its neighbours for what it binds.
+// A regression: a field named like a binding argument was taken for that argument, and its siblings for variables.
 #[test]
-fn fields_that_are_called_like_arguments_bind_nothing() {
+fn fields_named_like_operator_arguments_bind_no_variables() {
     with_stations(async |db| {
         let names = ["let", "vars", "in", "as", "input", "cond", "initialValue", "value", "this", "pipeline"];
         for name in names {
@@ -61,7 +61,7 @@ fn fields_that_are_called_like_arguments_bind_nothing() {
 }
 
 #[test]
-fn all_of_the_names_at_once_are_fields_of_one_object() {
+fn one_object_may_have_all_such_names_as_fields() {
     with_stations(async |db| {
         let object =
             doc! { "let": "$$v", "vars": { "v": "$$v" }, "in": "$$as", "as": "$$v", "input": "$$let", "cond": "$$in" };
@@ -76,9 +76,9 @@ fn all_of_the_names_at_once_are_fields_of_one_object() {
 }
 
 #[test]
-fn a_pipeline_within_a_pipeline_sees_the_variables_of_both() {
+fn a_nested_pipeline_sees_the_variables_of_both_levels() {
     with_stations(async |db| {
-        // Of each row its station, and of that the measurements with the number of the row.
+        // For each row its station, and for the station the measurements with the number of the row.
         let inner = doc! { "from": "weather", "let": { "name": "$name" }, "as": "rows", "pipeline": [
             eq("station", "name"), eq("n", "n"), { "$project": { "_id": 0, "sum": { "$add": ["$n", "$$n", 10] }, "by": "$$name" } },
         ] };
@@ -93,7 +93,7 @@ fn a_pipeline_within_a_pipeline_sees_the_variables_of_both() {
         let found = found(db, 3, doc! { "let": { "s": "$station", "n": "$n" }, "pipeline": stages }).await;
         let row = |sum: i64, by: &str| doc! { "sum": sum, "by": by };
         assert_eq!(found, [list![row(10, "a")], list![row(12, "b"), row(12, "b")], list![]].map(Bson::from));
-        // Three deep, and the outermost variable in the innermost pipeline only.
+        // Three levels, with the outermost variable used only in the innermost pipeline.
         let mut stages = list![one_row(doc! { "n": "$$n", "deep": "$$deep" })];
         for depth in (0..3).rev() {
             stages = list![
@@ -115,7 +115,7 @@ fn a_pipeline_within_a_pipeline_sees_the_variables_of_both() {
 }
 
 #[test]
-fn the_variable_of_the_innermost_pipeline_hides_others_of_its_name() {
+fn a_variable_of_the_inner_pipeline_shadows_outer_ones() {
     with_stations(async |db| {
         let inner = doc! { "let": { "v": { "$concat": ["$$v", "!"] } }, "pipeline": [one_row(doc! { "v": "$$v" })], "as": "in" };
         let stages =
@@ -124,11 +124,11 @@ fn the_variable_of_the_innermost_pipeline_hides_others_of_its_name() {
         let spec = doc! { "let": { "v": "$station" }, "pipeline": stages, "as": "found" };
         let pipeline = vec![doc! { "$sort": { "n": 1 } }, doc! { "$limit": 2 }, doc! { "$lookup": spec }];
         assert_eq!(values(&run(db, pipeline.clone()).await, "found"), [found("a"), found("b")]);
-        // The variable of the command is outside of all.
+        // A variable of the command is the outermost one.
         let command = doc! { "aggregate": "weather", "pipeline": pipeline, "cursor": {}, "let": { "v": 1 } };
         let mut cursor = db.ok(raw(&command)).await.get_document("cursor").unwrap().clone();
         assert_eq!(values(&take_rows(&mut cursor, "firstBatch"), "found"), [found("a"), found("b")]);
-        // What operators bind is inside.
+        // Variables bound by operators are inner ones.
         let map = doc! { "$map": { "input": [1, 2], "as": "v", "in": { "$add": ["$$v", { "$let": { "vars": { "v": "$$w" }, "in": "$$v" } }] } } };
         let stages = list![one_row(doc! { "mapped": map, "v": "$$v" })];
         let spec = doc! { "let": { "v": "$station", "w": "$n" }, "pipeline": stages, "as": "found" };
@@ -138,7 +138,7 @@ fn the_variable_of_the_innermost_pipeline_hides_others_of_its_name() {
 }
 
 #[test]
-fn unions_and_facets_and_graphs_within_a_lookup_see_its_variables() {
+fn stages_nested_in_a_lookup_see_its_variables() {
     with_stations(async |db| {
         let union = doc! { "$unionWith": { "coll": "weather", "pipeline": [eq("n", "in"), { "$project": { "_id": 0, "n": 1, "in": "$$in" } }] } };
         let sides = doc! { "$facet": {
@@ -162,7 +162,7 @@ fn unions_and_facets_and_graphs_within_a_lookup_see_its_variables() {
 }
 
 #[test]
-fn every_stage_with_expressions_takes_the_values_of_the_row() {
+fn every_stage_with_expressions_can_use_lookup_variables() {
     with_stations(async |db| {
         let upward = doc! { "$sort": { "height": 1 } };
         for (stages, wanted) in [
@@ -220,21 +220,21 @@ fn every_stage_with_expressions_takes_the_values_of_the_row() {
 }
 
 #[test]
-fn the_variables_of_the_system_are_those_of_the_row_of_the_pipeline() {
+fn system_variables_refer_to_the_row_of_the_inner_pipeline() {
     with_stations(async |db| {
         let shown = doc! { "$project": { "_id": 0, "root": "$$ROOT.height", "current": "$$CURRENT.height", "same": { "$eq": ["$$NOW", "$$now"] }, "gone": "$$REMOVE", "as": "$$root.n" } };
         let spec =
             doc! { "let": { "now": "$$NOW", "root": "$$ROOT" }, "pipeline": [{ "$match": { "name": "a" } }, shown] };
         let row = |n: i64| Bson::from(list![doc! { "root": 10, "current": 10, "same": true, "as": n }]);
         assert_eq!(found(db, 2, spec).await, [row(0), row(1)]);
-        // A variable may be missing, and what is below it as well.
+        // A variable may be missing, and so may paths below it.
         let spec = doc! { "let": { "none": "$none" }, "pipeline": [{ "$limit": 1 }, { "$replaceWith": { "a": "$$none", "b": "$$none.c", "type": { "$type": "$$none" } } }] };
         assert_eq!(found(db, 1, spec).await, [Bson::from(list![doc! { "type": "missing" }])]);
     });
 }
 
 #[test]
-fn a_variable_that_nobody_has_bound_is_refused_before_the_first_row() {
+fn an_unbound_variable_is_refused_before_the_first_row() {
     with_stations(async |db| {
         let lookup = |from: &str, stages: Vec<Bson>| doc! { "$lookup": { "from": from, "let": { "v": "$n" }, "pipeline": stages, "as": "x" } };
         let unknown = doc! { "$set": { "as": "$$w" } };
@@ -242,14 +242,14 @@ fn a_variable_that_nobody_has_bound_is_refused_before_the_first_row() {
             let read_once = lookup(from, list![unknown.clone()]);
             let by_row = lookup(from, list![eq("n", "v"), unknown.clone()]);
             let inner = lookup(from, list![lookup(from, list![doc! { "$set": { "a": ["$$v", "$$in"] } }])]);
-            // What one bound is not there beside it, nor behind it.
+            // A variable does not exist beside or after the stage that binds it.
             let bound = doc! { "from": from, "let": { "w": "$n" }, "pipeline": [eq("n", "w")], "as": "x" };
             let behind = lookup(from, list![eq("n", "v"), doc! { "$lookup": bound }, unknown.clone()]);
             let operator = doc! { "$set": { "a": { "$map": { "input": "$$w", "as": "w", "in": 1 } } } };
             for stage in [read_once, by_row, inner, behind, lookup(from, list![operator])] {
                 assert_eq!(code(db, stage.clone()).await, 17276, "{stage}");
             }
-            // The variable of a pipeline is not one of the pipeline around.
+            // A variable of a nested pipeline does not exist in the outer one.
             let around = doc! { "$lookup": { "from": from, "let": { "w": 1, "v": "$$w" }, "pipeline": [], "as": "x" } };
             assert_eq!(code(db, around).await, 17276);
         }
@@ -259,7 +259,7 @@ fn a_variable_that_nobody_has_bound_is_refused_before_the_first_row() {
 }
 
 #[test]
-fn what_has_to_be_constant_is_no_variable_of_a_row() {
+fn arguments_that_must_be_constant_refuse_lookup_variables() {
     with_stations(async |db| {
         let lookup = |stage: Document| doc! { "$lookup": { "from": "stations", "let": { "v": "$n" }, "pipeline": [stage], "as": "x" } };
         let bucket = doc! { "$bucket": { "groupBy": "$height", "boundaries": ["$$v", 100] } };

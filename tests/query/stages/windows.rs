@@ -5,7 +5,7 @@ use bson::{Bson, Document, doc};
 use super::{at, code, list, row, run, values, with_rows};
 use crate::support::{Db, Random};
 
-/// Five measurements of `a` at seconds 0, 1, 2, 4, 8 and two of `b`, in no order.
+/// Five measurements of `a` at seconds 0, 1, 2, 4, 8 and two of `b`, unsorted.
 fn with_readings(check: impl AsyncFn(&Db)) {
     let reading = |second, station, n: i32| row(second, station, doc! { "n": n, "s": second });
     with_rows(
@@ -32,7 +32,7 @@ async fn of(db: &Db, function: Document) -> Vec<Bson> {
 }
 
 #[test]
-fn the_accumulators_that_keep_some_values_see_the_rows_of_each_window() {
+fn accumulators_that_keep_several_values_work_in_windows() {
     let rows = (0..).zip([4, 1, 5, 2, 6, 3]).map(|(second, n)| row(second, "a", doc! { "n": n })).collect();
     with_rows(rows, async |db| {
         let window = doc! { "documents": [-2, 0] };
@@ -60,7 +60,7 @@ fn the_accumulators_that_keep_some_values_see_the_rows_of_each_window() {
 }
 
 #[test]
-fn rows_come_by_partition_in_order_and_keep_their_fields() {
+fn rows_are_ordered_by_partition_and_keep_their_fields() {
     with_readings(async |db| {
         let rows = run(db, vec![stage(doc! { "n": { "$sum": "$n" }, "more.count": { "$count": {} } })]).await;
         assert_eq!(values(&rows, "s"), list![0_i64, 1_i64, 2_i64, 4_i64, 8_i64, 3_i64, 5_i64]);
@@ -70,7 +70,7 @@ fn rows_come_by_partition_in_order_and_keep_their_fields() {
 }
 
 #[test]
-fn windows_of_rows_reach_so_far_in_front_and_behind() {
+fn document_windows_extend_by_a_number_of_rows() {
     with_readings(async |db| {
         let sum = |low: Bson, high: Bson| doc! { "$sum": "$n", "window": { "documents": [low, high] } };
         let (all, here): (Bson, Bson) = ("unbounded".into(), "current".into());
@@ -85,7 +85,7 @@ fn windows_of_rows_reach_so_far_in_front_and_behind() {
 }
 
 #[test]
-fn windows_of_values_take_all_rows_within_a_distance() {
+fn range_windows_contain_rows_within_a_distance() {
     with_readings(async |db| {
         let seconds = doc! { "$sum": "$n", "window": { "range": [-2, 0], "unit": "second" } };
         assert_eq!(of(db, seconds).await, list![10, 30, 60, 70, 80, 5, 12]);
@@ -102,7 +102,7 @@ fn windows_of_values_take_all_rows_within_a_distance() {
 }
 
 #[test]
-fn rows_that_tie_are_in_each_others_windows_of_values() {
+fn tied_rows_share_range_windows() {
     with_rows((0..6).map(|n| row(n, "a", doc! { "k": n / 2, "n": 1 })).collect(), async |db| {
         let output = doc! { "x": { "$sum": "$n", "window": { "range": ["unbounded", "current"] } } };
         let stage = doc! { "$setWindowFields": { "sortBy": { "k": 1 }, "output": output } };
@@ -111,7 +111,7 @@ fn rows_that_tie_are_in_each_others_windows_of_values() {
 }
 
 #[test]
-fn every_accumulator_but_merging_runs_over_windows() {
+fn every_accumulator_but_merge_objects_works_in_windows() {
     with_readings(async |db| {
         let here = |function: &str| doc! { function: "$n", "window": { "documents": [-1, 1] } };
         assert_eq!(of(db, here("$avg")).await, list![15.0, 20.0, 30.0, 50.0, 60.0, 6.0, 6.0]);
@@ -129,9 +129,9 @@ fn every_accumulator_but_merging_runs_over_windows() {
     });
 }
 
-/// Subtracting 1e100 from a sum would take all small numbers with it.
+/// Subtracting 1e100 from a sum would cancel all small numbers.
 #[test]
-fn a_large_number_that_leaves_a_window_leaves_the_others_as_they_are() {
+fn a_large_number_that_leaves_a_window_does_not_affect_the_sum() {
     let numbers = [0.25, 1e100, 1.5, f64::INFINITY, 2.0, 4.0, 8.0];
     let rows = numbers.iter().zip(0..).map(|(x, second)| row(second, "a", doc! { "x": *x })).collect();
     with_rows(rows, async |db| {
@@ -141,7 +141,7 @@ fn a_large_number_that_leaves_a_window_leaves_the_others_as_they_are() {
 }
 
 #[test]
-fn random_windows_have_what_their_rows_have() {
+fn random_sliding_windows_equal_those_computed_from_their_rows() {
     let random = Random::new(7);
     let below = |n: u64| i64::try_from(random.below(n)).unwrap();
     let numbers: Vec<i32> = (0..300).map(|_| i32::try_from(below(100)).unwrap() - 50).collect();
@@ -170,7 +170,7 @@ fn random_windows_have_what_their_rows_have() {
                     .into_iter()
                     .collect();
                 let found = run(db, vec![stage(output)]).await;
-                // Rows that tie stand in any order: what they are is told by the result.
+                // Tied rows come in any order, which the result shows.
                 let numbers: Vec<i32> = found.iter().map(|row| row.get_i32("n").unwrap()).collect();
                 for (place, row) in found.iter().enumerate() {
                     let is_in = |other: usize| {
@@ -208,7 +208,7 @@ fn list_of(numbers: &[i32]) -> Bson {
 }
 
 #[test]
-fn ranks_count_ties_once_or_as_often_as_they_are() {
+fn rank_and_dense_rank_count_ties_differently() {
     let rows = [3, 1, 2, 2, 9, 1].iter().zip(0..).map(|(n, second)| row(second, "a", doc! { "n": *n }));
     with_rows(rows.collect(), async |db| {
         let output =
@@ -237,7 +237,7 @@ fn shifts_take_the_value_of_another_row_of_the_partition() {
 }
 
 #[test]
-fn derivatives_and_integrals_are_by_the_unit() {
+fn derivatives_and_integrals_use_the_unit() {
     with_readings(async |db| {
         let window = doc! { "documents": [-1, 0] };
         let slope = |unit: &str| doc! { "$derivative": { "input": "$n", "unit": unit }, "window": window.clone() };
@@ -263,7 +263,7 @@ fn derivatives_and_integrals_are_by_the_unit() {
 }
 
 #[test]
-fn moving_averages_begin_with_the_first_number_and_stay_where_there_is_none() {
+fn moving_averages_start_at_the_first_number_and_skip_other_values() {
     let values_of_x = list!["text", 8, Bson::Null, 4.0, 2];
     let rows = values_of_x.into_iter().zip(0..).map(|(x, second)| row(second, "a", doc! { "x": x }));
     with_rows(rows.collect(), async |db| {
@@ -276,7 +276,7 @@ fn moving_averages_begin_with_the_first_number_and_stay_where_there_is_none() {
 }
 
 #[test]
-fn gaps_are_filled_by_what_was_last_or_along_a_line() {
+fn locf_and_linear_fill_fill_gaps() {
     let values_of_x = [(0, None), (1, Some(10)), (2, None), (5, None), (6, Some(20)), (9, None)];
     let rows = values_of_x.map(|(second, x)| match x {
         Some(x) => row(second, "a", doc! { "x": x }),
@@ -291,7 +291,7 @@ fn gaps_are_filled_by_what_was_last_or_along_a_line() {
 }
 
 #[test]
-fn partitions_are_by_any_expression_and_null_is_as_missing() {
+fn partitions_take_any_expression_and_treat_null_as_missing() {
     let keys = [Bson::Null, 1.into(), 1.0.into(), "x".into(), Bson::Undefined, 1.into()];
     let rows = keys.iter().zip(0..).map(|(key, second)| match key {
         Bson::Undefined => row(second, "a", doc! {}),
@@ -315,7 +315,7 @@ fn partitions_are_by_any_expression_and_null_is_as_missing() {
 }
 
 #[test]
-fn windows_see_what_the_stages_in_front_have_left() {
+fn windows_see_the_rows_of_the_stages_before() {
     with_readings(async |db| {
         let pipeline = vec![
             doc! { "$match": { "station": "a" } },
@@ -328,7 +328,7 @@ fn windows_see_what_the_stages_in_front_have_left() {
 }
 
 #[test]
-fn what_is_no_window_is_refused_with_its_code() {
+fn invalid_windows_are_refused_with_their_codes() {
     with_readings(async |db| {
         let sorted =
             |sort: Document, x: Document| doc! { "$setWindowFields": { "sortBy": sort, "output": { "x": x } } };

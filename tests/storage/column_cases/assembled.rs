@@ -1,10 +1,10 @@
-//! Columns put together of items that no encoder would write in that order: what only a decoder meets.
+//! Columns built from items in an order that no encoder writes, for decoders only.
 
 use super::objects;
 use super::random::Random;
 use super::scalars;
 
-/// A column; every eleven bytes are an item, or a few of a section.
+/// A column; every eleven bytes give an item, or several items of a section.
 pub fn assembled(bytes: &[u8]) -> Vec<u8> {
     let mut column = Vec::new();
     for item in bytes.chunks(11) {
@@ -24,7 +24,7 @@ pub fn assembled(bytes: &[u8]) -> Vec<u8> {
     column
 }
 
-/// A word that is less often refused: mostly with few ones, so that differences are small.
+/// A word that is mostly accepted: with few one bits, so that deltas are small.
 fn tame(word: u64, how: u8) -> u64 {
     let extension = word & 0xF0;
     match how >> 5 {
@@ -38,7 +38,7 @@ fn tame(word: u64, how: u8) -> u64 {
     }
 }
 
-/// An element without a name.
+/// An element with an empty name.
 fn literal(element: &[u8]) -> Vec<u8> {
     [&[element[0], 0], &element[1..]].concat()
 }
@@ -47,7 +47,7 @@ fn control(first: u8, word: u64) -> Vec<u8> {
     [&[first][..], &word.to_le_bytes()].concat()
 }
 
-/// A section whose streams have a word each, most often of the same number of slots. Now and then one has a literal, too.
+/// A section whose streams have one word each, mostly with the same number of slots. Sometimes a stream has a literal as well.
 fn section(kind: u8, word: u64, random: &mut Random) -> Vec<u8> {
     let object = objects::track(1, kind, random).swap_remove(0);
     let start = match object[0] {
@@ -64,7 +64,7 @@ fn section(kind: u8, word: u64, random: &mut Random) -> Vec<u8> {
     }
     for _ in 0..scalars {
         let word = match random.below(8) {
-            // Nothing but zeros, nothing but missing.
+            // Only zeros, or only missing elements.
             0..5 => word & 15 | if matches!(word & 15, 7 | 8 | 15) { word & 0xF0 } else { 0 },
             5 | 6 => word | !15 ^ if matches!(word & 15, 7 | 8) { !word & 0xF0 } else { 0 },
             _ => word,

@@ -1,6 +1,6 @@
-//! Columns that were whole once.
+//! Damage to valid columns.
 
-/// `column` changed as `edits` say: bits flipped, bytes set, parts cut out, doubled or moved, words of other selectors.
+/// `column` changed by `edits`: flipped bits, set bytes, parts removed, duplicated or moved, and words with other selectors.
 pub fn damaged(column: &[u8], edits: &[u8]) -> Vec<u8> {
     let mut bytes = column.to_vec();
     for edit in edits.chunks_exact(4) {
@@ -16,7 +16,7 @@ pub fn damaged(column: &[u8], edits: &[u8]) -> Vec<u8> {
                 bytes.splice(at..at, part);
             }
             6 => bytes.insert(at, edit[3]),
-            // The first words stand behind the first literal; there a byte is a selector and its extension.
+            // The first words follow the first literal; there a byte holds a selector and its extension.
             7 if bytes.len() > 16 => {
                 let at = 2 + at % 14;
                 bytes[at] = edit[3];
@@ -25,7 +25,7 @@ pub fn damaged(column: &[u8], edits: &[u8]) -> Vec<u8> {
                 let word = [0x80 | edit[3] >> 6, 0xF1 | edit[3] << 4, edit[3], edit[3], 0, 0, edit[1], edit[2], 0];
                 bytes.splice(at..at, word);
             }
-            // A control or an end more.
+            // An additional control or end.
             _ => bytes.push(if edit[3] < 128 { 0 } else { edit[3] }),
         }
     }

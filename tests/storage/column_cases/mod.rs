@@ -1,6 +1,6 @@
-//! Columns for tests, made of any bytes: tracks of values that move as measurements do, runs and holes of the lengths that words and
-//! runs end at, objects that change shape. Property tests and fuzzing make them alike, so that a find of one repeats in the other.
-// Fuzzing takes a part of it each time.
+//! Columns for tests, generated from arbitrary bytes: tracks of values that change like measurements, runs and holes of the lengths at which words and
+//! runs end, and objects that change shape. Property tests and fuzzing share this code, so that a finding of one can be repeated by the other.
+// Each fuzz target uses a part of this module.
 #![allow(dead_code, unused_imports, clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)]
 
 mod assembled;
@@ -17,10 +17,10 @@ pub use damage::damaged;
 pub use engine::{column_of, elements_of, push_all};
 use random::Random;
 
-/// Lengths around those at which an encoder begins another word, run word or control.
+/// Lengths around those at which an encoder begins a new word, run or control.
 const LENGTHS: [usize; 17] = [1, 2, 3, 7, 30, 59, 60, 61, 119, 120, 121, 180, 240, 1919, 1920, 1921, 4000];
 
-/// Elements from `bytes`, about `rows_max` at most: every six bytes are a step.
+/// Elements generated from `bytes`, about `rows_max` at most: every six bytes are a step.
 pub fn elements(bytes: &[u8], rows_max: usize) -> Vec<Element> {
     let mut list: Vec<Element> = Vec::new();
     for step in bytes.chunks(6) {
@@ -40,7 +40,7 @@ pub fn elements(bytes: &[u8], rows_max: usize) -> Vec<Element> {
                 let track = objects::track(usize::from(length % 40) + 1, moves, &mut Random::new(seed));
                 list.extend(with_holes(track, holes));
             }
-            // A track that goes on from the value before, or from a new one.
+            // A track that continues from the previous value, or from a new one.
             _ => {
                 let mut random = Random::new(seed);
                 let goes_on = what % 8 == 4;
@@ -54,7 +54,7 @@ pub fn elements(bytes: &[u8], rows_max: usize) -> Vec<Element> {
     list
 }
 
-/// The same with holes: none for most `holes`, else some or nearly all.
+/// The same with holes: none for most values of `holes`, otherwise some or nearly all.
 fn with_holes(track: Vec<Vec<u8>>, holes: u8) -> Vec<Element> {
     let mut random = Random::new(holes);
     let percent = [0, 0, 0, 0, 2, 10, 50, 98][usize::from(holes % 8)];

@@ -1,4 +1,4 @@
-//! Objects and arrays whose fields move, come, go, change places and become other things.
+//! Objects and arrays whose fields change values, appear, disappear, move and change type.
 
 use timepail::value::Value;
 
@@ -13,7 +13,7 @@ enum Tree {
     Array(Vec<Tree>),
 }
 
-/// `length` objects or arrays, each made of the one before. `moves` says how its scalars move and how restless its shape is.
+/// `length` objects or arrays, each derived from the previous one. `moves` sets how far scalars move and how often the shape changes.
 pub fn track(length: usize, moves: u8, random: &mut Random) -> Vec<Vec<u8>> {
     let change_percent = [0, 0, 5, 40][usize::from(moves & 3)];
     let drop_percent = [0, 10, 30, 0][usize::from(moves >> 2 & 3)];
@@ -45,12 +45,12 @@ fn grow(depth: usize, random: &mut Random) -> Tree {
     }
 }
 
-/// Names mostly differ within an object; none is also one.
+/// A field name; mostly unique within its object, sometimes empty.
 fn name(number: usize, random: &mut Random) -> String {
     if random.chance(3) { String::new() } else { ["a", "b", "c", "d", "e", "f", "g", "long name"][number % 8].into() }
 }
 
-/// Moves every scalar, and changes the shape of some places.
+/// Moves every scalar, and changes the shape in some places.
 fn walk(tree: &mut Tree, size: u8, change_percent: usize, random: &mut Random) {
     match tree {
         Tree::Scalar(value) if random.chance(change_percent / 4) => {
@@ -116,7 +116,7 @@ fn document(kind: u8, fields: impl Iterator<Item = (String, Vec<u8>)>) -> Vec<u8
     [&[kind][..], &(body.len() as i32 + 5).to_le_bytes(), &body, &[0]].concat()
 }
 
-/// Scalars of an object or array at any depth: streams that a section with this reference has. `arrays_are_scalars` in the old ones.
+/// The number of scalars of an object or array at any depth, each a stream of a section with this reference. In legacy sections `arrays_are_scalars`.
 pub fn scalar_count(element: &[u8], arrays_are_scalars: bool) -> usize {
     let value = Value::parse_tagged(element).unwrap();
     match value.as_container().filter(|_| !(arrays_are_scalars && element[0] == 0x04)) {

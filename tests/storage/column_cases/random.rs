@@ -1,4 +1,4 @@
-//! A small generator whose numbers follow from one byte.
+//! A small random generator that is seeded by one byte.
 
 /// An xorshift generator.
 pub struct Random(u64);
@@ -17,7 +17,7 @@ impl Random {
         self.0.wrapping_mul(0x2545_F491_4F6C_DD1D)
     }
 
-    /// Below `n`, which is above zero.
+    /// A number below `n`, which is above zero.
     pub fn below(&mut self, n: usize) -> usize {
         (self.next() >> 33) as usize % n
     }
@@ -26,7 +26,7 @@ impl Random {
         self.below(100) < percent
     }
 
-    /// An integer of at most so many bits, below or above zero.
+    /// A signed integer of at most this many bits.
     pub fn signed(&mut self, bits: u32) -> i64 {
         let size = if bits == 0 { 0 } else { self.next() >> (64 - bits.min(64)) };
         let size = size as i64;

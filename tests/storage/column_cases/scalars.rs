@@ -1,8 +1,8 @@
-//! Values of every type but object and array, and how they move.
+//! Values of every scalar type, and series of them.
 
 use super::random::Random;
 
-/// Types that are drawn: those of which measurements are made more often.
+/// The types to draw from; common types of measurements occur more often.
 const KINDS: [u8; 32] = [
     0x01, 0x01, 0x01, 0x01, 0x01, 0x09, 0x09, 0x09, 0x10, 0x10, 0x12, 0x12, 0x07, 0x07, 0x02, 0x02, 0x02, 0x05, 0x05,
     0x08, 0x08, 0x11, 0x0D, 0x13, 0x06, 0x0A, 0x0B, 0x0C, 0x0E, 0x0F, 0x7F, 0xFF,
@@ -34,7 +34,7 @@ pub fn is_scalar(element: &[u8]) -> bool {
     !matches!(element[0], 0x03 | 0x04)
 }
 
-/// A value of the type that a byte draws.
+/// A value of the type selected by a byte.
 pub fn fresh(kind: u8, random: &mut Random) -> Vec<u8> {
     let kind = KINDS[usize::from(kind) % KINDS.len()];
     let value: Vec<u8> = match kind {
@@ -67,7 +67,7 @@ pub fn fresh(kind: u8, random: &mut Random) -> Vec<u8> {
     [vec![kind], value].concat()
 }
 
-/// `length` values from `from` on. `moves` says how far they move at once and how often they stand still.
+/// `length` values starting at `from`. `moves` sets the step size and how often a value repeats.
 pub fn track(from: Vec<u8>, length: usize, moves: u8, random: &mut Random) -> Vec<Vec<u8>> {
     if moves % 7 == 3 && matches!(from[0], 0x09 | 0x10 | 0x11 | 0x12) {
         return curve(from, length, random);
@@ -84,7 +84,7 @@ pub fn track(from: Vec<u8>, length: usize, moves: u8, random: &mut Random) -> Ve
     list
 }
 
-/// Integers whose difference grows or falls evenly, and passes through zero on its way.
+/// Integers whose delta grows or falls evenly and passes through zero.
 fn curve(from: Vec<u8>, length: usize, random: &mut Random) -> Vec<Vec<u8>> {
     let (mut slope, bend) = (random.signed(8), random.signed(3));
     let mut value = from;
@@ -103,11 +103,11 @@ fn curve(from: Vec<u8>, length: usize, random: &mut Random) -> Vec<Vec<u8>> {
     list
 }
 
-/// The value after `element`, of the same type: a little further for small `size`, anywhere for the largest.
+/// The value after `element`, of the same type: close for small `size`, anywhere for the largest.
 pub fn step(element: &[u8], size: u8, random: &mut Random) -> Vec<u8> {
     let (kind, value) = element.split_first().unwrap();
     let bits = [0, 1, 2, 3, 5, 8, 12, 14, 20, 24, 31, 40, 51, 52, 60, 64][usize::from(size % 16)];
-    // Differences with zeros at their end have words of their own.
+    // Deltas with trailing zeros use special words.
     let zeros = [0, 0, 0, 1, 4, 13, 15, 16, 20, 32, 56, 60, 64, 80, 120, 124][random.below(16)];
     let zeros = if size < 32 { 0 } else { zeros };
     let moved = random.signed(bits).wrapping_shl(zeros);
@@ -141,7 +141,7 @@ fn decimal(integer: i64, decimals: usize) -> f64 {
 }
 
 fn double_step(x: f64, size: u8, random: &mut Random) -> f64 {
-    // Most steps keep the decimals that the track has, some have others, a few have none.
+    // Most steps keep the number of decimals of the track, some change it, a few remove them.
     let decimals = usize::from(size / 16) * 2 + if random.chance(15) { random.below(5) } else { 0 };
     match random.below(20) {
         0 if size % 16 > 8 => DOUBLES[random.below(DOUBLES.len())],
@@ -180,7 +180,7 @@ fn text_step(text: &[u8], random: &mut Random) -> Vec<u8> {
         0 => next = TEXTS[random.below(TEXTS.len())].into(),
         1 => next.push(b'a' + random.below(26) as u8),
         2 => {
-            // Whole characters only: a text is UTF-8.
+            // Whole characters only: strings are UTF-8.
             let mut characters = String::from_utf8(next).unwrap();
             characters.pop();
             next = characters.into_bytes();

@@ -1,20 +1,20 @@
-//! The items of a column, read off its bytes.
+//! The items of a column, parsed from its bytes.
 
 use timepail::value::{Kind, Value};
 
-/// What a column is a sequence of.
+/// An item of a column.
 pub enum Item {
-    /// The end of the section that is open, else of the column.
+    /// The end of the open section, or else of the column.
     End,
     /// Type byte and value bytes.
     Literal(Vec<u8>),
-    /// The high nibble of a control byte and the words behind it, at least one.
+    /// The high nibble of a control byte and the words that follow, at least one.
     Control { nibble: u8, words: Vec<u64> },
-    /// The start byte of a section; its reference comes next.
+    /// The start byte of a section; its reference follows.
     Section(u8),
 }
 
-/// A column and how far it was read.
+/// A column and the read position.
 pub struct Input<'a> {
     bytes: &'a [u8],
     at: usize,
@@ -52,7 +52,7 @@ impl<'a> Input<'a> {
         }
     }
 
-    /// Type byte and bytes of the value of that type that comes next.
+    /// Type byte and bytes of the next value, which has this type.
     pub fn value(&mut self, kind: u8) -> Result<Vec<u8>, String> {
         let length = value_length(kind, &self.bytes[self.at..])?;
         let element = [&[kind], self.take(length)?].concat();
@@ -73,7 +73,7 @@ pub fn check(element: &[u8]) -> Result<(), String> {
     Value::parse(kind, &element[1..]).map(|_| ()).map_err(timepail::error::Error::into_message)
 }
 
-/// How many bytes the value takes that `bytes` begin with; it may be more than there are.
+/// The length of the value at the start of `bytes`; it may exceed their number.
 fn value_length(kind: u8, bytes: &[u8]) -> Result<usize, String> {
     let prefix = || -> Result<usize, String> {
         let prefix = bytes.get(..4).ok_or("a length is cut off")?;

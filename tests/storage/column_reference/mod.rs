@@ -1,5 +1,5 @@
-//! A second decoder of BSON columns, for the engine's to be held against: written from the format alone, one element at a time, with
-//! every check in its place and nothing done for speed.
+//! A second decoder of BSON columns, which the engine's is compared with: written from the format alone, element by element, with
+//! every check and without optimisation.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)]
 
 mod input;
@@ -13,10 +13,10 @@ use stream::Stream;
 /// A type byte followed by value bytes; `None` is a missing element.
 pub type Element = Option<Vec<u8>>;
 
-/// Bytes that the objects of all sections together may take, those apart that repeat the one before.
+/// The maximum number of bytes of the objects of all sections, without repeated ones.
 const SECTION_BYTES_MAX: usize = 64 << 20;
 
-/// The elements of a column, at most `rows_max`; what is wrong with it otherwise.
+/// The elements of a column, at most `rows_max`; otherwise the reason why it is invalid.
 pub fn decode(bytes: &[u8], rows_max: usize) -> Result<Vec<Element>, String> {
     let mut input = Input::new(bytes);
     let mut rows = Rows { list: Vec::new(), rows_max, section_bytes: 0 };
@@ -35,13 +35,13 @@ pub fn decode(bytes: &[u8], rows_max: usize) -> Result<Vec<Element>, String> {
                     rows.push(stream.next()?)?;
                 }
             }
-            // What follows a section can repeat its last object.
+            // Controls after a section can repeat its last object.
             Item::Section(start) => stream = Stream::after(section::decode(start, &mut input, &mut rows)?),
         }
     }
 }
 
-/// The elements so far and their bounds.
+/// The elements so far and their limits.
 struct Rows {
     list: Vec<Element>,
     rows_max: usize,
@@ -58,7 +58,7 @@ impl Rows {
     }
 
     fn push_object(&mut self, element: Element) -> Result<(), String> {
-        // The same object again takes none.
+        // A repeated object counts zero bytes.
         if self.list.last() != Some(&element) {
             self.section_bytes += element.as_ref().map_or(0, Vec::len);
         }

@@ -1,4 +1,4 @@
-//! Sections: objects as one stream a scalar.
+//! Sections: objects as one stream per scalar.
 
 use timepail::value::{Doc, Value};
 
@@ -9,7 +9,7 @@ use super::{Element, Rows};
 const OBJECT: u8 = 0x03;
 const ARRAY: u8 = 0x04;
 
-/// A place in the reference.
+/// A node of the reference.
 enum Shape {
     /// The number of its stream.
     Scalar(usize),
@@ -17,7 +17,7 @@ enum Shape {
     Container(u8, Vec<(String, Shape)>),
 }
 
-/// Reads a section behind its start byte. Gives its last element.
+/// Reads a section after its start byte. Returns its last element.
 pub fn decode(start: u8, input: &mut Input<'_>, rows: &mut Rows) -> Result<Element, String> {
     let reference = input.value(if start == 0xF2 { ARRAY } else { OBJECT })?;
     let reference = Value::parse_tagged(&reference).map_err(timepail::error::Error::into_message)?;
@@ -57,7 +57,7 @@ fn next_values(streams: &mut [Stream], input: &mut Input<'_>) -> Result<Option<V
     Ok(Some(values))
 }
 
-/// The next value of a stream, which takes an item where it has run out; `None` where that is the end.
+/// The next value of a stream, which takes another item when it runs out; `None` at the end.
 fn next_value(stream: &mut Stream, input: &mut Input<'_>) -> Result<Option<Element>, String> {
     if !stream.has_elements() {
         match input.item()? {
@@ -73,7 +73,7 @@ fn next_value(stream: &mut Stream, input: &mut Input<'_>) -> Result<Option<Eleme
     stream.next().map(Some)
 }
 
-/// The shape of the reference, and a stream for every scalar in it. Where `arrays_are_scalars` they have one stream each.
+/// The shape of the reference, and a stream for every scalar in it. If `arrays_are_scalars`, each array is one stream.
 fn shape_of(value: Value<'_>, arrays_are_scalars: bool, streams: &mut Vec<Stream>) -> Shape {
     let tagged = [&[value.kind().byte()], value.bytes()].concat();
     let container: Option<Doc<'_>> = value.as_container().filter(|_| !(arrays_are_scalars && tagged[0] == ARRAY));
@@ -86,7 +86,7 @@ fn shape_of(value: Value<'_>, arrays_are_scalars: bool, streams: &mut Vec<Stream
     Shape::Container(tagged[0], fields)
 }
 
-/// What stands at a place of one object; `None` where nothing does.
+/// The value of one object at a node; `None` if it is missing.
 fn build(shape: &Shape, values: &[Element]) -> Element {
     match shape {
         Shape::Scalar(number) => values[*number].clone(),
@@ -100,7 +100,7 @@ fn build(shape: &Shape, values: &[Element]) -> Element {
                     body.extend_from_slice(&element[1..]);
                 }
             }
-            // An object that has nothing in the reference is always there, others only with a field.
+            // An object that is empty in the reference is always present, others only if they have a field.
             if body.is_empty() && !fields.is_empty() {
                 return None;
             }

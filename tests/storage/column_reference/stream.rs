@@ -1,4 +1,4 @@
-//! One stream: what its literal was, and the elements that words make of it.
+//! One stream: its literal, and the elements that words derive from it.
 
 use std::collections::VecDeque;
 
@@ -6,16 +6,16 @@ use super::Element;
 use super::input::check;
 use super::words::{Slot, slots};
 
-/// What scales 0 to 4 multiply by; scale 5 is the bit pattern.
+/// The factors of scales 0 to 4; scale 5 is the bit pattern.
 const POWERS: [f64; 5] = [1.0, 10.0, 100.0, 10_000.0, 100_000_000.0];
 const RAW: usize = 5;
 
-/// How elements of a type come from differences.
+/// How elements of a type are derived from deltas.
 #[derive(Clone, Copy, PartialEq)]
 enum Coding {
-    /// There was no literal: everything is missing.
+    /// Without a literal, everything is missing.
     Nothing,
-    /// No difference but zero.
+    /// Only zero deltas.
     Same,
     Delta,
     DeltaOfDelta,
@@ -28,20 +28,20 @@ pub struct Stream {
     coding: Coding,
     /// The last present element.
     previous: Vec<u8>,
-    /// What the next difference is added to. Streams of 64 bits wrap there and keep it sign-extended.
+    /// The base of the next delta. Streams of 64 bits wrap there and keep it sign-extended.
     integer: i128,
-    /// The last difference, of `DeltaOfDelta`.
+    /// The last delta, for `DeltaOfDelta`.
     delta: i64,
-    /// The scale of the control that is read, of `Double`.
+    /// The scale of the current control, for `Double`.
     scale: usize,
-    /// The last slot of the last word that was no run.
+    /// The last slot of the last word other than a run.
     last: Slot,
-    /// Slots that were read and not asked for yet.
+    /// Slots that were read but not consumed yet.
     waiting: VecDeque<Slot>,
 }
 
 impl Stream {
-    /// A stream right behind a literal, or one that had none.
+    /// A stream right after a literal, or without one.
     pub fn after(literal: Element) -> Stream {
         let previous = literal.unwrap_or_default();
         let coding = match previous.first() {
@@ -56,7 +56,7 @@ impl Stream {
         Stream { coding, previous, integer, delta: 0, scale: RAW, last: Some(0), waiting: VecDeque::new() }
     }
 
-    /// Takes in a control. All elements of the one before must have been asked for.
+    /// Loads a control. All elements of the previous one must have been consumed.
     pub fn load(&mut self, nibble: u8, words: &[u64]) -> Result<(), String> {
         assert!(self.waiting.is_empty());
         self.scale = match nibble {
@@ -80,14 +80,14 @@ impl Stream {
         !self.waiting.is_empty()
     }
 
-    /// The next element of the control that was loaded.
+    /// The next element of the loaded control.
     pub fn next(&mut self) -> Result<Element, String> {
         let Some(raw) = self.waiting.pop_front().expect("a slot is left") else { return Ok(None) };
-        // A number without a literal before it means nothing, and the format has readers take it for a missing element.
+        // By the format, a number without a preceding literal is a missing element.
         if self.coding == Coding::Nothing {
             return Ok(None);
         }
-        // Zero repeats the element byte for byte; it does not where the difference of differences is zero.
+        // A zero delta repeats the element byte for byte; a zero delta of deltas does not.
         if raw != 0 || self.coding == Coding::DeltaOfDelta {
             self.add(raw)?;
             check(&self.previous)?;
@@ -133,7 +133,7 @@ impl Stream {
     }
 }
 
-/// The integer that the first difference behind a literal is added to. Doubles get theirs at every control.
+/// The base of the first delta after a literal. For doubles it is set at every control.
 fn integer_of(literal: &[u8]) -> i128 {
     let Some((kind, value)) = literal.split_first() else { return 0 };
     match kind {
@@ -163,7 +163,7 @@ fn integer_of(literal: &[u8]) -> i128 {
     }
 }
 
-/// The value bytes of the string or code that an integer stands for.
+/// The value bytes of the string or code encoded by an integer.
 fn text(integer: i128) -> Vec<u8> {
     let text: Vec<u8> = integer.to_be_bytes().into_iter().skip_while(|byte| *byte == 0).collect();
     [&(text.len() as i32 + 1).to_le_bytes()[..], &text, &[0]].concat()

@@ -19,7 +19,7 @@ const PLAIN: [(u64, u32, u32); 12] = [
     (14, 1, 60),
 ];
 
-/// Selector, extension, slots, bits of the value, bits of the count, zeros that one of the count stands for. The slots begin at bit 8.
+/// Selector, extension, slots, bits of the value, bits of the count, zeros per count. The slots begin at bit 8.
 const EXTENDED: [(u64, u64, u32, u32, u32, u32); 24] = [
     (7, 0, 8, 7, 0, 0),
     (7, 1, 9, 2, 4, 1),
@@ -47,8 +47,8 @@ const EXTENDED: [(u64, u64, u32, u32, u32, u32); 24] = [
     (8, 13, 1, 51, 5, 4),
 ];
 
-/// The slots of a word, in a stream of 128 bits where it is `wide` and of 64 otherwise. A run repeats `last`, the last slot of the last
-/// word that was no run.
+/// The slots of a word, in a stream of 128 bits if `wide`, else of 64 bits. A run repeats `last`, the last slot of the last
+/// word other than a run.
 pub fn slots(word: u64, wide: bool, last: Slot) -> Result<Vec<Slot>, String> {
     let selector = word & 15;
     let extension = word >> 4 & 15;
@@ -66,7 +66,7 @@ pub fn slots(word: u64, wide: bool, last: Slot) -> Result<Vec<Slot>, String> {
     Err(format!("no selector {selector} with extension {extension}"))
 }
 
-/// The number in the lowest bits.
+/// The number in the lowest `bits` bits.
 fn number(bits: u64, value_bits: u32, count_bits: u32, unit: u32, wide: bool) -> Slot {
     let all_ones = (1 << (value_bits + count_bits)) - 1;
     let slot = bits & all_ones;

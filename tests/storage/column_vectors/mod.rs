@@ -1,4 +1,4 @@
-//! The vectors of `tests/fixtures/bson_column_vectors.json`: columns, and the elements they hold in extended JSON.
+//! The vectors of `tests/fixtures/bson_column_vectors.json`: columns, and their elements in extended JSON.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)]
 
 use serde_json::{Map, Value as Json};
@@ -7,13 +7,13 @@ use crate::column_reference::Element;
 
 /// One column.
 pub struct Vector {
-    /// What the vector is about.
+    /// The subject of the vector.
     pub name: String,
     /// The column.
     pub bytes: Vec<u8>,
-    /// What it holds; `None` where it must be refused.
+    /// The elements; `None` if the column must be refused.
     pub elements: Option<Vec<Element>>,
-    /// True where an encoder writes the elements in another way.
+    /// True if the encoder writes the elements differently.
     pub decode_only: bool,
 }
 

@@ -167,7 +167,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn dates_and_days_are_each_others_inverse(days in -10_000_000..10_000_000_i64) {
+        fn converting_days_to_dates_and_back_is_lossless(days in -10_000_000..10_000_000_i64) {
             let (year, month, day) = civil(days);
             prop_assert_eq!(days_of(year, month, day), days);
             prop_assert!((1..=12).contains(&month) && (1..=31).contains(&day));

@@ -1,4 +1,4 @@
-//! Dates by the clocks of time zones.
+//! Date operators with time zones.
 
 use bson::{DateTime, RawBson, rawbson};
 use proptest::prelude::*;
@@ -21,7 +21,7 @@ fn moment(expr: RawBson, wanted: &str) {
 }
 
 #[test]
-fn parts_are_those_of_the_clocks_of_a_zone() {
+fn date_parts_are_in_local_time() {
     let part = |name: &str, zone: &str, time: &str| {
         let name = bson::raw::CString::try_from(name).unwrap();
         rawbson!({ (&*name): { "date": (at(time)), "timezone": zone } })
@@ -44,7 +44,7 @@ fn parts_are_those_of_the_clocks_of_a_zone() {
 }
 
 #[test]
-fn bins_of_days_and_more_begin_when_the_clocks_say_so() {
+fn bins_of_days_and_longer_begin_in_local_time() {
     let bin = |time: &str, unit: &str, size: i32, zone: &str| rawbson!({ "$dateTrunc": { "date": (at(time)), "unit": unit, "binSize": size, "timezone": zone } });
     for (time, unit, size, zone, wanted) in [
         ("2024-03-10T12:00:00Z", "day", 1, "America/New_York", "2024-03-10T05:00:00Z"),
@@ -56,10 +56,10 @@ fn bins_of_days_and_more_begin_when_the_clocks_say_so() {
         ("2024-04-12T12:00:00Z", "year", 1, "America/New_York", "2024-01-01T05:00:00Z"),
         // The clocks skip the first hour of this day.
         ("2018-11-04T12:00:00Z", "day", 1, "America/Sao_Paulo", "2018-11-04T03:00:00Z"),
-        // And there the first hour comes twice.
+        // On this day the first hour occurs twice.
         ("2023-11-05T05:30:00Z", "day", 1, "America/Havana", "2023-11-05T04:00:00Z"),
         ("2024-07-15T12:10:00Z", "hour", 1, "Asia/Kolkata", "2024-07-15T11:30:00Z"),
-        // Six hours are six hours, counted from a midnight in winter.
+        // Bins of six hours are in elapsed time, counted from a midnight in winter.
         ("2024-07-01T12:00:00Z", "hour", 6, "America/New_York", "2024-07-01T11:00:00Z"),
         ("2024-01-01T12:00:00Z", "hour", 6, "America/New_York", "2024-01-01T11:00:00Z"),
     ] {
@@ -69,7 +69,7 @@ fn bins_of_days_and_more_begin_when_the_clocks_say_so() {
 }
 
 #[test]
-fn days_are_added_by_the_clocks_and_hours_are_hours() {
+fn days_are_added_in_local_time_and_hours_in_elapsed_time() {
     let moved = |name: &str, time: &str, unit: &str, amount: i32| {
         let name = bson::raw::CString::try_from(name).unwrap();
         rawbson!({ (&*name): { "startDate": (at(time)), "unit": unit, "amount": amount, "timezone": "America/New_York" } })
@@ -82,7 +82,7 @@ fn days_are_added_by_the_clocks_and_hours_are_hours() {
         ("$dateAdd", "2024-01-31T17:00:00Z", "month", 1, "2024-02-29T17:00:00Z"),
         // Half past two is skipped.
         ("$dateAdd", "2024-03-09T07:30:00Z", "day", 1, "2024-03-10T07:30:00Z"),
-        // Half past one comes twice, and this is the second time.
+        // Half past one occurs twice; this is the second one.
         ("$dateAdd", "2024-11-03T06:30:00Z", "day", 0, "2024-11-03T06:30:00Z"),
         ("$dateAdd", "2024-11-02T05:30:00Z", "day", 1, "2024-11-03T05:30:00Z"),
         ("$dateSubtract", "2024-03-10T16:00:00Z", "day", 1, "2024-03-09T17:00:00Z"),
@@ -93,7 +93,7 @@ fn days_are_added_by_the_clocks_and_hours_are_hours() {
 }
 
 #[test]
-fn differences_count_the_days_of_the_clocks_and_the_hours_that_have_passed() {
+fn date_diff_counts_local_days_and_elapsed_hours() {
     for (start, end, unit, zone, wanted) in [
         ("2024-03-10T05:00:00Z", "2024-03-11T04:00:00Z", "day", "America/New_York", 1),
         ("2024-03-10T05:00:00Z", "2024-03-11T03:59:59Z", "day", "America/New_York", 0),
@@ -113,7 +113,7 @@ fn differences_count_the_days_of_the_clocks_and_the_hours_that_have_passed() {
 
 proptest! {
     #[test]
-    fn bins_of_a_column_are_those_of_its_values(
+    fn bins_of_a_column_equal_those_of_its_values(
         zone in prop::sample::select(vec!["UTC", "+05:45", "America/St_Johns", "Australia/Lord_Howe", "Pacific/Apia", "Africa/Casablanca"]),
         unit in prop::sample::select(vec!["millisecond", "minute", "hour", "day", "week", "month", "quarter", "year"]),
         size in 1..4_i32,
@@ -154,15 +154,15 @@ fn values(expr: &BoundExpr, times: Vec<i64>) -> Vec<Option<OwnedValue>> {
 }
 
 #[test]
-fn equal_bins_at_both_ends_are_not_enough_where_clocks_go_back_across_midnight() {
-    // In this night St. John's had one minute of Sunday, and then the last hour of Saturday once more.
+fn equal_bins_at_both_ends_do_not_imply_one_bin_if_clocks_go_back_across_midnight() {
+    // In this night, clocks in St. John's showed one minute of Sunday and then repeated the last hour of Saturday.
     let ms = |text: &str| DateTime::parse_rfc3339_str(text).unwrap().timestamp_millis();
     let (before, between, after) = (ms("2010-11-07T02:00:00Z"), ms("2010-11-07T02:30:30Z"), ms("2010-11-07T02:45:00Z"));
     let of_zone = |zone: &str| bound(rawbson!({ "$dateTrunc": { "date": "$t", "unit": "day", "timezone": zone } }));
     let day = of_zone("America/St_Johns");
     let bins = values(&day, vec![before, between, after]);
     assert!(bins[0] == bins[2] && bins[0] != bins[1]);
-    // Whatever was looked at before.
+    // The result does not depend on the dates evaluated before.
     assert_eq!(
         values(&day, vec![after + 3_600_000, after, between, before]),
         [&bins[1], &bins[0], &bins[1], &bins[0]].map(Clone::clone)
@@ -173,7 +173,7 @@ fn equal_bins_at_both_ends_are_not_enough_where_clocks_go_back_across_midnight()
 }
 
 #[test]
-fn what_is_not_made_of_bins_of_the_time_and_of_other_fields_may_differ_between_two_times() {
+fn only_expressions_on_bins_are_alike_between_two_times() {
     let is_alike = |expr: RawBson| bound(expr).is_alike_between("t", 3_600_000, 3_601_000);
     for expr in [
         rawbson!({ "$dateTrunc": { "date": "$t", "unit": "hour", "binSize": 2, "timezone": "+05:45", "startOfWeek": "mon" } }),
@@ -200,7 +200,7 @@ fn what_is_not_made_of_bins_of_the_time_and_of_other_fields_may_differ_between_t
     ] {
         assert!(!is_alike(expr.clone()), "{expr:?}");
     }
-    // At the ends of 64 bits this comes to an end.
+    // This terminates even at the limits of 64 bits.
     let day = bound(rawbson!({ "$dateTrunc": { "date": "$t", "unit": "day", "timezone": "Europe/London" } }));
     for (first, last) in [(i64::MIN, i64::MAX), (i64::MAX - 1, i64::MAX), (i64::MIN, i64::MIN + 1)] {
         assert!(!day.is_alike_between("t", first, last));
@@ -209,7 +209,7 @@ fn what_is_not_made_of_bins_of_the_time_and_of_other_fields_may_differ_between_t
 
 proptest! {
     #[test]
-    fn what_is_alike_between_two_times_is_the_same_each_minute(
+    fn expressions_alike_between_two_times_are_equal_at_each_minute(
         zone in prop::sample::select(vec!["UTC", "+05:45", "America/St_Johns", "Australia/Lord_Howe", "Pacific/Apia", "America/Havana", "Africa/Casablanca"]),
         unit in prop::sample::select(vec!["minute", "hour", "day", "week", "month", "quarter", "year"]),
         part in prop::sample::select(vec!["$year", "$month", "$dayOfMonth", "$dayOfYear", "$dayOfWeek", "$week", "$isoWeek", "$isoWeekYear", "$isoDayOfWeek", "$hour", "$minute", "$second"]),
@@ -217,7 +217,7 @@ proptest! {
         at_change in any::<bool>(),
         (around, minutes, len) in (0..500_usize, -4000..300_i64, 0..13_u32),
     ) {
-        // Where clocks are changed, or else somewhere.
+        // Near a clock change, or anywhere.
         let reference = jiff::tz::TimeZone::get(if zone.len() > 6 { zone } else { "Europe/Paris" }).unwrap();
         let mut changes = reference.following(jiff::Timestamp::UNIX_EPOCH).skip(around % 100).map(|change| change.timestamp().as_millisecond());
         let from = changes.next().filter(|_| at_change).unwrap_or(around as i64 * 3_000_000_000).div_euclid(60_000) + minutes;
@@ -234,7 +234,7 @@ proptest! {
 }
 
 #[test]
-fn dates_are_taken_apart_and_put_together() {
+fn dates_are_split_into_parts_and_built_from_parts() {
     let apart = |options: RawBson| rawbson!({ "$dateToParts": options });
     check(
         apart(rawbson!({ "date": "$t" })),
@@ -291,7 +291,7 @@ fn dates_are_taken_apart_and_put_together() {
 }
 
 #[test]
-fn dates_are_written_in_formats() {
+fn dates_are_formatted() {
     let text = |options: RawBson| rawbson!({ "$dateToString": options });
     check(text(rawbson!({ "date": "$t" })), "2023-11-14T22:13:20.123Z");
     check(text(rawbson!({ "date": "$t", "timezone": "America/New_York" })), "2023-11-14T17:13:20.123");
@@ -331,7 +331,7 @@ fn dates_are_written_in_formats() {
 }
 
 #[test]
-fn dates_are_read_in_the_forms_that_people_write() {
+fn date_strings_are_parsed_in_common_forms() {
     let read = |text: &str| rawbson!({ "$dateFromString": { "dateString": text } });
     for (text, wanted) in [
         ("2017-02-08T12:10:40.787", "2017-02-08T12:10:40.787Z"),
@@ -394,7 +394,7 @@ fn dates_are_read_in_the_forms_that_people_write() {
 }
 
 #[test]
-fn dates_are_read_by_formats() {
+fn date_strings_are_parsed_by_a_format() {
     let read = |text: &str, format: &str| rawbson!({ "$dateFromString": { "dateString": text, "format": format } });
     for (text, format, wanted) in [
         ("06-15-2018", "%m-%d-%Y", "2018-06-15T00:00:00Z"),
@@ -443,7 +443,7 @@ fn dates_are_read_by_formats() {
 
 proptest! {
     #[test]
-    fn what_is_written_is_read_again(
+    fn formatted_dates_are_parsed_back(
         ms in -62_135_596_800_000..253_402_300_800_000_i64,
         format in prop::sample::select(vec![
             "%Y-%m-%dT%H:%M:%S.%LZ", "%G-W%V-%uT%H:%M:%S.%L%z", "%Y%j %H%M%S%L", "%d %B %Y %H:%M:%S.%L %z", "%b %d, %Y %H:%M:%S.%L %z",

@@ -180,7 +180,7 @@ mod tests {
     ];
 
     #[test]
-    fn offsets_are_read_in_all_their_forms_and_nothing_else_is() {
+    fn utc_offsets_are_parsed_in_every_form_and_other_strings_refused() {
         for (text, seconds) in [("+05:30", 19_800), ("-0330", -12_600), ("+14", 50_400), ("-04:56:02", -17_762)] {
             assert_eq!(offset_ms(text.as_bytes()), Some(seconds * 1000));
         }
@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn a_zone_is_made_once_and_an_unknown_one_never() {
+    fn a_time_zone_is_created_once_and_an_unknown_one_is_refused() {
         let globals = globals();
         let [first, second] = [0, 1].map(|_| match Zone::named("Europe/London", &globals) {
             Some(Zone::Named(zone)) => zone,
@@ -222,7 +222,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn offsets_are_those_of_the_host(at in 0..NAMES.len(), times in prop::collection::vec(-3i64<<38..4i64<<38, 50)) {
+        fn cached_offsets_equal_those_of_the_host(at in 0..NAMES.len(), times in prop::collection::vec(-3i64<<38..4i64<<38, 50)) {
             let (host, zone) = (native_zone::zone(NAMES[at]).unwrap(), Zone::named(NAMES[at], &globals()).unwrap());
             for ms in times {
                 prop_assert_eq!(zone.offset(ms), host.offset_ms(ms), "{} at {}", NAMES[at], ms);
@@ -233,7 +233,7 @@ mod tests {
         }
 
         #[test]
-        fn what_clocks_say_is_the_first_such_moment_or_one_as_late_as_they_are_forward(
+        fn a_local_time_is_its_first_occurrence_or_is_shifted_over_a_gap(
             at in 0..NAMES.len(),
             around in 0..500_usize,
             minutes in -2000..2000_i64,

@@ -1,4 +1,4 @@
-//! Conversions, and decimals as texts.
+//! Conversions, and decimals as strings.
 
 use bson::{RawBson, rawbson};
 use proptest::prelude::*;
@@ -19,7 +19,7 @@ fn to(name: &str, value: impl Into<RawBson>) -> RawBson {
 }
 
 #[test]
-fn every_type_is_converted_to_those_that_the_server_has_for_it() {
+fn every_type_converts_to_the_types_that_the_server_allows() {
     let id = bson::oid::ObjectId::parse_str("6553f21000a1b2c3d4e5f607").unwrap();
     let stamp = RawBson::Timestamp(bson::Timestamp { time: 5, increment: 7 });
     let long = i64::from(i32::MAX) + 1;
@@ -95,7 +95,7 @@ fn every_type_is_converted_to_those_that_the_server_has_for_it() {
 }
 
 #[test]
-fn numbers_are_read_from_strings_and_nothing_else_is() {
+fn strings_convert_to_numbers_only_if_they_are_numbers() {
     for (name, text, wanted) in [
         ("$toInt", "-5", rawbson!(-5)),
         ("$toInt", "+05", rawbson!(5)),
@@ -148,7 +148,7 @@ fn numbers_are_read_from_strings_and_nothing_else_is() {
 }
 
 #[test]
-fn doubles_and_decimals_are_written_as_the_server_does() {
+fn doubles_and_decimals_convert_to_strings_as_on_the_server() {
     for (value, wanted) in [
         (rawbson!(0.1), "0.1"),
         (rawbson!(0.1 + 0.2), "0.30000000000000004"),
@@ -176,7 +176,7 @@ fn doubles_and_decimals_are_written_as_the_server_does() {
 }
 
 #[test]
-fn convert_takes_names_and_numbers_and_what_stands_in() {
+fn convert_takes_type_names_numbers_and_replacements() {
     let convert = |options: RawBson| rawbson!({ "$convert": options });
     for (options, wanted) in [
         (rawbson!({ "input": "$a", "to": "string" }), rawbson!("5")),
@@ -255,7 +255,7 @@ fn convert(input: RawBson, mut arguments: RawBson) -> RawBson {
 
 #[test]
 fn binary_data_is_written_in_every_format_and_read_again() {
-    // As the modules base64 and uuid of Python write them.
+    // The expected strings come from Python's modules base64 and uuid.
     let bytes = [0, 255, 16, 131, 16, 81, 251, 239, 190];
     let sixteen: Vec<u8> = (0..16).collect();
     for (subtype, bytes, format, text) in [
@@ -284,7 +284,7 @@ fn binary_data_is_written_in_every_format_and_read_again() {
 }
 
 #[test]
-fn numbers_are_binary_data_of_both_byte_orders() {
+fn numbers_convert_to_binary_data_in_both_byte_orders() {
     for (number, little) in [
         (rawbson!(-2), vec![254, 255, 255, 255]),
         (rawbson!(258_i64), vec![2, 1, 0, 0, 0, 0, 0, 0]),
@@ -325,7 +325,7 @@ fn integers_are_written_and_read_in_other_bases() {
 }
 
 #[test]
-fn what_is_no_binary_data_or_no_way_to_write_it_is_refused_with_its_code() {
+fn invalid_binary_data_and_formats_are_refused_with_their_codes() {
     use ErrorCode::*;
     for (input, arguments, code) in [
         ("AP8".into(), rawbson!({ "to": "binData", "format": "base64" }), ConversionFailure),

@@ -37,7 +37,7 @@ pub(super) fn date(ms: i64) -> RawBson {
     RawBson::DateTime(DateTime::from_millis(ms))
 }
 
-/// `expr` comes to `wanted`, whether its operands are folded or read.
+/// Asserts that `expr` evaluates to `wanted`, with constant operands and with operands read from fields.
 #[track_caller]
 pub(super) fn check(expr: impl Into<RawBson>, wanted: impl Into<RawBson>) {
     let expr = expr.into();
@@ -78,7 +78,7 @@ fn objects_drop_what_is_missing_and_arrays_keep_a_null_for_it() {
 }
 
 #[test]
-fn comparisons_are_of_the_whole_order() {
+fn comparisons_span_all_types() {
     check(rawdoc! { "$gt": ["$s", "$a"] }, true);
     check(rawdoc! { "$lt": ["$absent", null] }, true);
     check(rawdoc! { "$eq": ["$a", 5.0] }, true);
@@ -89,7 +89,7 @@ fn comparisons_are_of_the_whole_order() {
 }
 
 #[test]
-fn conditions_evaluate_no_more_than_they_need() {
+fn conditions_evaluate_only_the_chosen_branch() {
     let bad = || rawbson!({ "$divide": ["$a", { "$subtract": ["$a", 5] }] });
     check(rawdoc! { "$and": [{ "$gt": ["$a", 9] }, bad()] }, false);
     check(rawdoc! { "$or": ["$a", bad()] }, true);
@@ -112,7 +112,7 @@ fn conditions_evaluate_no_more_than_they_need() {
 }
 
 #[test]
-fn variables_are_those_of_the_nearest_operator() {
+fn inner_variables_shadow_outer_ones() {
     let current =
         rawdoc! { "$let": { "vars": { "CURRENT": { "a": 1 } }, "in": ["$a", "$$CURRENT.a", "$$ROOT.a", "$o"] } };
     check(current, rawbson!([1, 1, 5, null]));
@@ -127,7 +127,7 @@ fn variables_are_those_of_the_nearest_operator() {
 }
 
 #[test]
-fn numbers_widen_where_they_overflow_and_null_is_null() {
+fn numbers_widen_on_overflow_and_null_gives_null() {
     check(rawdoc! { "$add": ["$a", 1] }, 6);
     check(rawdoc! { "$add": ["$max", 1] }, i64::from(i32::MAX) + 1);
     check(rawdoc! { "$add": ["$big", 1] }, 9_223_372_036_854_775_808.0);
@@ -156,7 +156,7 @@ fn numbers_widen_where_they_overflow_and_null_is_null() {
 }
 
 #[test]
-fn dates_move_by_milliseconds() {
+fn dates_add_and_subtract_in_milliseconds() {
     check(rawdoc! { "$add": ["$t", 7] }, date(1_700_000_000_130));
     check(rawdoc! { "$add": [1.5, "$t"] }, date(1_700_000_000_125));
     check(rawdoc! { "$subtract": ["$t", date(1_700_000_000_000)] }, 123_i64);
@@ -232,7 +232,7 @@ fn types_are_named_and_converted() {
 }
 
 #[test]
-fn dates_come_apart_by_the_calendar() {
+fn date_parts_follow_the_calendar() {
     // Tuesday the 14th of November 2023, 22:13:20.123
     for (name, wanted) in [
         ("$year", 2023),
@@ -289,7 +289,7 @@ fn dates_are_truncated_to_bins_from_the_start_of_2000() {
 }
 
 #[test]
-fn differences_of_dates_count_the_borders_between() {
+fn date_diff_counts_unit_boundaries() {
     let hours = |start: i64, end: i64| {
         rawdoc! { "$dateDiff": { "startDate": date(start), "endDate": date(end), "unit": "hour" } }
     };
@@ -329,7 +329,7 @@ fn malformed_expressions_are_refused_with_the_servers_code() {
 }
 
 #[test]
-fn constants_are_folded_when_parsed_and_chance_is_not() {
+fn constants_are_folded_when_parsed_and_rand_is_not() {
     let parse = |expr: RawDocumentBuf| {
         let wrapped = rawdoc! { "e": expr };
         Expr::parse(Doc::parse(wrapped.as_bytes()).unwrap().get("e").unwrap(), &globals()).unwrap()

@@ -13,7 +13,7 @@ const ROWS: usize = 6;
 
 fn bound(expr: &Bson) -> Option<BoundExpr> {
     let expr = RawDocumentBuf::try_from(&doc! { "": expr }).unwrap();
-    // Errors of constants occur when they are parsed.
+    // Constants that fail do so when parsed.
     let expr = Expr::parse(Doc::parse(expr.as_bytes()).unwrap().get("").unwrap(), &globals()).ok()?;
     Some(BoundExpr::new(expr, globals()))
 }
@@ -227,7 +227,7 @@ fn shown(value: Option<Value<'_>>) -> (Option<Kind>, Vec<u8>) {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(4000))]
     #[test]
-    fn columns_come_to_the_same_as_their_values_one_by_one(expr in expression(), block in block(), among in 1..64_u8) {
+    fn vectorised_expressions_equal_those_evaluated_by_row(expr in expression(), block in block(), among in 1..64_u8) {
         let Some(expr) = bound(&expr) else { return Ok(()) };
         let mut compiled = None;
         if !compile_if_loaded(&expr, &mut compiled) {

@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn keywords_about_another_type_hold() {
+    fn keywords_for_another_type_pass() {
         let schema = rawdoc! { "minimum": 5, "maxLength": 2, "minItems": 2, "uniqueItems": true, "minProperties": 1 };
         check(
             of_a(schema),
@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn properties_are_told_by_name_and_pattern_and_the_others_may_be_refused() {
+    fn properties_match_by_name_and_pattern_and_others_may_be_refused() {
         let schema = rawdoc! { "properties": { "a": { "bsonType": "int" } },
         "patternProperties": { "^x": { "enum": [1, { "p": 1, "q": 2 }] } }, "additionalProperties": false };
         check(
@@ -231,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn elements_have_a_schema_each_or_one_for_all() {
+    fn elements_have_one_schema_each_or_one_for_all() {
         let all = of_a(rawdoc! { "items": { "minimum": 2 } });
         check(all, &[(rawdoc! { "a": [2, 3] }, true), (rawdoc! { "a": [2, 1] }, false), (rawdoc! { "a": 1 }, true)]);
         let each = of_a(rawdoc! { "items": [{ "type": "string" }], "additionalItems": false });

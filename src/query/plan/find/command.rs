@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn a_find_without_arguments_asks_for_everything() {
+    fn a_find_without_arguments_returns_everything() {
         assert_eq!(parse(&rawdoc! { "find": "c" }).unwrap(), FindCommand::default());
         let nothing = rawdoc! { "find": "c", "sort": {}, "limit": 0, "projection": {}, "filter": {}, "hint": {},
         "min": {}, "tailable": false, "skip": RawBson::Null, "collation": {} };
@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn negative_numbers_are_refused_and_fractions_are_cut_off() {
+    fn negative_numbers_are_refused_and_fractions_truncated() {
         for name in ["skip", "limit", "batchSize"] {
             assert_eq!(code(name, -1), ErrorCode::Location51024);
             assert_eq!(code(name, -1.0), ErrorCode::Location51024);
@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_time_series_collection_cannot_do_is_refused() {
+    fn options_that_a_time_series_collection_does_not_support_are_refused() {
         for name in ["returnKey", "showRecordId", "tailable", "awaitData"] {
             assert_eq!(code(name, true), ErrorCode::InvalidPipelineOperator);
         }

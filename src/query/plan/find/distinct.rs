@@ -47,7 +47,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_is_needed_and_nothing_unknown_is_taken() {
+    fn a_key_is_required_and_unknown_arguments_are_refused() {
         let code = |command: RawDocumentBuf| parse(&command).unwrap_err().code as i32;
         assert_eq!(code(rawdoc! { "distinct": "c" }), 40414);
         assert_eq!(code(rawdoc! { "distinct": "c", "key": 1 }), 14);

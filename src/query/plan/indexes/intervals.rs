@@ -167,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn conjuncts_narrow_and_arms_add() {
+    fn conjuncts_intersect_intervals_and_disjuncts_join_them() {
         for (doc, expected) in [
             (rawdoc! { "a": 1 }, Some("[1, 1]")),
             (rawdoc! { "a": { "$in": [3, 1, 1.0] } }, Some("[1, 1] [3, 3]")),
@@ -216,7 +216,7 @@ mod tests {
         #![proptest_config(ProptestConfig { cases: 6_000, failure_persistence: None, ..ProptestConfig::default() })]
 
         #[test]
-        fn a_value_lies_in_the_class_of_its_type(value in any_value()) {
+        fn a_value_is_in_the_interval_of_its_type(value in any_value()) {
             let value = crate::query::filter::samples::owned(value);
             let class = of_class(value.view().kind());
             let [low, high] = ends(&class);
@@ -224,7 +224,7 @@ mod tests {
         }
 
         #[test]
-        fn what_matches_lies_in_an_interval(
+        fn matching_values_are_in_an_interval(
             doc in any_filter_doc(any_value()), a in proptest::option::of(any_value()), b in proptest::option::of(any_value()), collation in any_collation(),
         ) {
             let filter = filter_by(&doc, &collation);

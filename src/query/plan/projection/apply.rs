@@ -311,7 +311,7 @@ mod tests {
     }
 
     #[test]
-    fn computed_fields_come_behind_those_that_are_kept_in_the_order_of_the_projection() {
+    fn computed_fields_follow_the_kept_ones_in_the_order_of_the_projection() {
         let doc = rawdoc! { "t": 1, "b": 2, "_id": 3, "a": 4 };
         let spec = rawdoc! { "z": { "$add": ["$a", "$b"] }, "b": 1, "a": { "$multiply": ["$a", 10] }, "k": "text" };
         assert_eq!(project(spec, doc.clone()), rawdoc! { "b": 2, "_id": 3, "z": 6, "a": 40, "k": "text" });
@@ -351,7 +351,7 @@ mod tests {
     }
 
     #[test]
-    fn a_computed_path_begins_where_its_field_stood() {
+    fn a_computed_path_keeps_the_position_of_its_field() {
         let doc = rawdoc! { "b": 4, "o": { "p": { "q": 1 }, "s": 3, "r": 2 }, "a": 1 };
         assert_eq!(
             project(rawdoc! { "_id": 0, "b.c": "$a", "a": 1 }, doc.clone()),
@@ -376,7 +376,7 @@ mod tests {
     }
 
     #[test]
-    fn a_dictionary_is_rewritten_value_by_value_and_stays_one() {
+    fn a_dictionary_is_projected_value_by_value_and_stays_a_dictionary() {
         let meta = rawdoc! { "b": 1, "c": 2 };
         let meta = Doc::parse(meta.as_bytes()).unwrap().as_value();
         let mut block = Block::new(3);
@@ -390,7 +390,7 @@ mod tests {
     }
 
     #[test]
-    fn values_that_an_inclusion_empties_leave_the_dictionary() {
+    fn values_that_become_missing_leave_the_dictionary() {
         let mut values = ColumnBuilder::new();
         values.push(OwnedValue::int32(1).view());
         let object = rawdoc! { "b": 1, "c": 2 };

@@ -342,7 +342,7 @@ mod tests {
     }
 
     #[test]
-    fn mixing_inclusion_and_exclusion_is_refused_but_for_the_id() {
+    fn mixing_inclusion_and_exclusion_is_refused_except_for_the_id() {
         assert_eq!(code(rawdoc! { "a": 1, "b": 0 }), ErrorCode::Location31254);
         assert_eq!(code(rawdoc! { "a": 0, "b": 1 }), ErrorCode::Location31253);
         assert_eq!(code(rawdoc! { "a": { "b": 0, "c": 1 } }), ErrorCode::Location31253);
@@ -358,7 +358,7 @@ mod tests {
     }
 
     #[test]
-    fn empty_components_empty_objects_and_operators_of_find_alone_are_refused() {
+    fn empty_components_empty_objects_and_positional_operators_are_refused() {
         assert_eq!(code(one_field("")), ErrorCode::Location40352);
         for name in [".a", "a..b"] {
             assert_eq!(code(one_field(name)), ErrorCode::Location15998, "{name:?}");
@@ -375,7 +375,7 @@ mod tests {
     }
 
     #[test]
-    fn a_computed_field_makes_an_inclusion_and_has_no_place_in_an_exclusion() {
+    fn a_computed_field_makes_an_inclusion_and_is_refused_in_an_exclusion() {
         assert!(parse(&rawdoc! { "a": "$b" }).unwrap().inclusion);
         assert_eq!(code(rawdoc! { "a": "$b", "c": 0 }), ErrorCode::Location31254);
         assert_eq!(code(rawdoc! { "c": 0, "a": { "$add": [1, 2] } }), ErrorCode::Location31252);

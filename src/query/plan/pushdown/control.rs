@@ -222,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn bounds_compare_by_the_whole_order_and_missing_is_below_everything() {
+    fn bounds_of_expressions_span_all_types_and_missing_is_the_least() {
         let above = bound(Side::Max, "a", CompareOp::Gt, 5);
         assert!(holds(&above, rawdoc! {}, rawdoc! { "a": "text" }));
         assert!(!holds(&above, rawdoc! {}, rawdoc! { "a": 5.0 }));
@@ -256,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn a_set_is_met_where_one_of_it_lies_between_the_summaries() {
+    fn a_set_may_match_if_one_of_its_values_is_between_minimum_and_maximum() {
         let set = In::new([3, 7].map(OwnedValue::int32).to_vec(), &Collation::default());
         let met =
             |min, max| holds(&BucketTest::Encloses { path: Path::parse("a").unwrap(), set: set.clone() }, min, max);

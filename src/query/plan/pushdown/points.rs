@@ -77,7 +77,7 @@ mod tests {
     use bson::{RawDocumentBuf, rawdoc};
 
     #[test]
-    fn equality_with_a_whole_metadata_is_a_point() {
+    fn equality_with_whole_metadata_is_a_point() {
         let point = |doc: RawDocumentBuf| points(&filter(&doc), "m").map(|points| points.values.values().to_vec());
         let seven = || Some(vec![OwnedValue::int32(7)]);
         assert_eq!(point(rawdoc! { "m": 7, "x": 1 }), seven());
@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn strings_that_compare_by_a_collation_are_points_that_somebody_has_to_look_for() {
+    fn equality_of_strings_by_a_collation_needs_a_search_in_the_index() {
         let any_case = rawdoc! { "locale": "en", "strength": 2 };
         let any_case = Collation::parse(Doc::parse(any_case.as_bytes()).unwrap(), &FixedEnv::default()).unwrap();
         let found = |doc: RawDocumentBuf| {

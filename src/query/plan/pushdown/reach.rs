@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_neutral_to_covering_and_everything_to_intersecting() {
+    fn the_empty_range_is_neutral_to_union_and_the_full_one_to_intersection() {
         let some = Reach {
             first_ms: 5,
             last_ms: 9,
@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn an_excluded_end_is_inside_an_included_one() {
+    fn an_excluded_bound_is_narrower_than_an_included_one() {
         let excluded = between(Bound::Excluded(id(1)), Bound::Excluded(id(5)));
         let included = between(Bound::Included(id(1)), Bound::Included(id(5)));
         assert_eq!(excluded.intersect(included), excluded);

@@ -1,4 +1,4 @@
-//! Tests random buckets and filters: a bucket that a predicate rules out never matches, and one that it grants always
+//! Random buckets and filters: a bucket that the loose predicate excludes never matches, and one that the tight one accepts always
 //! does.
 
 use bson::{DateTime, RawBson, RawDocumentBuf};
@@ -189,7 +189,7 @@ fn with_time(doc: RawDocumentBuf, combine: &str, (op, offset): (&str, i64), star
 proptest! {
     #![proptest_config(ProptestConfig { cases: 30_000, failure_persistence: None, ..ProptestConfig::default() })]
     #[test]
-    fn predicates_on_buckets_agree_with_the_filter_on_their_measurements(
+    fn bucket_predicates_agree_with_the_filter_on_measurements(
         bucket in any_bucket(),
         doc in prop_oneof![4 => any_filter_doc(any_operand()), 1 => Just(RawDocumentBuf::new()).boxed()],
         time_test in proptest::option::of((select(vec!["$and", "$or", "$nor"]), any_time_test())),

@@ -115,7 +115,7 @@ mod tests {
     use bson::{DateTime, RawBson, RawDocumentBuf, rawdoc};
 
     const HOUR_MS: i64 = 3_600_000;
-    /// 10 o'clock on some day.
+    /// A time at 10 o'clock.
     const TEN: i64 = 1_700_042_400_000;
 
     fn options(meta_field: Option<&str>) -> TimeseriesOptions {
@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn conjuncts_on_the_metadata_move_to_the_bucket_under_its_name() {
+    fn conjuncts_on_metadata_become_bucket_filters_on_meta() {
         let split =
             split_of(rawdoc! { "m.a.b": { "$in": [1, 2] }, "x": 3, "$and": [{ "m": { "$ne": 7 } }, { "meta": 4 }] });
         assert_eq!(split.meta, filter(&rawdoc! { "meta.a.b": { "$in": [1, 2] }, "meta": { "$ne": 7 } }));
@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn arms_of_nor_are_conjuncts_and_arms_of_or_are_not() {
+    fn branches_of_nor_are_conjuncts_and_those_of_or_are_not() {
         let split = split_of(rawdoc! { "$nor": [{ "m": 1 }, { "x": 2 }, { "m.a": 3 }] });
         assert_eq!(split.meta, filter(&rawdoc! { "$and": [{ "meta": { "$ne": 1 } }, { "meta.a": { "$ne": 3 } }] }));
         assert_eq!(split.residual, filter(&rawdoc! { "$nor": [{ "x": 2 }] }));
@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_metadata_field_everything_is_measured() {
+    fn without_a_meta_field_every_filter_is_on_measurements() {
         let options = options(None);
         let layout = Layout {
             options: &options,
@@ -198,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn a_time_inside_a_bucket_leaves_it_undecided_and_one_outside_decides_it() {
+    fn a_time_bound_outside_a_bucket_decides_it_and_one_inside_does_not() {
         for (op, before, inside, behind) in [
             ("$gt", (true, true), (true, false), (false, false)),
             ("$gte", (true, true), (true, false), (false, false)),
@@ -216,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn a_disjunction_is_decided_by_any_arm_that_is() {
+    fn a_disjunction_is_decided_if_one_branch_is() {
         let split = split_of(rawdoc! { "$or": [{ "time": { "$lte": date(TEN) } }, { "m": { "$gt": 3 } }] });
         let of =
             |min, max, meta| says(&split, rawdoc! { "time": date(min) }, rawdoc! { "time": date(max) }, Some(meta));
@@ -227,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn measured_fields_can_only_rule_buckets_out() {
+    fn filters_on_measured_fields_can_only_exclude_buckets() {
         let bounded = split_of(rawdoc! { "a.b": { "$gt": 100 } });
         let says_of = |min: RawDocumentBuf, max: RawDocumentBuf| says(&bounded, min, max, None);
         assert_eq!(says_of(rawdoc! { "a": { "b": 1 } }, rawdoc! { "a": { "b": 100 } }), (false, false));
@@ -253,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn a_field_that_no_measurement_has_rules_its_bucket_out_unless_types_are_mixed() {
+    fn an_absent_field_excludes_its_bucket_unless_types_are_mixed() {
         let exists = rawdoc! { "a.b": { "$exists": true } };
         let without = || rawdoc! { "a": { "c": 1 } };
         assert!(!says(&split_of(exists.clone()), without(), without(), None).0);
@@ -265,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn ids_are_bounded_by_the_span_below_and_by_the_next_second_above() {
+    fn the_id_range_reaches_a_span_before_and_a_second_after_the_times() {
         let half_past = TEN + 500;
         let nine = |end: fn(i64) -> BucketId| end(TEN - HOUR_MS);
         let one_later = |end: fn(i64) -> BucketId| end(TEN + 1000);
@@ -286,7 +286,7 @@ mod tests {
     }
 
     #[test]
-    fn constants_beyond_all_dates_of_the_standard_range_decide_at_once() {
+    fn time_constants_outside_the_standard_range_decide_at_once() {
         let far = 4_294_967_295_001;
         for (doc, decided) in [
             (rawdoc! { "time": { "$lte": date(-1) } }, Filter::AlwaysFalse),
@@ -305,7 +305,7 @@ mod tests {
     }
 
     #[test]
-    fn a_border_between_fixed_buckets_is_decided_by_the_bucket() {
+    fn a_time_bound_on_the_boundary_of_fixed_buckets_is_exact() {
         let fixed = |doc: RawDocumentBuf| split_with(&doc, |layout| layout.fixed_buckets = true).exact;
         assert!(fixed(rawdoc! { "time": { "$gte": date(TEN) } }));
         assert!(fixed(rawdoc! { "time": { "$gte": date(TEN), "$lt": date(TEN + HOUR_MS) }, "m": 3 }));
@@ -327,7 +327,7 @@ mod tests {
     }
 
     #[test]
-    fn bounds_of_time_are_those_of_the_conjunction() {
+    fn time_bounds_of_a_conjunction_are_combined() {
         let bounds = |doc| split_of(doc).time_bounds();
         assert_eq!(
             bounds(rawdoc! { "time": { "$gt": date(TEN), "$lt": date(TEN + 9) }, "x": 1 }),

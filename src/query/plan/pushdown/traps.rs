@@ -1,4 +1,4 @@
-//! Cases in which it is easy to decide wrongly by the bucket, each with a bucket that shows it.
+//! Filters for which deciding by the bucket alone easily goes wrong, each with a bucket that shows it.
 
 use bson::{DateTime, RawBson, RawDocumentBuf, cstr, rawdoc};
 
@@ -62,7 +62,7 @@ fn undecided(rows: &[RawDocumentBuf], mixed_schema: bool, wanted: RawDocumentBuf
 }
 
 #[test]
-fn an_expression_takes_missing_fields_for_less_than_any_constant() {
+fn in_an_expression_a_missing_field_is_less_than_any_constant() {
     let rows = [rawdoc! { "a": 9 }, rawdoc! {}];
     for op in [cstr!("$lt"), cstr!("$lte")] {
         assert_eq!(undecided(&rows, false, rawdoc! { "$expr": { op: ["$a", 5] } }), [1]);
@@ -74,7 +74,7 @@ fn an_expression_takes_missing_fields_for_less_than_any_constant() {
 }
 
 #[test]
-fn null_stands_for_fields_that_no_summary_has_seen() {
+fn null_matches_fields_that_are_in_no_summary() {
     let rows = [rawdoc! { "x": "abc" }, rawdoc! {}];
     for wanted in [
         rawdoc! { "x": null },
@@ -104,7 +104,7 @@ fn no_negation_is_decided_by_summaries() {
 }
 
 #[test]
-fn an_array_is_met_by_its_elements_and_summarised_element_by_element() {
+fn an_array_matches_by_element_and_is_summarised_by_position() {
     let rows = [rawdoc! { "a": [1, 9] }, rawdoc! { "a": [5, 2] }];
     for wanted in [
         rawdoc! { "a": 9 },
@@ -128,7 +128,7 @@ fn a_whole_object_is_not_compared_with_one_merged_from_many() {
 }
 
 #[test]
-fn types_that_are_mixed_before_the_end_of_a_path_hide_what_lies_below() {
+fn mixed_types_on_a_path_hide_the_values_below() {
     let rows = [rawdoc! { "a": 1 }, rawdoc! { "a": { "b": 3 } }, rawdoc! { "a": DateTime::from_millis(0) }];
     assert_eq!(undecided(&rows, true, rawdoc! { "a.b": { "$gt": 2 } }), [1]);
     assert_eq!(undecided(&rows, true, rawdoc! { "$expr": { "$gt": ["$a.b", 2] } }), [1]);
@@ -154,20 +154,20 @@ fn nan_is_in_no_range_of_a_filter_and_below_everything_in_a_summary_and_an_expre
 }
 
 #[test]
-fn a_field_below_arrays_exists_though_the_summaries_show_none() {
+fn a_field_inside_arrays_may_exist_without_being_in_a_summary() {
     let rows = [rawdoc! { "a": [1] }, rawdoc! { "a": [{ "b": 3 }] }];
     assert_eq!(undecided(&rows, false, rawdoc! { "a.b": { "$exists": true } }), [1]);
 }
 
 #[test]
-fn the_ends_of_the_order_take_values_of_every_type() {
+fn minkey_and_maxkey_bounds_match_values_of_every_type() {
     let rows = [rawdoc! { "x": 1 }, rawdoc! {}];
     assert_eq!(undecided(&rows, false, rawdoc! { "x": { "$gt": RawBson::MinKey } }), [0, 1]);
     assert_eq!(undecided(&rows, false, rawdoc! { "x": { "$lt": RawBson::MaxKey } }), [0, 1]);
 }
 
 #[test]
-fn a_name_with_a_dot_is_reached_by_no_path_but_by_its_name() {
+fn a_field_name_with_a_dot_is_not_reachable_by_a_path() {
     let rows = [rawdoc! { "a.b": 3 }, rawdoc! { "a": { "b": 3 } }];
     assert_eq!(undecided(&rows, true, rawdoc! { "a.b": 3 }), [1]);
     assert_eq!(undecided(&rows, true, rawdoc! { "$expr": { "$eq": ["$a.b", 3] } }), [1]);
@@ -183,7 +183,7 @@ fn a_number_is_a_position_to_filters_and_a_name_to_expressions() {
 }
 
 #[test]
-fn decimals_and_doubles_are_told_apart_exactly_on_buckets_too() {
+fn bucket_predicates_compare_decimals_and_doubles_exactly() {
     let rows = [rawdoc! { "n": 0.1 }];
     let decimal = |text: &str| RawBson::Decimal128(text.parse().unwrap());
     assert!(!ask(&rows, false, rawdoc! { "n": decimal("0.1") }).may_match);
@@ -192,7 +192,7 @@ fn decimals_and_doubles_are_told_apart_exactly_on_buckets_too() {
 }
 
 #[test]
-fn a_literal_start_rules_out_buckets_of_other_strings_and_none_of_patterns() {
+fn a_literal_prefix_excludes_buckets_of_other_strings_but_not_of_stored_patterns() {
     let rows = [rawdoc! { "s": "aba" }, rawdoc! { "s": "abz" }];
     for (pattern, may_match) in
         [("^ab", true), ("^aba", true), ("^abzz", false), ("^aa", false), ("^b", false), ("^ab?z", true)]
@@ -217,7 +217,7 @@ fn an_expression_that_compares_the_time_decides_as_a_filter_does() {
 }
 
 #[test]
-fn what_an_expression_reads_of_the_metadata_alone_is_decided_by_the_bucket() {
+fn an_expression_on_metadata_only_is_decided_by_the_bucket() {
     let split =
         split_of(&rawdoc! { "$expr": { "$and": [{ "$eq": ["$m.a", "$m.b"] }, { "$gt": ["$x", "$m.a"] }] } }, true);
     assert_eq!(split.meta, filter(&rawdoc! { "$expr": { "$eq": ["$meta.a", "$meta.b"] } }));

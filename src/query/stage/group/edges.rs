@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn a_group_behind_a_sort_that_ends_with_the_time_asks_for_rows_at_one_end() {
+    fn a_group_after_a_sort_by_time_needs_only_first_or_last_rows() {
         let first = || doc! { "a": { "$first": "$a" }, "r": { "$first": "$$ROOT" } };
         assert_eq!(behind(doc! { "at": -1 }, "$m.id", first()), (Some((Which::Last, 1, true)), 0));
         assert_eq!(behind(doc! { "m.id": 1, "at": -1 }, "$m.id", first()), (Some((Which::Last, 1, true)), 2));
@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn a_group_that_needs_other_rows_asks_for_all() {
+    fn a_group_that_needs_other_rows_reads_all() {
         let sort = || doc! { "m": 1, "at": 1 };
         for fields in [
             doc! { "a": { "$first": "$a" }, "b": { "$last": "$b" } },
@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn accumulators_with_an_order_of_their_own_ask_for_rows_at_one_end() {
+    fn accumulators_with_a_sort_by_time_need_only_first_or_last_rows() {
         let by = |sort: Document, name: &str, n: Bson| {
             let mut arguments = doc! { "sortBy": sort, "output": "$a" };
             if name.ends_with('N') {
