@@ -31,9 +31,11 @@ async function build() {
   const env = await toolEnv("env");
   const crate = join(dirname(fileURLToPath(import.meta.url)), "columns");
   const target = join(ROOT, "target/bench-columns");
-  const { opt, rustc } = readBuild();
-  const args = ["rustc", "--release", "--target", "wasm32-unknown-unknown", "--manifest-path", join(crate, "Cargo.toml"), "--target-dir", target, "--", ...rustc];
-  await must("cargo", args, { env, show: "stderr" });
+  const { opt, rustc, cargo } = readBuild();
+  // Of these flags the ones for the crate of loops; std is compiled as it comes.
+  const kernels = cargo.filter((flag) => !flag.startsWith("-Zbuild-std"));
+  const args = ["rustc", ...kernels, "--release", "--target", "wasm32-unknown-unknown", "--manifest-path", join(crate, "Cargo.toml"), "--target-dir", target, "--", ...rustc];
+  await must("cargo", args, { env: { ...env, RUSTC_BOOTSTRAP: "1" }, show: "stderr" });
   const module = join(target, "wasm32-unknown-unknown/release/timepail_bench_columns.wasm");
   const out = join(target, "glue");
   await must("wasm-bindgen", [module, "--out-dir", out, "--out-name", "columns", "--target", "web"], { env });

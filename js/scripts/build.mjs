@@ -27,7 +27,7 @@ const DECLARED = ["index", "entry/slim", "file", "pipelines", "sqlite", "deno-kv
 /** Compiles the crate and resolves to the path of the module. Cargo knows itself whether there is anything to do. */
 async function compile(toolEnv, { features, cargo, rustc }, dev) {
   // Only a cdylib: asked for an rlib in the same breath, cargo leaves out the link-time optimisation that saves a tenth.
-  const args = ["rustc", "--release", "--lib", "--crate-type", "cdylib", "--target", "wasm32-unknown-unknown", "--locked"];
+  const args = ["rustc", "--release", "--package", "timepail", "--lib", "--crate-type", "cdylib", "--target", "wasm32-unknown-unknown", "--locked"];
   if (features.length > 0) args.push("--features", features.join(","));
   // Flags of rustc reach all crates, std among them, by this variable only. A stable compiler takes those that begin with -Z by the other.
   const env = dev ? toolEnv : { ...toolEnv, CARGO_ENCODED_RUSTFLAGS: rustc.join("\x1f"), RUSTC_BOOTSTRAP: "1" };

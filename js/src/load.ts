@@ -18,7 +18,7 @@ export async function compileModule(source: WasmSource | Promise<WasmSource>): P
     return await compileResponse(await fetchModule(given as string | URL));
   } catch (cause) {
     if (cause instanceof LoadError) throw cause;
-    throw new LoadError(`timepail's WebAssembly module cannot be compiled: ${String(cause)}${policyHint(cause)}`, { cause });
+    throw new LoadError(`timepail's WebAssembly module cannot be compiled: ${String(cause)}${policyHint(cause)}${simdHint()}`, { cause });
   }
 }
 
@@ -54,4 +54,12 @@ function compileBytes(source: BufferSource, what: string): Promise<WebAssembly.M
 /** What to do when the page's Content-Security-Policy is in the way. */
 function policyHint(cause: unknown): string {
   return /content security policy|unsafe-eval/i.test(String(cause)) ? "; allow 'wasm-unsafe-eval' in script-src of the Content-Security-Policy" : "";
+}
+
+/** A small module with instructions of SIMD: `i8x16.popcnt(i8x16.splat(0))`. */
+const SIMD = [0, 97, 115, 109, 1, 0, 0, 0, 1, 5, 1, 96, 0, 1, 123, 3, 2, 1, 0, 10, 10, 1, 8, 0, 65, 0, 253, 15, 253, 98, 11];
+
+/** What to do in a runtime that is too old. Asked when compiling has failed. */
+function simdHint(): string {
+  return WebAssembly.validate(Uint8Array.from(SIMD)) ? "" : "; timepail needs SIMD, which browsers have since 2023";
 }

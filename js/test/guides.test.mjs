@@ -49,7 +49,7 @@ test("the tour lists exactly the existing files", () => {
   const ROOT = join(DOCS, "..");
   const isSource = (name) => /\.(rs|ts|mjs|sh)$/.test(name) && !name.endsWith(".d.mts") && !name.startsWith("js/src/wasm/");
   const inside = (folder) => readdirSync(join(ROOT, folder), { recursive: true, encoding: "utf8" }).map((name) => `${folder}/${name}`);
-  const files = ["src", "js/src", "js/scripts", "js/test", "tests"].flatMap(inside).filter(isSource);
+  const files = ["src", "js/src", "js/scripts", "js/test", "kernels", "tests"].flatMap(inside).filter(isSource);
   const named = [];
   let folder = "";
   for (const line of readFileSync(join(DOCS, "internals/tour.md"), "utf8").split("\n")) {

@@ -1,5 +1,7 @@
 //! A set of rows, one bit each: presence of cells and selections of predicates.
 
+use kernels::bits;
+
 /// `len` bits; row `i` is bit `i % 64` of word `i / 64`. Spare bits of the last word are zero.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Bitmap {
@@ -32,7 +34,7 @@ impl Bitmap {
         Bitmap { words, len }
     }
 
-    /// Bit `i` is `f(&items[i])`: the loop of every kernel.
+    /// Bit `i` is `f(&items[i])`.
     #[inline]
     pub fn from_slice<T>(items: &[T], mut f: impl FnMut(&T) -> bool) -> Bitmap {
         let words = items
@@ -40,6 +42,12 @@ impl Bitmap {
             .map(|chunk| chunk.iter().enumerate().fold(0_u64, |word, (bit, item)| word | u64::from(f(item)) << bit))
             .collect();
         Bitmap { words, len: items.len() }
+    }
+
+    /// From the words of `kernels::bits`, whose spare bits are zero.
+    pub fn from_words(words: Vec<u64>, len: usize) -> Bitmap {
+        debug_assert_eq!(words.len(), len.div_ceil(64));
+        Bitmap { words, len }
     }
 
     /// From bytes, row `i` at bit `i & 7` of byte `i >> 3`. `None` if the length is wrong or a spare bit is set.
@@ -145,7 +153,7 @@ impl Bitmap {
 
     /// How many bits are set.
     pub fn count(&self) -> usize {
-        self.words.iter().map(|w| w.count_ones() as usize).sum()
+        bits::count(&self.words)
     }
 
     /// True if every bit is set (also over no rows).
@@ -161,13 +169,13 @@ impl Bitmap {
     /// Keeps only the rows that are also in `other`. Both bitmaps are over the same rows.
     pub fn and(&mut self, other: &Bitmap) {
         debug_assert_eq!(self.len, other.len);
-        self.words.iter_mut().zip(&other.words).for_each(|(a, b)| *a &= b);
+        bits::and(&mut self.words, &other.words);
     }
 
     /// Adds the rows of `other`. Both bitmaps are over the same rows.
     pub fn or(&mut self, other: &Bitmap) {
         debug_assert_eq!(self.len, other.len);
-        self.words.iter_mut().zip(&other.words).for_each(|(a, b)| *a |= b);
+        bits::or(&mut self.words, &other.words);
     }
 
     /// Flips every bit.
@@ -193,12 +201,12 @@ impl Bitmap {
 
     /// The rows whose bit is set, as the indices that `gather` takes.
     pub fn to_rows(&self) -> Vec<u32> {
-        self.iter().filter_map(|row| u32::try_from(row).ok()).collect()
+        bits::rows(&self.words)
     }
 
     /// Rows `range` as a bitmap of their own.
     pub fn slice(&self, range: std::ops::Range<usize>) -> Bitmap {
-        Bitmap::from_fn(range.len(), |i| self.get(range.start + i))
+        Bitmap { words: bits::slice(&self.words, range.start, range.len()), len: range.len() }
     }
 }
 

@@ -2,6 +2,8 @@
 
 use std::ops::Range;
 
+use kernels::gather;
+
 use super::bitmap::Bitmap;
 use crate::value::{Kind, Value};
 
@@ -236,19 +238,16 @@ impl Column {
 
     /// The rows `rows`, in that order; each must lie inside.
     pub fn gather(&self, rows: &[u32]) -> Column {
-        fn pick<T: Copy + Default>(v: &[T], rows: &[u32]) -> Vec<T> {
-            rows.iter().map(|row| v.get(*row as usize).copied().unwrap_or_default()).collect()
-        }
         let data = match &self.data {
-            ColumnData::F64(v) => ColumnData::F64(pick(v, rows)),
-            ColumnData::I32(v) => ColumnData::I32(pick(v, rows)),
-            ColumnData::I64(v) => ColumnData::I64(pick(v, rows)),
-            ColumnData::Date(v) => ColumnData::Date(pick(v, rows)),
-            ColumnData::Bool(v) => ColumnData::Bool(pick(v, rows)),
+            ColumnData::F64(v) => ColumnData::F64(gather::doubles(v, rows)),
+            ColumnData::I32(v) => ColumnData::I32(gather::int32s(v, rows)),
+            ColumnData::I64(v) => ColumnData::I64(gather::int64s(v, rows)),
+            ColumnData::Date(v) => ColumnData::Date(gather::int64s(v, rows)),
+            ColumnData::Bool(v) => ColumnData::Bool(gather::bytes(v, rows)),
             ColumnData::String(v) => ColumnData::String(v.gather(rows)),
-            ColumnData::ObjectId(v) => ColumnData::ObjectId(pick(v, rows)),
+            ColumnData::ObjectId(v) => ColumnData::ObjectId(gather::object_ids(v, rows)),
             ColumnData::Bson(v) => ColumnData::Bson(v.gather(rows)),
-            ColumnData::Dictionary(v, values) => ColumnData::Dictionary(pick(v, rows), values.clone()),
+            ColumnData::Dictionary(v, values) => ColumnData::Dictionary(gather::codes(v, rows), values.clone()),
         };
         let presence = self.presence.as_ref().map(|p| Bitmap::from_slice(rows, |row| p.get(*row as usize)));
         Column::new(data, presence)

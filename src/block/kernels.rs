@@ -1,26 +1,42 @@
-//! Tight loops over the cells of typed columns. They visit every slot; the caller takes presence into account.
+//! Which cells of typed columns a test holds for. All slots are visited; the caller takes presence into account.
+
+use kernels::compare;
 
 use super::bitmap::Bitmap;
 use super::column::VarData;
 
-/// The cells from `low` to `high`, both included. A NaN is never among them.
-#[inline]
-pub fn between<T: Copy + PartialOrd>(cells: &[T], low: T, high: T) -> Bitmap {
-    // `&` instead of `&&`: a branch per cell would keep the compiler from vectorising the loop.
-    Bitmap::from_slice(cells, |cell| (low <= *cell) & (*cell <= high))
+/// A type whose columns have a loop for ranges.
+pub trait Ranged: Copy + PartialOrd {
+    /// The cells from `low` to `high`, both included, as words of a bitmap.
+    fn words_between(cells: &[Self], low: Self, high: Self) -> Vec<u64>;
 }
 
-/// The int64s from `low` to `high`, both included; `low` is not above `high`.
-pub fn between_int64s(cells: &[i64], low: i64, high: i64) -> Bitmap {
-    debug_assert!(low <= high);
-    // One comparison instead of two: values below `low` wrap around to far above the span.
-    let span = high.wrapping_sub(low).cast_unsigned();
-    Bitmap::from_slice(cells, |cell| cell.wrapping_sub(low).cast_unsigned() <= span)
+impl Ranged for f64 {
+    fn words_between(cells: &[f64], low: f64, high: f64) -> Vec<u64> {
+        compare::doubles_between(cells, low, high)
+    }
+}
+
+impl Ranged for i32 {
+    fn words_between(cells: &[i32], low: i32, high: i32) -> Vec<u64> {
+        compare::int32s_between(cells, low, high)
+    }
+}
+
+impl Ranged for i64 {
+    fn words_between(cells: &[i64], low: i64, high: i64) -> Vec<u64> {
+        compare::int64s_between(cells, low, high)
+    }
+}
+
+/// The cells from `low` to `high`, both included. A NaN is never among them.
+pub fn between<T: Ranged>(cells: &[T], low: T, high: T) -> Bitmap {
+    Bitmap::from_words(T::words_between(cells, low, high), cells.len())
 }
 
 /// The cells that are NaN.
 pub fn nans(cells: &[f64]) -> Bitmap {
-    Bitmap::from_slice(cells, |cell| cell.is_nan())
+    Bitmap::from_words(compare::nans(cells), cells.len())
 }
 
 /// The cells that equal one of `wanted`, which must be in ascending order.
@@ -29,7 +45,6 @@ pub fn among<T: Copy + PartialOrd>(cells: &[T], wanted: &[T]) -> Bitmap {
     const LINEAR_MAX: usize = 8;
     match wanted {
         [] => Bitmap::filled(cells.len(), false),
-        [one] => between(cells, *one, *one),
         few if few.len() <= LINEAR_MAX => {
             Bitmap::from_slice(cells, |cell| few.iter().fold(false, |hit, w| hit | (w == cell)))
         }

@@ -46,7 +46,9 @@ pub fn decode_from(bytes: &[u8], rows_max: usize, from: usize) -> Result<Column,
                     return Err(fail(TOO_MANY));
                 }
                 if rows.takes_typed(kind) {
-                    rows.typed.get_or_insert_with(|| TypedRows::new(kind, rows.absent, capacity, from)).literal(bytes);
+                    let typed = rows.typed.get_or_insert_with(|| TypedRows::new(kind, rows.absent, capacity, from));
+                    typed.literal(bytes);
+                    items.skip_literals(|rest| typed.literals(rest, rows_max));
                 } else {
                     stream = StreamReader::behind(kind, bytes);
                     push(rows.entries(), kind, bytes).map_err(fail)?;

@@ -1,10 +1,13 @@
 //! Reads rows of one fixed-width type, control by control, into a vector of integers.
 
+use kernels::convert;
+use kernels::words::{self as loops, Position, Slot};
+
 use super::super::integer::{Coding, of_object_id, to_object_id, unzigzag};
 use super::super::scale::{self, Scale};
 use super::super::selector::WordLayout;
 use super::presence::Presence;
-use super::words::{BAD_SELECTOR, Slots, ZERO_WORD, is_plain, last_slot, ones, run_len, words};
+use super::words::{BAD_SELECTOR, Slots, ZERO_WORD, last_slot, run_len};
 use crate::block::{Bytes12, Column, ColumnData};
 use crate::value::{Kind, fixed};
 
@@ -20,14 +23,13 @@ pub const NO_INTEGER: &str = "the last double has no integer in the scale of a c
 /// Each row is 64 bits in one vector, whatever its type (for a double, its bits), so that one routine serves all types.
 pub struct TypedRows {
     kind: Kind,
-    by_slope: bool,
+    slot: Slot,
     /// The first row whose value matters.
     from: usize,
     rows: Vec<i64>,
     presence: Presence,
-    /// The integer of the last present element, and its difference from the one before.
-    value: i64,
-    slope: i64,
+    /// The integer of the last present element, and its difference from the one before, which nobody reads of types without a slope.
+    at: Position,
     /// The last present double.
     double: f64,
     /// The word whose last slot a run repeats.
@@ -54,12 +56,11 @@ impl TypedRows {
         }
         TypedRows {
             kind,
-            by_slope: Coding::of(kind) == Coding::DeltaOfDelta,
+            slot: if Coding::of(kind) == Coding::DeltaOfDelta { Slot::Change } else { Slot::Difference },
             from,
             rows,
             presence,
-            value: 0,
-            slope: 0,
+            at: Position::default(),
             double: 0.0,
             word: ZERO_WORD,
             ids: Vec::new(),
@@ -80,7 +81,7 @@ impl TypedRows {
     /// Appends a value of the type.
     #[inline]
     pub fn literal(&mut self, bytes: &[u8]) {
-        self.value = match self.kind {
+        let value = match self.kind {
             Kind::Int32 => i64::from(i32::from_le_bytes(fixed(bytes))),
             Kind::Bool => i64::from(bytes == [1]),
             Kind::ObjectId => {
@@ -90,10 +91,29 @@ impl TypedRows {
             }
             _ => i64::from_le_bytes(fixed(bytes)),
         };
-        self.double = f64::from_bits(self.value.cast_unsigned());
-        self.slope = 0;
+        self.rows.push(value);
+        self.begin(value);
+    }
+
+    /// Appends the literals of eight bytes at the start of `items`, as far as they have the type of the rows, and at most `rows_max` rows in total.
+    /// Returns how many. In a column of doubles with all their digits, most values are literals.
+    pub fn literals(&mut self, items: &[u8], rows_max: usize) -> usize {
+        if !matches!(self.kind, Kind::Double | Kind::Int64 | Kind::Date) {
+            return 0;
+        }
+        let count = loops::literals(items, self.kind.byte(), rows_max.saturating_sub(self.len()), &mut self.rows);
+        if let Some(last) = self.rows.last().copied().filter(|_| count > 0) {
+            self.begin(last);
+        }
+        count
+    }
+
+    /// The state after a literal.
+    #[inline]
+    fn begin(&mut self, value: i64) {
+        self.double = f64::from_bits(value.cast_unsigned());
+        self.at = Position { value, slope: 0 };
         self.word = ZERO_WORD;
-        self.rows.push(self.value);
     }
 
     /// Appends the elements of a control, up to `rows_max` rows in total.
@@ -103,21 +123,31 @@ impl TypedRows {
         let mut scale = scale::RAW;
         if self.kind == Kind::Double {
             scale = scale::scale_of(control).ok_or(BAD_SCALE)?;
-            self.value = scale::encode(self.double, scale).ok_or(NO_INTEGER)?;
+            self.at.value = scale::encode(self.double, scale).ok_or(NO_INTEGER)?;
         } else if control & 0xF0 != 0x80 {
             return Err(BAD_SCALE);
         }
         // The first row that is still an integer in `scale`.
         let mut first = self.rows.len();
-        // How many more rows there may be. Counted apart from `rows`, so that the loop over words does not read their
-        // number.
-        let mut room = rows_max.saturating_sub(self.len());
-        for word in words(bytes) {
+        let mut words = bytes.as_chunks().0;
+        loop {
+            let room = rows_max.saturating_sub(self.len());
+            let full = loops::read_full(words, self.slot, &mut self.at, room, &mut self.rows);
+            if let Some(last) = words.get(..full).and_then(<[_]>::last) {
+                self.word = u64::from_le_bytes(*last);
+            }
+            let Some((word, rest)) = words.get(full..).and_then(<[_]>::split_first) else { break };
+            words = rest;
+            let word = u64::from_le_bytes(*word);
+            let room = rows_max.saturating_sub(self.len());
             if let Some(count) = run_len(word) {
-                room = room.checked_sub(count).ok_or(TOO_MANY)?;
+                if count > room {
+                    return Err(TOO_MANY);
+                }
                 if self.repeats() {
                     self.unscale(first, scale);
-                    let same = if scale == scale::RAW { self.value } else { bits(scale::decode(self.value, scale)) };
+                    let value = self.at.value;
+                    let same = if scale == scale::RAW { value } else { bits(scale::decode(value, scale)) };
                     self.rows.resize(self.rows.len() + count, same);
                     first = self.rows.len();
                 } else {
@@ -125,23 +155,21 @@ impl TypedRows {
                 }
             } else {
                 let layout = WordLayout::of(word).ok_or(BAD_SELECTOR)?;
-                room = room.checked_sub(usize::from(layout.slots)).ok_or(TOO_MANY)?;
-                self.word = word;
-                if is_plain(word, layout) {
-                    self.plain_word(word, layout);
-                } else {
-                    self.word_of_any_kind(word, layout);
+                if usize::from(layout.slots) > room {
+                    return Err(TOO_MANY);
                 }
+                self.word = word;
+                self.word_of_any_kind(word, layout);
             }
         }
         self.unscale(first, scale);
-        self.double = scale::decode(self.value, scale);
+        self.double = scale::decode(self.at.value, scale);
         Ok(())
     }
 
     /// True if a run repeats the last value.
     fn repeats(&self) -> bool {
-        !self.by_slope && last_slot(self.word).is_some_and(|raw| raw.narrow() == 0)
+        self.slot == Slot::Difference && last_slot(self.word).is_some_and(|raw| raw.narrow() == 0)
     }
 
     /// A run of anything else: missing elements, or a repeated difference.
@@ -152,42 +180,18 @@ impl TypedRows {
             return;
         };
         let delta = unzigzag(raw.narrow());
-        let (mut value, mut slope) = (self.value, self.slope);
-        let bend = if self.by_slope {
+        let bend = if self.slot == Slot::Change {
             delta
         } else {
-            slope = delta;
+            self.at.slope = delta;
             0
         };
-        self.rows.extend((0..count).map(|_| {
-            slope = slope.wrapping_add(bend);
-            value = value.wrapping_add(slope);
-            value
-        }));
-        // Nobody reads the slope of types without one.
-        (self.value, self.slope) = (value, slope);
-    }
-
-    /// A word of `is_plain`: most values go through this loop.
-    #[inline]
-    fn plain_word(&mut self, word: u64, layout: WordLayout) {
-        let width = layout.slot_bits();
-        let ones = ones(width);
-        let mut rest = word >> layout.first_bit();
-        let (mut value, mut slope, by_slope) = (self.value, self.slope, self.by_slope);
-        self.rows.extend((0..layout.slots).map(|_| {
-            let delta = unzigzag(rest & ones);
-            rest >>= width;
-            slope = if by_slope { slope.wrapping_add(delta) } else { delta };
-            value = value.wrapping_add(slope);
-            value
-        }));
-        (self.value, self.slope) = (value, slope);
+        loops::run(count, bend, &mut self.at, &mut self.rows);
     }
 
     fn word_of_any_kind(&mut self, word: u64, layout: WordLayout) {
         let rows = self.len();
-        let (mut value, mut slope, by_slope) = (self.value, self.slope, self.by_slope);
+        let (Position { mut value, mut slope }, by_slope) = (self.at, self.slot == Slot::Change);
         let (mut present, mut bit) = (0_u64, 1_u64);
         let slots = Slots::new(word, layout);
         let count = slots.left();
@@ -201,7 +205,7 @@ impl TypedRows {
             value = value.wrapping_add(slope);
             value
         }));
-        (self.value, self.slope) = (value, slope);
+        self.at = Position { value, slope };
         if present != bit.wrapping_sub(1) {
             self.presence.push_bits(rows, present, count);
         }
@@ -212,11 +216,9 @@ impl TypedRows {
         if scale == scale::RAW {
             return;
         }
-        let multiplier = scale::multiplier(scale);
-        for row in self.rows.get_mut(first.max(self.from)..).unwrap_or_default() {
-            // Integers beyond 2^53 come from damaged columns only, for which any double will do.
-            *row = bits(*row as f64 / multiplier);
-        }
+        // Integers beyond 2^53 come from damaged columns only, for which any double will do.
+        let rows = self.rows.get_mut(first.max(self.from)..).unwrap_or_default();
+        convert::quotients(rows, scale::multiplier(scale));
     }
 
     /// Completes the ObjectIds that are still integers with their process, before a different process comes.
@@ -233,8 +235,8 @@ impl TypedRows {
             Kind::Double => ColumnData::F64(bytemuck::cast_vec(rows)),
             Kind::Date => ColumnData::Date(rows),
             // The low half: the format lets int32 wrap around.
-            Kind::Int32 => ColumnData::I32(rows.into_iter().map(|row| row as i32).collect()),
-            Kind::Bool => ColumnData::Bool(rows.into_iter().map(|row| u8::from(row != 0)).collect()),
+            Kind::Int32 => ColumnData::I32(convert::int32s(&rows)),
+            Kind::Bool => ColumnData::Bool(convert::bools(&rows)),
             Kind::ObjectId => {
                 self.rows = rows;
                 self.seal_ids();

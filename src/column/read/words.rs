@@ -1,6 +1,6 @@
 //! Unpacks Simple-8b words.
 
-use super::super::selector::{BASE, RLE_SELECTOR, RUN_UNIT, WordLayout};
+use super::super::selector::{RLE_SELECTOR, RUN_UNIT, WordLayout};
 
 /// A word whose selector does not exist.
 pub const BAD_SELECTOR: &str = "a word has a selector that does not exist";
@@ -81,34 +81,6 @@ fn ones_below(bits: u32) -> u32 {
     (1 << bits) - 1
 }
 
-/// The lowest bit of every slot in a word of plain values, with the first slot at bit 0. Indexed by selector minus one.
-const LOWEST_BITS: [u64; 14] = {
-    let mut all = [0; 14];
-    let mut i = 0;
-    // Evaluated at compile time, where indexing is checked.
-    #[allow(clippy::indexing_slicing)]
-    while i < all.len() {
-        let mut slot = 0;
-        while slot < BASE[i].slots as u32 {
-            all[i] |= 1 << (slot * BASE[i].slot_bits());
-            slot += 1;
-        }
-        i += 1;
-    }
-    all
-};
-
-/// True if no slot of `slots` is missing and none has trailing zeros to restore, so that each slot is its raw value.
-#[inline]
-pub fn is_plain(word: u64, layout: WordLayout) -> bool {
-    let lowest = LOWEST_BITS.get(usize::from(layout.selector) - 1).copied().unwrap_or_default();
-    // After inversion, a slot of ones is a slot of zeros. Subtracting one from each slot borrows only from a zero, and
-    // then sets its highest bit, which was clear.
-    let turned = !word >> layout.first_bit();
-    let highest = lowest << (layout.value_bits - 1);
-    layout.count_bits == 0 && turned.wrapping_sub(lowest) & !turned & highest == 0
-}
-
 /// The length of a run; `None` if the word holds slots.
 #[inline(always)]
 pub fn run_len(word: u64) -> Option<usize> {
@@ -140,7 +112,7 @@ pub fn elements(bytes: &[u8]) -> Result<usize, &'static str> {
 mod tests {
     use super::*;
     use crate::column::read::forge::pack;
-    use crate::column::selector::{EIGHT_LARGE, EIGHT_SMALL, SEVEN};
+    use crate::column::selector::{BASE, EIGHT_LARGE, EIGHT_SMALL, SEVEN};
 
     #[test]
     fn every_layout_decodes_its_slots_and_missing_ones() {
@@ -165,8 +137,6 @@ mod tests {
                     .collect();
                 assert_eq!(read, expected, "{layout:?}");
                 assert_eq!(last_slot(word).map(RawSlot::wide), *expected.last().unwrap());
-                let whole = missing == slots.len();
-                assert_eq!(is_plain(word, layout), whole && layout.count_bits == 0, "{layout:?} without {missing}");
                 assert_eq!(elements(&word.to_le_bytes()), Ok(slots.len()));
             }
         }

@@ -163,7 +163,7 @@ impl Compare {
 
     fn select_int64s(&self, cells: &[i64], operand: Number) -> Bitmap {
         match bounds::int64s(self.op, operand) {
-            Some((low, high)) => kernels::between_int64s(cells, low, high),
+            Some((low, high)) => kernels::between(cells, low, high),
             None => Bitmap::filled(cells.len(), false),
         }
     }

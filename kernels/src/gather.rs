@@ -1,0 +1,45 @@
+//! Cells of rows that are picked out. A row that is not there gives zero.
+
+macro_rules! gathers {
+    ($(#[$doc:meta] $name:ident $type:ty;)*) => {$(
+        #[$doc]
+        #[inline(never)]
+        pub fn $name(cells: &[$type], rows: &[u32]) -> Vec<$type> {
+            rows.iter().map(|row| cells.get(*row as usize).copied().unwrap_or_default()).collect()
+        }
+    )*};
+}
+
+gathers! {
+    /// Doubles.
+    doubles f64;
+    /// 32-bit integers.
+    int32s i32;
+    /// 64-bit integers, and dates.
+    int64s i64;
+    /// Bytes, and booleans.
+    bytes u8;
+    /// Codes of a dictionary.
+    codes u32;
+    /// ObjectIds.
+    object_ids [u8; 12];
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn the_cells_of_the_rows_come_in_their_order(cells in proptest::collection::vec(any::<i64>(), 0..40), rows in proptest::collection::vec(0..50_u32, 0..90)) {
+            let pick = |row: &u32| cells.get(*row as usize).copied().unwrap_or_default();
+            let expected: Vec<i64> = rows.iter().map(pick).collect();
+            prop_assert_eq!(&int64s(&cells, &rows), &expected);
+            let narrow: Vec<i32> = cells.iter().map(|n| *n as i32).collect();
+            prop_assert_eq!(int32s(&narrow, &rows), expected.iter().map(|n| *n as i32).collect::<Vec<_>>());
+            let doubles_of: Vec<f64> = cells.iter().map(|n| *n as f64).collect();
+            prop_assert_eq!(doubles(&doubles_of, &rows), expected.iter().map(|n| *n as f64).collect::<Vec<_>>());
+        }
+    }
+}

@@ -1,0 +1,20 @@
+//! Loops over the cells of typed columns, compiled for speed.
+//!
+//! timepail is compiled for size. This crate alone is compiled with `opt-level = 3`, and in releases the compiler turns its loops into SIMD
+//! (docs/internals/split.md). So it holds what runs once a cell, and nothing else: plain functions over slices, without types of timepail.
+//! Presence of cells is the caller's business; every slot has a value.
+//!
+//! A function that others call is neither generic nor inlined: either would be compiled in the caller's crate, for size. What it calls
+//! itself is marked `#[inline(always)]`.
+
+pub mod arithmetic;
+pub mod bits;
+pub mod compare;
+pub mod convert;
+pub mod extreme;
+pub mod gather;
+mod operand;
+pub mod sum;
+pub mod words;
+
+pub use operand::Operand;
