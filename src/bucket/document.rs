@@ -57,22 +57,22 @@ pub enum BucketFormat {
 /// A bucket document. Its columns have not been checked; `unpack` does that.
 #[derive(Clone, Copy, Debug)]
 pub struct BucketDoc<'a> {
-    id: BucketId,
-    control: Control<'a>,
-    meta: Option<Value<'a>>,
-    data: Doc<'a>,
-    times: Value<'a>,
-    min_time_ms: i64,
-    max_time_ms: i64,
+    pub(super) id: BucketId,
+    pub(super) control: Control<'a>,
+    pub(super) meta: Option<Value<'a>>,
+    pub(super) data: Doc<'a>,
+    pub(super) times: Value<'a>,
+    pub(super) min_time_ms: i64,
+    pub(super) max_time_ms: i64,
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Control<'a> {
-    version: BucketVersion,
-    min: Doc<'a>,
-    max: Doc<'a>,
-    closed: bool,
-    count: Option<usize>,
+pub(super) struct Control<'a> {
+    pub(super) version: BucketVersion,
+    pub(super) min: Doc<'a>,
+    pub(super) max: Doc<'a>,
+    pub(super) closed: bool,
+    pub(super) count: Option<usize>,
 }
 
 impl<'a> BucketDoc<'a> {

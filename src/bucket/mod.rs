@@ -8,6 +8,7 @@ mod document;
 mod extremes;
 mod fields;
 mod fit;
+mod head;
 mod id;
 mod merge;
 mod min_max;
@@ -29,6 +30,7 @@ pub use collection::{BUCKETS_PREFIX, CollectionOptions, validate_collection_name
 pub use convert::{compress, decompress};
 pub use document::{BucketDoc, BucketFormat, BucketVersion, with_meta};
 pub use fit::{Fit, Misfit, fit};
+pub use head::BucketHead;
 pub use id::{BucketId, IdGenerator};
 pub use merge::{merge, rebuild};
 pub use min_max::MinMax;

@@ -5,7 +5,6 @@
 
 use std::rc::Rc;
 
-use crate::bucket::BucketDoc;
 use crate::engine::Engine;
 use crate::engine::collections::collection::Collection;
 use crate::engine::journal::{JournalEntry, RecordKey, SectionGroup, SectionRef};
@@ -69,7 +68,7 @@ impl Engine {
         let options = &collection.entry().options.timeseries;
         for (group, stored) in groups.into_iter().zip(&stored) {
             let Some(stored) = stored else { continue };
-            if group.is_covered(&stored.coverage) || BucketDoc::parse(stored.document.view(), options)?.closed() {
+            if group.is_covered(&stored.coverage) || stored.view(options)?.closed() {
                 return Ok(false);
             }
         }

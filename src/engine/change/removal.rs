@@ -151,7 +151,7 @@ impl Engine {
         let mut journals = Journals { sections: Vec::with_capacity(all.len()), records: SortedMap::default() };
         for (group, stored) in all.chunk_by(|a, b| a.0 == b.0).zip(&stored) {
             let stored = stored.as_deref();
-            let view = stored.map(|stored| BucketDoc::parse(stored.document.view(), options)).transpose()?;
+            let view = stored.map(|stored| stored.view(options)).transpose()?;
             let last_ms = last_of(view.as_ref(), group.iter().map(|(_, reference)| reference));
             for (bucket, reference) in group {
                 let commit = reference.commit();
@@ -179,7 +179,7 @@ impl Collection {
     /// True if a bucket is to be removed; then counts it in `removed`.
     fn is_doomed(&self, unit: &Unit, journals: &Journals, doomed: &Doomed<'_>, removed: &mut Removed) -> Result<bool> {
         let Some(stored) = &unit.stored else { return Ok(false) };
-        let view = BucketDoc::parse(stored.document.view(), &self.entry().options.timeseries)?;
+        let view = stored.view(&self.entry().options.timeseries)?;
         let last_ms = last_of(Some(&view), journals.of(&unit.id).map(|section| &section.reference));
         let holds = |section: &Journalled| if section.covered { !journals.goes(section) } else { doomed.only_folded };
         let document = stored.document.view();

@@ -243,7 +243,7 @@ impl Engine {
             return Ok(());
         }
         let options = &collection.entry().options.timeseries;
-        let view = BucketDoc::parse(stored.document.view(), options)?;
+        let view = stored.view(options)?;
         if view.closed() || !plan.may_match(&view)? {
             return Ok(());
         }

@@ -9,7 +9,7 @@
 use std::cell::Cell;
 use std::rc::Rc;
 
-use crate::bucket::{BucketDoc, BucketId, TimeseriesOptions};
+use crate::bucket::{BucketId, TimeseriesOptions};
 use crate::engine::store::keyspace;
 use crate::engine::store::stored_bucket::StoredBucket;
 use crate::error::{Error, Result};
@@ -93,7 +93,7 @@ impl Directory {
                 moved.push(*id);
                 continue;
             };
-            let view = BucketDoc::parse(stored.document.view(), options)?;
+            let view = stored.view(options)?;
             if view.meta().is_some_and(|meta| meta.as_array().is_some()) {
                 self.give_up();
                 return Ok(());

@@ -7,7 +7,7 @@ use super::planned::PlannedQuery;
 use super::push::push_unit;
 use super::sieve::Sieve;
 use crate::block::{Block, Column, ColumnBuilder, ColumnData};
-use crate::bucket::{BucketDoc, BucketId};
+use crate::bucket::BucketId;
 use crate::engine::Engine;
 use crate::engine::journal::SectionGroup;
 use crate::engine::read::scan::{Scan, in_order};
@@ -116,7 +116,7 @@ impl FindCursor {
     fn may_match(&self, unit: &Unit) -> Result<bool> {
         let options = &self.scan.collection().entry().options.timeseries;
         let stored = match &unit.stored {
-            Some(stored) => self.plan.may_match(&BucketDoc::parse(stored.document.view(), options)?)?,
+            Some(stored) => self.plan.may_match(&stored.view(options)?)?,
             None => false,
         };
         // An expression that fails here fails again on the rows.
@@ -133,7 +133,7 @@ impl FindCursor {
         let mut metas = ColumnBuilder::with_capacity(units.len());
         for unit in &units {
             let meta = match &unit.stored {
-                Some(stored) => BucketDoc::parse(stored.document.view(), options)?.meta(),
+                Some(stored) => stored.view(options)?.meta(),
                 None => unit.unfolded().and_then(SectionGroup::meta),
             };
             match meta {

@@ -8,7 +8,7 @@
 
 use std::rc::Rc;
 
-use crate::bucket::{BucketDoc, BucketId};
+use crate::bucket::BucketId;
 use crate::engine::Engine;
 use crate::engine::collections::collection::Collection;
 use crate::engine::collections::directory::{Directory, Listed, series_key};
@@ -171,7 +171,7 @@ impl<'a> Search<'a> {
     fn note(&self, listed: &Listed, stored: Option<&StoredBucket>) -> Result<()> {
         if let Some(stored) = stored.filter(|_| self.ends.is_last) {
             let entry = self.collection.entry();
-            let view = BucketDoc::parse(stored.document.view(), &entry.options.timeseries)?;
+            let view = stored.view(&entry.options.timeseries)?;
             listed.last_ms.set(view.max_time_ms());
         }
         Ok(())
@@ -195,7 +195,7 @@ impl<'a> Search<'a> {
         let (ends, plan) = (self.ends, self.plan);
         let entry = self.collection.entry();
         let options = &entry.options.timeseries;
-        let view = unit.stored.as_ref().map(|stored| BucketDoc::parse(stored.document.view(), options)).transpose()?;
+        let view = unit.stored.as_ref().map(|stored| stored.view(options)).transpose()?;
         let meta = match &view {
             Some(view) => view.meta(),
             None => unit.unfolded().and_then(SectionGroup::meta),

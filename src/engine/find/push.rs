@@ -42,7 +42,7 @@ fn push_rows(
     let options = &collection.entry().options.timeseries;
     let group = unit.unfolded();
     if let Some(stored) = &unit.stored {
-        let view = BucketDoc::parse(stored.document.view(), options)?;
+        let view = stored.view(options)?;
         if plan.skips_closed && view.closed() {
             return Ok(Flow::Continue);
         }

@@ -5,9 +5,10 @@
 //! the highest bit of the seq is set, the rows of that one record are not in the document but in a bucket of their own,
 //! because their metadata differs. If the next bit is set, the bucket is such a bucket, made from that record.
 
-use std::cell::Cell;
+use std::cell::{Cell, OnceCell};
 
 use super::keyspace::ContextId;
+use crate::bucket::{BucketDoc, BucketHead, TimeseriesOptions};
 use crate::error::{Error, Result};
 use crate::limits::{CURSOR_AGE_MS_MAX, CURSOR_IDLE_MS_MAX};
 use crate::value::{Doc, DocBuf};
@@ -78,7 +79,7 @@ impl Coverage {
 }
 
 /// A bucket as storage holds it.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug)]
 pub struct StoredBucket {
     /// Which journal records it holds.
     pub coverage: Coverage,
@@ -86,17 +87,39 @@ pub struct StoredBucket {
     pub document: DocBuf,
     /// The row count of its columns, once somebody has read all of them.
     pub checked_rows: Cell<Option<usize>>,
+    /// Where the parts of the document stand, once somebody has asked.
+    head: OnceCell<BucketHead>,
+}
+
+impl PartialEq for StoredBucket {
+    /// What somebody has found out about a bucket makes it no other one.
+    fn eq(&self, other: &StoredBucket) -> bool {
+        (&self.coverage, &self.document) == (&other.coverage, &other.document)
+    }
 }
 
 impl StoredBucket {
     /// A bucket that nobody has read yet.
     pub fn new(coverage: Coverage, document: DocBuf) -> StoredBucket {
-        StoredBucket { coverage, document, checked_rows: Cell::new(None) }
+        StoredBucket { coverage, document, checked_rows: Cell::new(None), head: OnceCell::new() }
     }
 
     /// Approximate bytes in memory.
     pub fn size_bytes(&self) -> usize {
-        self.document.view().as_bytes().len() + 200
+        self.document.view().as_bytes().len() + 320
+    }
+
+    /// The document with its shape checked. `options` are always those of its collection.
+    ///
+    /// Errors: as `BucketDoc::parse`.
+    pub fn view(&self, options: &TimeseriesOptions) -> Result<BucketDoc<'_>> {
+        let document = self.document.view();
+        if let Some(head) = self.head.get() {
+            return Ok(head.view(document));
+        }
+        let view = BucketDoc::parse(document, options)?;
+        self.head.get_or_init(|| BucketHead::of(&view, document));
+        Ok(view)
     }
 
     /// The stored form.

@@ -1,0 +1,94 @@
+//! Where the parts of a bucket document stand: found once, and kept with a bucket that stays in memory.
+
+use std::ops::Range;
+
+use super::document::{BucketDoc, BucketVersion, Control};
+use super::id::BucketId;
+use crate::value::{Doc, Kind, Value};
+
+/// Where the parts of one bucket document stand. It belongs to that document alone.
+#[derive(Clone, Debug, PartialEq)]
+pub struct BucketHead {
+    id: BucketId,
+    version: BucketVersion,
+    closed: bool,
+    count: Option<usize>,
+    min_time_ms: i64,
+    max_time_ms: i64,
+    min: Range<usize>,
+    max: Range<usize>,
+    data: Range<usize>,
+    meta: Option<(Kind, Range<usize>)>,
+    times: (Kind, Range<usize>),
+}
+
+impl BucketHead {
+    /// Of a view of `document`.
+    pub fn of(bucket: &BucketDoc<'_>, document: Doc<'_>) -> BucketHead {
+        let start = document.as_bytes().as_ptr().addr();
+        let place = |bytes: &[u8]| {
+            let at = bytes.as_ptr().addr().wrapping_sub(start);
+            at..at.wrapping_add(bytes.len())
+        };
+        let value = |value: Value<'_>| (value.kind(), place(value.bytes()));
+        let control = &bucket.control;
+        BucketHead {
+            id: bucket.id,
+            version: control.version,
+            closed: control.closed,
+            count: control.count,
+            min_time_ms: bucket.min_time_ms,
+            max_time_ms: bucket.max_time_ms,
+            min: place(control.min.as_bytes()),
+            max: place(control.max.as_bytes()),
+            data: place(bucket.data.as_bytes()),
+            meta: bucket.meta.map(value),
+            times: value(bucket.times),
+        }
+    }
+
+    /// The view of `document`, which must be the one that this is of. It shares the document's checks.
+    pub fn view<'a>(&self, document: Doc<'a>) -> BucketDoc<'a> {
+        let bytes = |place: &Range<usize>| document.as_bytes().get(place.clone()).unwrap_or_default();
+        let doc = |place| Doc::new_checked(bytes(place));
+        let value = |(kind, place): &(Kind, Range<usize>)| Value::new_checked(*kind, bytes(place));
+        let (version, closed, count) = (self.version, self.closed, self.count);
+        BucketDoc {
+            id: self.id,
+            control: Control { version, min: doc(&self.min), max: doc(&self.max), closed, count },
+            meta: self.meta.as_ref().map(value),
+            data: doc(&self.data),
+            times: value(&self.times),
+            min_time_ms: self.min_time_ms,
+            max_time_ms: self.max_time_ms,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::samples::{options, view};
+    use super::*;
+    use bson::rawdoc;
+
+    #[test]
+    fn a_head_gives_the_parts_that_parsing_gives() {
+        let date = bson::DateTime::from_millis;
+        let limits = rawdoc! { "t": date(60_000), "a": 1 };
+        for (version, meta) in [(2, Some(7)), (3, None)] {
+            let control = rawdoc! { "version": version, "min": limits.clone(), "max": rawdoc! { "t": date(61_000) }, "closed": true, "count": 5 };
+            let data = rawdoc! { "a": 1, "t": 2.5 };
+            let mut document = rawdoc! { "_id": bson::oid::ObjectId::from_bytes([0xAB; 12]), "control": control };
+            if let Some(meta) = meta {
+                document.append(bson::cstr!("meta"), meta);
+            }
+            document.append(bson::cstr!("data"), data);
+            let options = options(Some("m"));
+            let parsed = BucketDoc::parse(view(&document), &options).unwrap();
+            let head = BucketHead::of(&parsed, view(&document));
+            let copy = document.clone();
+            let again = head.view(view(&copy));
+            assert_eq!(format!("{again:?}"), format!("{parsed:?}"));
+        }
+    }
+}
