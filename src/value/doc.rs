@@ -47,7 +47,13 @@ impl<'a> Doc<'a> {
 
     /// The first field called `name`.
     pub fn get(self, name: &str) -> Option<Value<'a>> {
-        self.iter().find(|(n, _)| *n == name).map(|(_, value)| value)
+        let mut elements = self.iter();
+        loop {
+            let (found, value) = elements.next_bytes()?;
+            if found == name.as_bytes() {
+                return Some(value);
+            }
+        }
     }
 
     /// True if one of the texts occurs anywhere in the document, as a name or in a value.
@@ -96,19 +102,26 @@ pub struct Elements<'a> {
     rest: &'a [u8],
 }
 
-impl<'a> Iterator for Elements<'a> {
-    type Item = (&'a str, Value<'a>);
-
-    fn next(&mut self) -> Option<Self::Item> {
+impl<'a> Elements<'a> {
+    /// The next name and value. Names are known to be UTF-8: whoever only compares them need not find that out again.
+    fn next_bytes(&mut self) -> Option<(&'a [u8], Value<'a>)> {
         let (tag, rest) = self.rest.split_first()?;
         let kind = Kind::from_byte(*tag)?;
         let name_len = rest.iter().position(|b| *b == 0)?;
-        let name = std::str::from_utf8(rest.get(..name_len)?).ok()?;
-        let rest = rest.get(name_len + 1..)?;
+        let (name, rest) = (rest.get(..name_len)?, rest.get(name_len + 1..)?);
         let len = value_len(kind, rest).ok()?;
         let value = Value::new_checked(kind, rest.get(..len)?);
         self.rest = rest.get(len..)?;
         Some((name, value))
+    }
+}
+
+impl<'a> Iterator for Elements<'a> {
+    type Item = (&'a str, Value<'a>);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let (name, value) = self.next_bytes()?;
+        Some((std::str::from_utf8(name).ok()?, value))
     }
 }
 
