@@ -31,8 +31,8 @@ pub enum Cells<'a> {
     Longs(Cow<'a, [i64]>),
     /// Dates in milliseconds since the epoch.
     Dates(Cow<'a, [i64]>),
-    /// Booleans, 0 or 1.
-    Truths(Cow<'a, [u8]>),
+    /// Booleans: the rows that are true.
+    Truths(Bitmap),
     /// Any values. Absent cells are in `missing` as well.
     Any(Cow<'a, Column>),
     /// Row `i` has the value of row `index[i]` of another vector. Its masks are added to those of the entries.
@@ -108,10 +108,10 @@ impl<'a> Vector<'a> {
         let missing = column.presence().map_or(Mask::NONE, Mask::outside);
         let cells = match column.data() {
             ColumnData::F64(cells) => Cells::Numbers(cells.into(), Int32s::None),
-            ColumnData::I32(cells) => Cells::Numbers(cells.iter().map(|n| f64::from(*n)).collect(), Int32s::All),
+            ColumnData::I32(cells) => Cells::Numbers(kernels::convert::doubles_of_int32s(cells).into(), Int32s::All),
             ColumnData::I64(cells) => Cells::Longs(cells.into()),
             ColumnData::Date(cells) => Cells::Dates(cells.into()),
-            ColumnData::Bool(cells) => Cells::Truths(cells.into()),
+            ColumnData::Bool(cells) => Cells::Truths(Bitmap::from_slice(cells, |truth| *truth != 0)),
             ColumnData::Dictionary(index, values) => {
                 Cells::Indexed(index.as_slice().into(), Rc::new(Vector::of(values)))
             }
@@ -139,7 +139,7 @@ impl<'a> Vector<'a> {
             Cells::Numbers(cells, int32s) => Cells::Numbers(cells.into_owned().into(), int32s),
             Cells::Longs(cells) => Cells::Longs(cells.into_owned().into()),
             Cells::Dates(cells) => Cells::Dates(cells.into_owned().into()),
-            Cells::Truths(cells) => Cells::Truths(cells.into_owned().into()),
+            Cells::Truths(rows) => Cells::Truths(rows),
             Cells::Any(column) => Cells::Any(Cow::Owned(column.into_owned())),
             Cells::Indexed(index, entries) => {
                 Cells::Indexed(index, Rc::new(Rc::unwrap_or_clone(entries).into_static()))
@@ -166,7 +166,7 @@ impl<'a> Vector<'a> {
             }
             Cells::Longs(cells) => Cells::Longs(pick(cells, index)),
             Cells::Dates(cells) => Cells::Dates(pick(cells, index)),
-            Cells::Truths(cells) => Cells::Truths(pick(cells, index)),
+            Cells::Truths(rows) => Cells::Truths(Bitmap::from_slice(index, |entry| rows.get(*entry as usize))),
             Cells::Any(column) => Cells::Any(Cow::Owned(column.gather(index))),
             // `flat` leaves none.
             Cells::Indexed(..) => Cells::Constant(None),
@@ -216,7 +216,7 @@ impl<'a> Vector<'a> {
             }
             Cells::Longs(cells) => Some(Value::new_checked(Kind::Int64, bytemuck::bytes_of(cells.get(row)?))),
             Cells::Dates(cells) => Some(Value::new_checked(Kind::Date, bytemuck::bytes_of(cells.get(row)?))),
-            Cells::Truths(cells) => Some(Value::new_checked(Kind::Bool, bytemuck::bytes_of(cells.get(row)?))),
+            Cells::Truths(rows) => Some(Value::new_checked(Kind::Bool, if rows.get(row) { &[1] } else { &[0] })),
             Cells::Any(column) => column.value(row, &mut scratch.text),
             Cells::Indexed(index, entries) => entries.value(*index.get(row)? as usize, scratch),
         }
@@ -249,7 +249,10 @@ impl<'a> Vector<'a> {
             }
             Cells::Longs(cells) => ColumnData::I64(zeroed(cells.into_owned(), &self.missing)),
             Cells::Dates(cells) => ColumnData::Date(zeroed(cells.into_owned(), &self.missing)),
-            Cells::Truths(cells) => ColumnData::Bool(zeroed(cells.into_owned(), &self.missing)),
+            Cells::Truths(truths) => {
+                let cells = (0..rows).map(|row| u8::from(truths.get(row))).collect();
+                ColumnData::Bool(zeroed(cells, &self.missing))
+            }
             Cells::Any(column) if column.presence().map_or(Mask::NONE, Mask::outside) == self.missing => {
                 return Some(column.into_owned());
             }
@@ -283,7 +286,7 @@ impl<'a> Vector<'a> {
             Cells::Constant(_) => return None,
             Cells::Numbers(cells, _) => cells.len(),
             Cells::Longs(cells) | Cells::Dates(cells) => cells.len(),
-            Cells::Truths(cells) => cells.len(),
+            Cells::Truths(rows) => rows.len(),
             Cells::Any(column) => column.len(),
             Cells::Indexed(index, _) => index.len(),
         })

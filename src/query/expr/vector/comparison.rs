@@ -2,25 +2,19 @@
 
 use std::cmp::Ordering;
 
+use kernels::compare;
+
 use super::cells::{Cells, Int32s, Scratch, Vector};
 use super::mask::Mask;
-use super::numbers::{Operand, doubles, operand, whole};
+use super::numbers::{Operand, Values, operand};
 use super::run::VectorArguments;
-use crate::block::ColumnData;
+use crate::block::{Bitmap, ColumnData};
 use crate::query::expr::compare::CompareOp;
 use crate::query::expr::operators::{Op, Operator};
 use crate::value::{Collation, Kind};
 
 /// Doubles represent every integer below this.
 const EXACT_MAX: i64 = 1 << 53;
-
-/// What a comparison asks of an order.
-#[derive(Clone, Copy)]
-enum Asked {
-    Order,
-    Unequal,
-    Comparison(CompareOp),
-}
 
 /// `None` unless both sides are numbers, both dates, or one is a column of strings and the other a constant.
 pub fn compared<'a>(
@@ -29,83 +23,104 @@ pub fn compared<'a>(
     collation: &Collation,
 ) -> Option<Vector<'a>> {
     let [a, b] = arguments.vectors else { return None };
-    let rows = arguments.rows;
-    let asked = match operator.comparison() {
-        Some(op) => Asked::Comparison(op),
-        None if operator.op == Op::Ne => Asked::Unequal,
-        None => Asked::Order,
-    };
-    let mut orders = orders(a, b, rows, collation)?;
     // Null and missing sort below everything else.
     let absent = a.absent().with(&b.absent());
     let left = a.left.clone().with(&b.left);
-    if let Some(absent) = absent.rows() {
-        let (mut first, mut second) = (Scratch::default(), Scratch::default());
-        for row in absent.iter().filter(|row| !left.has(*row)) {
-            if let Some(slot) = orders.get_mut(row) {
-                *slot = collation.compare_options(a.value(row, &mut first), b.value(row, &mut second)) as i8;
-            }
+    let (mut first, mut second) = (Scratch::default(), Scratch::default());
+    let mut order = |row: usize| collation.compare_options(a.value(row, &mut first), b.value(row, &mut second));
+    let apart = absent.rows().into_iter().flat_map(Bitmap::iter).filter(|row| !left.has(*row));
+    let op = match (operator.comparison(), operator.op) {
+        (Some(op), _) => op,
+        (None, Op::Ne) => CompareOp::Eq,
+        _ => {
+            let mut orders = orders(a, b, arguments.rows, collation)?;
+            apart.for_each(|row| orders.get_mut(row).into_iter().for_each(|slot| *slot = f64::from(order(row) as i8)));
+            return Some(Cells::Numbers(orders.into(), Int32s::All).with(Mask::NONE, Mask::NONE, left));
         }
-    }
-    let truths = |holds: fn(i8) -> bool| Cells::Truths(orders.iter().map(|order| u8::from(holds(*order))).collect());
-    let cells = match asked {
-        Asked::Order => Cells::Numbers(orders.iter().map(|order| f64::from(*order)).collect(), Int32s::All),
-        Asked::Unequal => truths(|order| order != 0),
-        Asked::Comparison(CompareOp::Eq) => truths(|order| order == 0),
-        Asked::Comparison(CompareOp::Gt) => truths(|order| order > 0),
-        Asked::Comparison(CompareOp::Gte) => truths(|order| order >= 0),
-        Asked::Comparison(CompareOp::Lt) => truths(|order| order < 0),
-        Asked::Comparison(CompareOp::Lte) => truths(|order| order <= 0),
     };
-    Some(cells.with(Mask::NONE, Mask::NONE, left))
+    let mut truths = truths(op, a, b, collation)?;
+    apart.for_each(|row| truths.set(row, op.holds(order(row))));
+    if operator.op == Op::Ne {
+        truths.invert();
+    }
+    Some(Cells::Truths(truths).with(Mask::NONE, Mask::NONE, left))
 }
 
-/// The order of each row's two values: -1, 0 or 1.
-fn orders(a: &Vector<'_>, b: &Vector<'_>, rows: usize, collation: &Collation) -> Option<Vec<i8>> {
-    if let Some(orders) = of_texts(a, b, collation) {
-        return Some(orders);
+/// The rows for which a comparison holds.
+fn truths(op: CompareOp, a: &Vector<'_>, b: &Vector<'_>, collation: &Collation) -> Option<Bitmap> {
+    if let Some(truths) = of_texts(a, b, collation, |order| op.holds(order)) {
+        return Some(truths);
     }
-    if let Some(orders) = of_texts(b, a, collation) {
-        return Some(orders.into_iter().map(|order| -order).collect());
+    if let Some(truths) = of_texts(b, a, collation, |order| op.flipped().holds(order)) {
+        return Some(truths);
     }
-    Some(match (operand(a, rows)?, operand(b, rows)?) {
-        (Operand::Numbers(x, _), Operand::Numbers(y, _)) => of_doubles(&x, &y),
-        (Operand::Longs(x), Operand::Longs(y)) | (Operand::Dates(x), Operand::Dates(y)) => of_integers(&x, &y),
-        (Operand::Longs(x), Operand::Numbers(y, Int32s::All)) => of_integers(&x, &whole(&y)),
-        (Operand::Numbers(x, Int32s::All), Operand::Longs(y)) => of_integers(&whole(&x), &y),
-        (Operand::Longs(x), Operand::Numbers(y, _)) => of_doubles(&exact(&x)?, &y),
-        (Operand::Numbers(x, _), Operand::Longs(y)) => of_doubles(&x, &exact(&y)?),
+    Some(match (operand(a)?, operand(b)?) {
+        (Operand::Numbers(x, _), Operand::Numbers(y, _)) => of_doubles(op, &x, &y),
+        (Operand::Longs(x), Operand::Longs(y)) | (Operand::Dates(x), Operand::Dates(y)) => of_integers(op, &x, &y),
+        (Operand::Longs(x), Operand::Numbers(y, Int32s::All)) => of_integers(op, &x, &y.whole()),
+        (Operand::Numbers(x, Int32s::All), Operand::Longs(y)) => of_integers(op, &x.whole(), &y),
+        (Operand::Longs(x), Operand::Numbers(y, _)) => of_doubles(op, &exact(&x)?, &y),
+        (Operand::Numbers(x, _), Operand::Longs(y)) => of_doubles(op, &x, &exact(&y)?),
         _ => return None,
-    })
+    }?)
 }
 
 /// Integers as doubles; `None` if one is not exact.
-fn exact(cells: &[i64]) -> Option<Vec<f64>> {
-    cells.iter().all(|n| n.unsigned_abs() < EXACT_MAX.unsigned_abs()).then(|| doubles(cells))
-}
-
-fn of_integers(x: &[i64], y: &[i64]) -> Vec<i8> {
-    x.iter().zip(y).map(|(x, y)| i8::from(x > y) - i8::from(x < y)).collect()
+fn exact<'v>(values: &Values<'v, i64>) -> Option<Values<'v, f64>> {
+    let is_exact = |n: &i64| n.unsigned_abs() < EXACT_MAX.unsigned_abs();
+    let are_exact = match values {
+        Values::Cells(cells) => cells.iter().all(is_exact),
+        Values::Same(n) => is_exact(n),
+    };
+    are_exact.then(|| values.doubles())
 }
 
 /// NaN sorts below all other numbers.
-fn of_doubles(x: &[f64], y: &[f64]) -> Vec<i8> {
-    let order = |x: &f64, y: &f64| match (x.is_nan(), y.is_nan()) {
-        (false, false) => i8::from(x > y) - i8::from(x < y),
-        (x, y) => i8::from(y) - i8::from(x),
+fn of_doubles(op: CompareOp, x: &Values<'_, f64>, y: &Values<'_, f64>) -> Option<Bitmap> {
+    let rows = rows(x, y)?;
+    let words = match op {
+        CompareOp::Eq => compare::equal_doubles(x.side(), y.side()),
+        CompareOp::Lt => compare::less_doubles(x.side(), y.side()),
+        CompareOp::Lte => compare::not_greater_doubles(x.side(), y.side()),
+        CompareOp::Gt => compare::less_doubles(y.side(), x.side()),
+        CompareOp::Gte => compare::not_greater_doubles(y.side(), x.side()),
     };
-    x.iter().zip(y).map(|(x, y)| order(x, y)).collect()
+    Some(Bitmap::from_words(words, rows))
+}
+
+fn of_integers(op: CompareOp, x: &Values<'_, i64>, y: &Values<'_, i64>) -> Option<Bitmap> {
+    let rows = rows(x, y)?;
+    let words = match op {
+        CompareOp::Eq => compare::equal_int64s(x.side(), y.side()),
+        CompareOp::Lt => compare::less_int64s(x.side(), y.side()),
+        CompareOp::Lte => compare::not_greater_int64s(x.side(), y.side()),
+        CompareOp::Gt => compare::less_int64s(y.side(), x.side()),
+        CompareOp::Gte => compare::not_greater_int64s(y.side(), x.side()),
+    };
+    Some(Bitmap::from_words(words, rows))
+}
+
+/// The number of rows; `None` for two constants.
+fn rows<T: Copy + PartialEq>(x: &Values<'_, T>, y: &Values<'_, T>) -> Option<usize> {
+    x.rows().or(y.rows())
+}
+
+/// The order of each row's two values: -1, 0 or 1.
+fn orders(a: &Vector<'_>, b: &Vector<'_>, rows: usize, collation: &Collation) -> Option<Vec<f64>> {
+    let less = truths(CompareOp::Lt, a, b, collation)?;
+    let greater = truths(CompareOp::Gt, a, b, collation)?;
+    let bit = |rows: &Bitmap, row: usize| f64::from(u8::from(rows.get(row)));
+    // Integers have no negative zero.
+    Some((0..rows).map(|row| bit(&greater, row) - bit(&less, row) + 0.0).collect())
 }
 
 /// A column of strings and a constant one.
-fn of_texts(a: &Vector<'_>, b: &Vector<'_>, collation: &Collation) -> Option<Vec<i8>> {
+fn of_texts(a: &Vector<'_>, b: &Vector<'_>, collation: &Collation, holds: impl Fn(Ordering) -> bool) -> Option<Bitmap> {
     let (Cells::Any(column), Cells::Constant(Some(text))) = (&a.cells, &b.cells) else { return None };
     let ColumnData::String(cells) = column.data() else { return None };
     if text.view().kind() != Kind::String || !collation.is_simple() {
         return None;
     }
     let text = text.view().as_str()?.as_bytes();
-    Some((0..cells.len()).map(|row| cells.get(row).cmp(text) as i8).collect())
+    Some(Bitmap::from_fn(cells.len(), |row| holds(cells.get(row).cmp(text))))
 }
-
-const _: () = assert!(Ordering::Less as i8 == -1 && Ordering::Greater as i8 == 1);

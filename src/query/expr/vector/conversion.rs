@@ -3,7 +3,7 @@
 
 use super::cells::{Cells, Int32s, Vector};
 use super::mask::Mask;
-use super::numbers::{Operand, doubles, finished, operand};
+use super::numbers::{Operand, doubles, finished, typed};
 use super::run::VectorArguments;
 use super::truth::{of_bitmap, truths};
 use crate::query::expr::operators::Operator;
@@ -14,21 +14,24 @@ pub fn converted<'a>(operator: &Operator, arguments: &VectorArguments<'_, 'a>) -
     let [vector] = arguments.vectors else { return None };
     if let (Cells::Truths(cells), "$toDouble" | "$toInt") = (&vector.cells, operator.name()) {
         let int32s = if operator.name() == "$toInt" { Int32s::All } else { Int32s::None };
-        let cells = Cells::Numbers(cells.iter().map(|truth| f64::from(*truth)).collect(), int32s);
+        let cells = (0..arguments.rows).map(|row| f64::from(u8::from(cells.get(row)))).collect();
+        let cells = Cells::Numbers(cells, int32s);
         return Some(finished(cells, vector.absent(), vector.left.clone(), Mask::NONE));
     }
-    let (cells, beyond) = match (operator.name(), operand(vector, arguments.rows)?) {
+    let rows = arguments.rows;
+    let (cells, beyond) = match (operator.name(), typed(vector)?) {
         ("$toBool", _) => {
-            let truths = of_bitmap(&truths(vector, arguments.rows), vector.left.clone());
+            let truths = of_bitmap(truths(vector, arguments.rows), vector.left.clone());
             return Some(Vector { null: vector.absent(), ..truths });
         }
         ("$toDouble", Operand::Numbers(cells, _)) => {
-            (Cells::Numbers(cells.into_owned().into(), Int32s::None), Mask::NONE)
+            (Cells::Numbers(cells.cells(rows).into_owned().into(), Int32s::None), Mask::NONE)
         }
         ("$toDouble", Operand::Longs(cells) | Operand::Dates(cells)) => {
-            (Cells::Numbers(doubles(&cells).into(), Int32s::None), Mask::NONE)
+            (Cells::Numbers(doubles(&cells.cells(rows)).into(), Int32s::None), Mask::NONE)
         }
         ("$toInt", Operand::Numbers(cells, _)) => {
+            let cells = cells.cells(rows);
             // The cells that have no such integer.
             let is_beyond = |x: &f64| !(f64::from(i32::MIN)..f64::from(i32::MAX) + 1.0).contains(&x.trunc());
             let beyond = if cells.iter().any(is_beyond) {
@@ -40,19 +43,19 @@ pub fn converted<'a>(operator: &Operator, arguments: &VectorArguments<'_, 'a>) -
             (Cells::Numbers(cells.iter().map(|x| x.trunc() + 0.0).collect(), Int32s::All), beyond)
         }
         ("$toLong", Operand::Numbers(cells, _)) => {
-            let (cells, beyond) = truncated(&cells);
+            let (cells, beyond) = truncated(&cells.cells(rows));
             (Cells::Longs(cells.into()), beyond)
         }
         ("$toLong", Operand::Longs(cells) | Operand::Dates(cells)) => {
-            (Cells::Longs(cells.into_owned().into()), Mask::NONE)
+            (Cells::Longs(cells.cells(rows).into_owned().into()), Mask::NONE)
         }
         // An int32 is no date.
         ("$toDate", Operand::Numbers(cells, Int32s::None)) => {
-            let (cells, beyond) = truncated(&cells);
+            let (cells, beyond) = truncated(&cells.cells(rows));
             (Cells::Dates(cells.into()), beyond)
         }
         ("$toDate", Operand::Longs(cells) | Operand::Dates(cells)) => {
-            (Cells::Dates(cells.into_owned().into()), Mask::NONE)
+            (Cells::Dates(cells.cells(rows).into_owned().into()), Mask::NONE)
         }
         _ => return None,
     };

@@ -41,7 +41,7 @@ pub fn of_dates<'a>(operator: &Operator, arguments: &VectorArguments<'_, 'a>, gl
 fn differing<'a>(operator: &Operator, arguments: &VectorArguments<'_, 'a>, globals: &Globals) -> Option<Vector<'a>> {
     let [start, end, ..] = arguments.vectors else { return None };
     let rows = arguments.rows;
-    let (Operand::Dates(starts), Operand::Dates(ends)) = (operand(start, rows)?, operand(end, rows)?) else {
+    let (Operand::Dates(starts), Operand::Dates(ends)) = (operand(start)?, operand(end)?) else {
         return None;
     };
     let constants = arguments.constants(2)?;
@@ -50,7 +50,7 @@ fn differing<'a>(operator: &Operator, arguments: &VectorArguments<'_, 'a>, globa
         return None;
     }
     let mut beyond = Vec::new();
-    let cells = differences(operator, &constants, globals, &starts, &ends, &mut beyond)?;
+    let cells = differences(operator, &constants, globals, &starts.cells(rows), &ends.cells(rows), &mut beyond)?;
     let null = start.absent().with(&end.absent());
     let left = start.left.clone().with(&end.left);
     Some(finished(Cells::Longs(cells.into()), null, left, Mask::of_rows(rows, &beyond)))

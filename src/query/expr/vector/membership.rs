@@ -5,7 +5,7 @@ use std::rc::Rc;
 use super::cells::{Cells, Vector};
 use super::mask::Mask;
 use super::run::VectorArguments;
-use crate::block::{ColumnBuilder, ColumnData};
+use crate::block::{Bitmap, ColumnBuilder, ColumnData};
 use crate::query::expr::operators::{Evaluation, Function, Operator};
 use crate::value::{Collation, Kind, Number, OwnedValue, Value};
 
@@ -43,7 +43,7 @@ pub fn contained<'a>(
     let [vector, array] = arguments.vectors else { return None };
     let Cells::Constant(Some(array)) = &array.cells else { return None };
     let elements = array.view().as_array()?;
-    let is_among: Vec<u8> = match &vector.cells {
+    let mut is_among = match &vector.cells {
         Cells::Numbers(cells, _) => {
             let mut wanted = Vec::new();
             for (_, element) in elements.iter().filter(|(_, element)| element.kind().is_number()) {
@@ -60,28 +60,27 @@ pub fn contained<'a>(
             let mut wanted: Vec<&[u8]> =
                 elements.iter().filter_map(|(_, element)| element.as_str().map(str::as_bytes)).collect();
             wanted.sort_unstable();
-            (0..cells.len()).map(|row| u8::from(wanted.binary_search(&cells.get(row)).is_ok())).collect()
+            Bitmap::from_fn(cells.len(), |row| wanted.binary_search(&cells.get(row)).is_ok())
         }
         _ => return None,
     };
-    let mut is_among = is_among;
     // What holds for one null, or one missing value, holds for all.
     for (rows, value) in [(&vector.null, Some(Value::NULL)), (&vector.missing, None)] {
         let Some(rows) = rows.rows() else { continue };
         let Evaluation::Eager { run: Function::Comparing(run), .. } = &operator.run else { return None };
         let found = run(operator, &[value, Some(array.view())], collation).ok()?;
-        let found = u8::from(found.view().is_some_and(Value::is_true));
-        rows.iter().for_each(|row| is_among.get_mut(row).into_iter().for_each(|cell| *cell = found));
+        let found = found.view().is_some_and(Value::is_true);
+        rows.iter().for_each(|row| is_among.set(row, found));
     }
-    Some(Cells::Truths(is_among.into()).with(Mask::NONE, Mask::NONE, vector.left.clone()))
+    Some(Cells::Truths(is_among).with(Mask::NONE, Mask::NONE, vector.left.clone()))
 }
 
-fn among(cells: &[f64], wanted: &mut [f64]) -> Vec<u8> {
+fn among(cells: &[f64], wanted: &mut [f64]) -> Bitmap {
     wanted.sort_unstable_by(f64::total_cmp);
     // Zeros of both signs are equal, but sort next to each other.
     let is_among = |x: &f64| {
         let at = wanted.partition_point(|known| known < x);
         wanted.get(at) == Some(x)
     };
-    cells.iter().map(|x| u8::from(is_among(x))).collect()
+    Bitmap::from_slice(cells, is_among)
 }

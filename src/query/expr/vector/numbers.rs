@@ -4,6 +4,9 @@
 
 use std::borrow::Cow;
 
+use kernels::Operand as Side;
+use kernels::arithmetic;
+
 use super::cells::{Cells, Int32s, Vector};
 use super::mask::Mask;
 use super::run::VectorArguments;
@@ -12,33 +15,92 @@ use crate::query::expr::arithmetic::{cut_to_places, rounded_duration};
 use crate::query::expr::operators::{Op, Operator};
 use crate::value::{Kind, Number};
 
-/// An argument as cells of one type.
+/// An argument as numbers of one type.
 pub enum Operand<'v> {
-    Numbers(Cow<'v, [f64]>, Int32s),
-    Longs(Cow<'v, [i64]>),
-    Dates(Cow<'v, [i64]>),
+    Numbers(Values<'v, f64>, Int32s),
+    Longs(Values<'v, i64>),
+    Dates(Values<'v, i64>),
 }
 
-/// The cells of a vector without an index, or one cell for each row if it is a constant; `None` for other types.
-pub fn operand<'v>(vector: &'v Vector<'_>, rows: usize) -> Option<Operand<'v>> {
+/// A number for each row, or the same one for all rows.
+pub enum Values<'v, T: Clone> {
+    Cells(Cow<'v, [T]>),
+    Same(T),
+}
+
+impl<'v, T: Copy> Values<'v, T> {
+    /// One side of a kernel.
+    pub fn side(&self) -> Side<'_, T> {
+        match self {
+            Values::Cells(cells) => Side::Cells(cells),
+            Values::Same(value) => Side::Same(*value),
+        }
+    }
+
+    /// How many rows it has; `None` if it is the same for all.
+    pub fn rows(&self) -> Option<usize> {
+        match self {
+            Values::Cells(cells) => Some(cells.len()),
+            Values::Same(_) => None,
+        }
+    }
+
+    /// A number for each of `rows` rows.
+    pub fn cells(self, rows: usize) -> Cow<'v, [T]> {
+        match self {
+            Values::Cells(cells) => cells,
+            Values::Same(value) => vec![value; rows].into(),
+        }
+    }
+}
+
+impl<'v> Values<'v, f64> {
+    /// Int32s as int64s.
+    pub fn whole(&self) -> Values<'v, i64> {
+        match self {
+            Values::Cells(cells) => Values::Cells(whole(cells).into()),
+            #[allow(clippy::cast_possible_truncation)]
+            Values::Same(x) => Values::Same(*x as i64),
+        }
+    }
+}
+
+impl<'v> Values<'v, i64> {
+    /// Int64s as the nearest doubles.
+    pub fn doubles(&self) -> Values<'v, f64> {
+        match self {
+            Values::Cells(cells) => Values::Cells(doubles(cells).into()),
+            #[allow(clippy::cast_precision_loss)]
+            Values::Same(n) => Values::Same(*n as f64),
+        }
+    }
+}
+
+/// The numbers or dates of a vector without an index; `None` for other types.
+pub fn operand<'v>(vector: &'v Vector<'_>) -> Option<Operand<'v>> {
     Some(match &vector.cells {
-        Cells::Numbers(cells, int32s) => Operand::Numbers(Cow::Borrowed(cells), int32s.clone()),
-        Cells::Longs(cells) => Operand::Longs(Cow::Borrowed(cells)),
-        Cells::Dates(cells) => Operand::Dates(Cow::Borrowed(cells)),
+        Cells::Numbers(cells, int32s) => Operand::Numbers(Values::Cells(Cow::Borrowed(cells)), int32s.clone()),
+        Cells::Longs(cells) => Operand::Longs(Values::Cells(Cow::Borrowed(cells))),
+        Cells::Dates(cells) => Operand::Dates(Values::Cells(Cow::Borrowed(cells))),
         Cells::Constant(Some(value)) => {
             let value = value.view();
             match value.kind() {
                 Kind::Int32 | Kind::Double => {
                     let (x, is_int32) = vector.constant_number()?;
-                    Operand::Numbers(vec![x; rows].into(), if is_int32 { Int32s::All } else { Int32s::None })
+                    Operand::Numbers(Values::Same(x), if is_int32 { Int32s::All } else { Int32s::None })
                 }
-                Kind::Int64 => Operand::Longs(vec![value.as_i64()?; rows].into()),
-                Kind::Date => Operand::Dates(vec![value.as_date_ms()?; rows].into()),
+                Kind::Int64 => Operand::Longs(Values::Same(value.as_i64()?)),
+                Kind::Date => Operand::Dates(Values::Same(value.as_date_ms()?)),
                 _ => return None,
             }
         }
         _ => return None,
     })
+}
+
+/// The same of a column.
+pub fn typed<'v>(vector: &'v Vector<'_>) -> Option<Operand<'v>> {
+    operand(vector).filter(|_| !matches!(vector.cells, Cells::Constant(_)))
 }
 
 /// `$add`, `$multiply`, `$subtract`, `$divide`, `$mod`, from left to right.
@@ -55,23 +117,29 @@ pub fn combined<'a>(op: Op, arguments: &VectorArguments<'_, 'a>) -> Option<Vecto
 fn binary<'a>(op: Op, a: &Vector<'_>, b: &Vector<'_>, rows: usize) -> Option<Vector<'a>> {
     let null = a.absent().with(&b.absent());
     let left = a.left.clone().with(&b.left);
-    let (cells, beyond) = match (operand(a, rows)?, operand(b, rows)?) {
+    let (x, y) = (operand(a)?, operand(b)?);
+    if let (Cells::Constant(_), Cells::Constant(_)) = (&a.cells, &b.cells) {
+        return None;
+    }
+    let (cells, beyond) = match (x, y) {
         (Operand::Numbers(x, x_int32s), Operand::Numbers(y, y_int32s)) => {
             of_numbers(op, &x, &y, x_int32s.and(&y_int32s))
         }
-        (Operand::Longs(x), Operand::Longs(y)) => of_longs(op, &x, &y)?,
-        (Operand::Longs(x), Operand::Numbers(y, Int32s::All)) => of_longs(op, &x, &whole(&y))?,
-        (Operand::Numbers(x, Int32s::All), Operand::Longs(y)) => of_longs(op, &whole(&x), &y)?,
-        (Operand::Longs(x), Operand::Numbers(y, Int32s::None)) => of_numbers(op, &doubles(&x), &y, Int32s::None),
-        (Operand::Numbers(x, Int32s::None), Operand::Longs(y)) => of_numbers(op, &x, &doubles(&y), Int32s::None),
+        (Operand::Longs(x), Operand::Longs(y)) => of_longs(op, &x, &y, rows)?,
+        (Operand::Longs(x), Operand::Numbers(y, Int32s::All)) => of_longs(op, &x, &y.whole(), rows)?,
+        (Operand::Numbers(x, Int32s::All), Operand::Longs(y)) => of_longs(op, &x.whole(), &y, rows)?,
+        (Operand::Longs(x), Operand::Numbers(y, Int32s::None)) => of_numbers(op, &x.doubles(), &y, Int32s::None),
+        (Operand::Numbers(x, Int32s::None), Operand::Longs(y)) => of_numbers(op, &x, &y.doubles(), Int32s::None),
         (Operand::Dates(x), Operand::Dates(y)) if op == Op::Subtract => {
-            let (cells, beyond) = checked(&x, &y, i64::checked_sub);
+            let (cells, beyond) = checked(&x.cells(rows), &y.cells(rows), i64::checked_sub);
             (Cells::Longs(cells.into()), beyond)
         }
-        (Operand::Dates(x), Operand::Numbers(y, _)) => moved(op, &x, &durations(&y)?)?,
-        (Operand::Dates(x), Operand::Longs(y)) => moved(op, &x, &y)?,
-        (Operand::Numbers(x, _), Operand::Dates(y)) if op == Op::Add => moved(op, &y, &durations(&x)?)?,
-        (Operand::Longs(x), Operand::Dates(y)) if op == Op::Add => moved(op, &y, &x)?,
+        (Operand::Dates(x), Operand::Numbers(y, _)) => moved(op, &x.cells(rows), &durations(&y.cells(rows))?)?,
+        (Operand::Dates(x), Operand::Longs(y)) => moved(op, &x.cells(rows), &y.cells(rows))?,
+        (Operand::Numbers(x, _), Operand::Dates(y)) if op == Op::Add => {
+            moved(op, &y.cells(rows), &durations(&x.cells(rows))?)?
+        }
+        (Operand::Longs(x), Operand::Dates(y)) if op == Op::Add => moved(op, &y.cells(rows), &x.cells(rows))?,
         _ => return None,
     };
     Some(finished(cells, null, left, beyond))
@@ -89,16 +157,20 @@ fn zip<T: Copy, R>(x: &[T], y: &[T], mut f: impl FnMut(T, T) -> R) -> Vec<R> {
 }
 
 /// The results, and the rows whose result is no int32 although their operands are, or that divide by zero.
-fn of_numbers<'a>(op: Op, x: &[f64], y: &[f64], int32s: Int32s) -> (Cells<'a>, Mask) {
+fn of_numbers<'a>(op: Op, x: &Values<'_, f64>, y: &Values<'_, f64>, int32s: Int32s) -> (Cells<'a>, Mask) {
     let mut cells = match op {
-        Op::Add => zip(x, y, |x, y| x + y),
-        Op::Subtract => zip(x, y, |x, y| x - y),
-        Op::Multiply => zip(x, y, |x, y| x * y),
-        Op::Divide => zip(x, y, |x, y| x / y),
-        _ => zip(x, y, |x, y| x % y),
+        Op::Add => arithmetic::add_doubles(x.side(), y.side()),
+        Op::Subtract => arithmetic::subtract_doubles(x.side(), y.side()),
+        Op::Multiply => arithmetic::multiply_doubles(x.side(), y.side()),
+        Op::Divide => arithmetic::divide_doubles(x.side(), y.side()),
+        _ => remainders(x.side(), y.side()),
     };
     if matches!(op, Op::Divide | Op::Mod) {
-        let beyond = if y.contains(&0.0) { Mask::of(Bitmap::from_slice(y, |y| *y == 0.0)) } else { Mask::NONE };
+        let beyond = match y {
+            Values::Same(y) if *y == 0.0 => Mask::all(cells.len()),
+            Values::Cells(y) if y.contains(&0.0) => Mask::of(Bitmap::from_slice(y, |y| *y == 0.0)),
+            _ => Mask::NONE,
+        };
         if op == Op::Divide {
             return (Cells::Numbers(cells.into(), Int32s::None), beyond);
         }
@@ -116,6 +188,15 @@ fn of_numbers<'a>(op: Op, x: &[f64], y: &[f64], int32s: Int32s) -> (Cells<'a>, M
         Mask::from_fn(cells.len(), |row| int32s.has(row) && !cells.get(row).is_some_and(|x| is_int32(*x)))
     };
     (Cells::Numbers(cells.into(), int32s), beyond)
+}
+
+fn remainders(x: Side<'_, f64>, y: Side<'_, f64>) -> Vec<f64> {
+    match (x, y) {
+        (Side::Cells(x), Side::Cells(y)) => zip(x, y, |x, y| x % y),
+        (Side::Cells(x), Side::Same(y)) => x.iter().map(|x| x % y).collect(),
+        (Side::Same(x), Side::Cells(y)) => y.iter().map(|y| x % y).collect(),
+        (Side::Same(x), Side::Same(y)) => vec![x % y],
+    }
 }
 
 /// Integers have no negative zero.
@@ -138,9 +219,8 @@ pub fn whole(cells: &[f64]) -> Vec<i64> {
 }
 
 /// Int64s as the nearest doubles.
-#[allow(clippy::cast_precision_loss)]
 pub fn doubles(cells: &[i64]) -> Vec<f64> {
-    cells.iter().map(|n| *n as f64).collect()
+    kernels::convert::doubles_of_int64s(cells)
 }
 
 /// Whole milliseconds; `None` if a number has none.
@@ -148,15 +228,27 @@ fn durations(cells: &[f64]) -> Option<Vec<i64>> {
     cells.iter().map(|x| rounded_duration(*x)).collect()
 }
 
-fn of_longs<'a>(op: Op, x: &[i64], y: &[i64]) -> Option<(Cells<'a>, Mask)> {
-    if op == Op::Divide {
-        return Some(of_numbers(op, &doubles(x), &doubles(y), Int32s::None));
+fn of_longs<'a>(op: Op, x: &Values<'_, i64>, y: &Values<'_, i64>, rows: usize) -> Option<(Cells<'a>, Mask)> {
+    let sums = match op {
+        Op::Divide => return Some(of_numbers(op, &x.doubles(), &y.doubles(), Int32s::None)),
+        Op::Add => arithmetic::add_int64s(x.side(), y.side()),
+        Op::Subtract => arithmetic::subtract_int64s(x.side(), y.side()),
+        Op::Multiply => arithmetic::multiply_int64s(x.side(), y.side()),
+        _ => None,
+    };
+    if let Some(sums) = sums {
+        return Some((Cells::Longs(sums.into()), Mask::NONE));
     }
+    let cells = |values: &Values<'_, i64>| match values {
+        Values::Cells(cells) => cells.to_vec(),
+        Values::Same(n) => vec![*n; rows],
+    };
+    let (x, y) = (cells(x), cells(y));
     let (cells, beyond) = match op {
-        Op::Add => checked(x, y, i64::checked_add),
-        Op::Subtract => checked(x, y, i64::checked_sub),
-        Op::Multiply => checked(x, y, i64::checked_mul),
-        Op::Mod => checked(x, y, |n, m| (m != 0).then(|| n.wrapping_rem(m))),
+        Op::Add => checked(&x, &y, i64::checked_add),
+        Op::Subtract => checked(&x, &y, i64::checked_sub),
+        Op::Multiply => checked(&x, &y, i64::checked_mul),
+        Op::Mod => checked(&x, &y, |n, m| (m != 0).then(|| n.wrapping_rem(m))),
         _ => return None,
     };
     Some((Cells::Longs(cells.into()), beyond))
@@ -194,11 +286,12 @@ fn moved<'a>(op: Op, dates: &[i64], by: &[i64]) -> Option<(Cells<'a>, Mask)> {
 /// An operator that is a function of one double. Numbers that it does not accept are left out.
 pub fn of_doubles<'a>(operator: &Operator, arguments: &VectorArguments<'_, 'a>) -> Option<Vector<'a>> {
     let (Some(of_double), [vector]) = (operator.of_double, arguments.vectors) else { return None };
-    let cells = match operand(vector, arguments.rows)? {
+    let cells = match typed(vector)? {
         Operand::Numbers(cells, _) => cells,
-        Operand::Longs(cells) => doubles(&cells).into(),
+        Operand::Longs(cells) => cells.doubles(),
         Operand::Dates(_) => return None,
     };
+    let cells = cells.cells(arguments.rows);
     let mut refused = Vec::new();
     let result = |(row, x): (usize, &f64)| {
         of_double(*x).unwrap_or_else(|| {
@@ -216,34 +309,40 @@ pub fn of_doubles<'a>(operator: &Operator, arguments: &VectorArguments<'_, 'a>) 
 pub fn unary<'a>(op: Op, arguments: &VectorArguments<'_, 'a>) -> Option<Vector<'a>> {
     let [vector] = arguments.vectors else { return None };
     let (null, left) = (vector.absent(), vector.left.clone());
-    let (cells, beyond) = match operand(vector, arguments.rows)? {
-        Operand::Numbers(cells, int32s) => match op {
-            Op::Abs => {
-                let cells: Vec<f64> = cells.iter().map(|x| x.abs()).collect();
-                // The smallest int32 has no opposite.
-                let is_beyond = |x: &f64| *x > f64::from(i32::MAX);
-                let beyond = if int32s == Int32s::None || !cells.iter().any(is_beyond) {
-                    Mask::NONE
-                } else {
-                    Mask::from_fn(cells.len(), |row| int32s.has(row) && cells.get(row).is_some_and(is_beyond))
-                };
-                (Cells::Numbers(cells.into(), int32s), beyond)
-            }
-            Op::Ceil => (Cells::Numbers(cut(&cells, &int32s, f64::ceil), int32s), Mask::NONE),
-            Op::Floor => (Cells::Numbers(cut(&cells, &int32s, f64::floor), int32s), Mask::NONE),
-            _ => roots(&cells),
-        },
+    let rows = arguments.rows;
+    let (cells, beyond) = match typed(vector)? {
+        Operand::Numbers(cells, int32s) => unary_numbers(op, &cells.cells(rows), int32s),
         Operand::Longs(cells) => match op {
             Op::Abs => {
+                let cells = cells.cells(rows);
                 let (cells, beyond) = checked(&cells, &cells, |n, _| n.checked_abs());
                 (Cells::Longs(cells.into()), beyond)
             }
-            Op::Ceil | Op::Floor => (Cells::Longs(cells.into_owned().into()), Mask::NONE),
-            _ => roots(&doubles(&cells)),
+            Op::Ceil | Op::Floor => (Cells::Longs(cells.cells(rows).into_owned().into()), Mask::NONE),
+            _ => roots(&doubles(&cells.cells(rows))),
         },
         Operand::Dates(_) => return None,
     };
     Some(finished(cells, null, left, beyond))
+}
+
+fn unary_numbers<'a>(op: Op, cells: &[f64], int32s: Int32s) -> (Cells<'a>, Mask) {
+    match op {
+        Op::Abs => {
+            let cells: Vec<f64> = cells.iter().map(|x| x.abs()).collect();
+            // The smallest int32 has no opposite.
+            let is_beyond = |x: &f64| *x > f64::from(i32::MAX);
+            let beyond = if int32s == Int32s::None || !cells.iter().any(is_beyond) {
+                Mask::NONE
+            } else {
+                Mask::from_fn(cells.len(), |row| int32s.has(row) && cells.get(row).is_some_and(is_beyond))
+            };
+            (Cells::Numbers(cells.into(), int32s), beyond)
+        }
+        Op::Ceil => (Cells::Numbers(cut(cells, &int32s, f64::ceil), int32s), Mask::NONE),
+        Op::Floor => (Cells::Numbers(cut(cells, &int32s, f64::floor), int32s), Mask::NONE),
+        _ => roots(cells),
+    }
 }
 
 /// What rounding leaves of doubles; integers stay as they are.
@@ -273,14 +372,15 @@ pub fn to_places<'a>(op: Op, arguments: &VectorArguments<'_, 'a>) -> Option<Vect
         return None;
     }
     let (null, left) = (vector.absent(), vector.left.clone());
-    let cells = match operand(vector, arguments.rows)? {
+    let cells = match typed(vector)? {
         Operand::Numbers(cells, int32s) if int32s == Int32s::None || places >= 0 => {
+            let cells = cells.cells(arguments.rows);
             let is_double = |row: usize| !int32s.has(row);
             let cut =
                 |(row, x): (usize, &f64)| if is_double(row) { cut_to_places(*x, places, op == Op::Round) } else { *x };
             Cells::Numbers(cells.iter().enumerate().map(cut).collect(), int32s)
         }
-        Operand::Longs(cells) if places >= 0 => Cells::Longs(cells.into_owned().into()),
+        Operand::Longs(cells) if places >= 0 => Cells::Longs(cells.cells(arguments.rows).into_owned().into()),
         _ => return None,
     };
     Some(finished(cells, null, left, Mask::NONE))

@@ -2,7 +2,7 @@
 
 use super::cells::{Cells, Int32s, Vector};
 use super::mask::Mask;
-use super::numbers::{Operand, finished, operand, whole};
+use super::numbers::{Operand, finished, operand};
 use super::run::VectorArguments;
 use crate::query::expr::operators::Operator;
 
@@ -20,8 +20,8 @@ pub fn of_several<'a>(operator: &Operator, arguments: &VectorArguments<'_, 'a>) 
 
 /// The doubles of all arguments. `None` if one may be an integer, which gives other types.
 fn all_doubles<'v>(arguments: &'v VectorArguments<'_, '_>) -> Option<Vec<std::borrow::Cow<'v, [f64]>>> {
-    let doubles = arguments.vectors.iter().map(|vector| match operand(vector, arguments.rows) {
-        Some(Operand::Numbers(cells, Int32s::None)) => Some(cells),
+    let doubles = arguments.vectors.iter().map(|vector| match operand(vector) {
+        Some(Operand::Numbers(cells, Int32s::None)) => Some(cells.cells(arguments.rows)),
         _ => None,
     });
     doubles.collect()
@@ -69,11 +69,10 @@ fn all_left(arguments: &VectorArguments<'_, '_>) -> Mask {
 /// `$pow`, unless both are integers.
 fn powers<'a>(arguments: &VectorArguments<'_, 'a>) -> Option<Vector<'a>> {
     let [base, exponent] = arguments.vectors else { return None };
-    let (Operand::Numbers(x, x_int32s), Operand::Numbers(y, y_int32s)) =
-        (operand(base, arguments.rows)?, operand(exponent, arguments.rows)?)
-    else {
+    let (Operand::Numbers(x, x_int32s), Operand::Numbers(y, y_int32s)) = (operand(base)?, operand(exponent)?) else {
         return None;
     };
+    let (x, y) = (x.cells(arguments.rows), y.cells(arguments.rows));
     if x_int32s.and(&y_int32s) != Int32s::None {
         return None;
     }
@@ -92,9 +91,9 @@ fn powers<'a>(arguments: &VectorArguments<'_, 'a>) -> Option<Vector<'a>> {
 /// Bitwise operators of integers of one type.
 fn bits<'a>(arguments: &VectorArguments<'_, 'a>, step: fn(i64, i64) -> i64) -> Option<Vector<'a>> {
     let [first, rest @ ..] = arguments.vectors else { return None };
-    let integers = |vector| match operand(vector, arguments.rows)? {
-        Operand::Numbers(cells, Int32s::All) => Some((whole(&cells), true)),
-        Operand::Longs(cells) => Some((cells.into_owned(), false)),
+    let integers = |vector| match operand(vector)? {
+        Operand::Numbers(cells, Int32s::All) => Some((cells.whole().cells(arguments.rows).into_owned(), true)),
+        Operand::Longs(cells) => Some((cells.cells(arguments.rows).into_owned(), false)),
         _ => None,
     };
     let (mut all, mut is_narrow) = integers(first)?;

@@ -13,7 +13,7 @@ pub fn truths(vector: &Vector<'_>, rows: usize) -> Bitmap {
         Cells::Constant(value) => {
             Bitmap::filled(rows, value.as_ref().map(OwnedValue::view).is_some_and(Value::is_true))
         }
-        Cells::Truths(cells) => Bitmap::from_slice(cells, |truth| *truth != 0),
+        Cells::Truths(rows) => rows.clone(),
         // NaN counts as true.
         Cells::Numbers(cells, _) => Bitmap::from_slice(cells, |x| *x != 0.0),
         Cells::Longs(cells) => Bitmap::from_slice(cells, |n| *n != 0),
@@ -35,9 +35,8 @@ pub fn truths(vector: &Vector<'_>, rows: usize) -> Bitmap {
 }
 
 /// A vector of truths, without the rows that are left out.
-pub fn of_bitmap<'a>(truths: &Bitmap, left: Mask) -> Vector<'a> {
-    let cells: Vec<u8> = (0..truths.len()).map(|row| u8::from(truths.get(row))).collect();
-    Cells::Truths(cells.into()).with(Mask::NONE, Mask::NONE, left)
+pub fn of_bitmap<'a>(truths: Bitmap, left: Mask) -> Vector<'a> {
+    Cells::Truths(truths).with(Mask::NONE, Mask::NONE, left)
 }
 
 /// `$and` or `$or`. Once a row is decided, later arguments do not matter for it.
@@ -56,7 +55,7 @@ pub fn combined<'a>(vectors: &[Rc<Vector<'a>>], rows: usize, is_or: bool) -> Vec
         let other = truths(&vector, rows);
         if is_or { truth.or(&other) } else { truth.and(&other) }
     }
-    of_bitmap(&truth, left)
+    of_bitmap(truth, left)
 }
 
 /// `$not`.
@@ -64,5 +63,5 @@ pub fn negated<'a>(vectors: &[Rc<Vector<'a>>], rows: usize) -> Vector<'a> {
     let Some(vector) = vectors.first().map(Vector::flat) else { return Vector::nothing(rows) };
     let mut truth = truths(&vector, rows);
     truth.invert();
-    of_bitmap(&truth, vector.left.clone())
+    of_bitmap(truth, vector.left.clone())
 }
