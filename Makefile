@@ -5,7 +5,7 @@ MODULES := js/node_modules/.package-lock.json
 RUNS ?= 10000000
 SOAK ?= 10000
 
-.PHONY: demo build test test-native test-web test-js test-runtimes test-browser check bench size pack serve fuzz soak tools browser firefox webkit clean help
+.PHONY: demo build test test-native test-web test-js test-runtimes test-browser check bench size pack serve fuzz soak tools modules browser firefox webkit clean help
 .DEFAULT_GOAL := help
 
 help:
@@ -20,7 +20,7 @@ build: tools $(MODULES)
 	node $(JS)/build.mjs
 
 ## make test          all tests; the last line is "N passed, N failed"
-test: tools browser firefox webkit $(MODULES)
+test:
 	node $(JS)/test.mjs
 
 ## make test-native   Rust unit and integration tests on the host
@@ -88,6 +88,8 @@ firefox:
 
 webkit:
 	@$(JS)/toolchain.sh webkit
+
+modules: $(MODULES)
 
 $(MODULES): js/package.json js/package-lock.json
 	npm ci --prefix js --no-progress

@@ -1,6 +1,6 @@
 // Runs the tests and sums them up: what cargo tests beside what tests the package, stage after stage whatever the one before said.
 //
-//   node js/scripts/test.mjs [stage ...]      all stages when none is named
+//   node js/scripts/test.mjs [stage ...]      all stages when none is named, after what they need was brought; else that is the Makefile's business
 //
 // A stage's output is shown only when it failed. The last line is "N passed, N failed". A stage that found no test has failed: a suite
 // that vanished must not be green. So has a stage that ended badly without counting a failure.
@@ -9,9 +9,7 @@ import { existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { availableParallelism } from "node:os";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
-import { build as esbuild } from "esbuild";
-import { runtimes } from "./runtimes.mjs";
-import { JS, ROOT, Stop, bin, filesUnder, main, run, seconds, toolEnv } from "./steps.mjs";
+import { JS, ROOT, Stop, bin, filesUnder, main, must, run, seconds, toolEnv } from "./steps.mjs";
 
 const WASM_TARGET = ["--target", "wasm32-unknown-unknown"];
 const HEARTBEAT_MS = 30_000;
@@ -21,8 +19,8 @@ const FILES_MAX = Math.min(2, availableParallelism());
 
 // A stage resolves to { passed, failed, skipped?, output }.
 
-/** Stages of cargo's development builds, whose folder has one lock. */
-const CARGO = { check, native, web };
+/** Stages of cargo's development builds, whose folder has one lock. The first needs neither tools nor npm packages, which may still be on their way. */
+const CARGO = { native, check, web };
 
 /** Stages that make js/dist, or need it. */
 const PACKAGE = {
@@ -30,7 +28,7 @@ const PACKAGE = {
   size: () => checks([["size budget", process.execPath, ["js/scripts/size.mjs"]]]),
   js: () => nodeTests(testFiles(/^(?!browser\/|runtimes\/)/)),
   types,
-  runtimes: () => runtimes(),
+  runtimes: async () => (await import("./runtimes.mjs")).runtimes(),
   browser: async () => nodeTests(testFiles(/^browser\//), await toolEnv("browser-env")),
   browsers,
 };
@@ -67,17 +65,15 @@ async function check() {
   ]);
 }
 
-/** Test programs that run long enough to be worth an optimiser. */
-const RANDOM = ["generated", "histories"];
-
-/** Unit tests, integration tests and examples in docs, on the host. A plain `cargo test` runs the same, all of it in one profile. */
+/**
+ * Unit tests, integration tests and examples in docs, on the host. The crate is optimised a little and its tests are not, which takes the least time of all for
+ * compiling and running together. All is in one profile: each further one compiles the dependencies and the crate again.
+ */
 async function native() {
-  const programs = filesUnder(join(ROOT, "tests")).flatMap((file) => /^(\w+)(\/main)?\.rs$/.exec(file)?.[1] ?? []);
-  const named = (names) => names.flatMap((name) => ["--test", name]);
-  const others = programs.filter((name) => !RANDOM.includes(name));
+  const env = { ...process.env, RUSTC_WORKSPACE_WRAPPER: join(JS, "scripts/rustc-tests.sh") };
   const result = { passed: 0, failed: 0, skipped: 0, code: 0, output: "" };
-  for (const wanted of [["--lib", ...named(others)], ["--doc"], ["--profile", "soak", ...named(RANDOM)]]) {
-    const counts = cargoCounts(await run("cargo", ["test", "--locked", "--no-fail-fast", ...wanted]));
+  for (const wanted of [["--lib", "--tests"], ["--doc"]]) {
+    const counts = cargoCounts(await run("cargo", ["test", "--locked", "--no-fail-fast", "--profile", "soak", ...wanted], { env }));
     showPrograms(counts.output);
     for (const key of ["passed", "failed", "skipped", "output"]) result[key] += counts[key];
     result.code ||= counts.code;
@@ -169,6 +165,7 @@ async function browsers() {
 /** Bundles one test file and runs it. */
 async function nodeTest(source, built, env) {
   const counts = { passed: 0, failed: 0, skipped: 0 };
+  const { build: esbuild } = await import("esbuild");
   try {
     await esbuild({
       entryPoints: [join(JS, "test", source)],
@@ -205,12 +202,26 @@ const scriptsStayWhereTheyAre = {
     })),
 };
 
-async function runStage(name) {
+/** Brings tools and npm packages, side by side. */
+async function prepare() {
+  const start = performance.now();
+  console.log("tools ...");
+  await Promise.all([
+    must("js/scripts/toolchain.sh", ["wasm", "browser", "firefox", "webkit"], { show: "stderr" }),
+    must("make", ["--silent", "modules"], { show: "stderr" }),
+  ]);
+  console.log(`tools: ${seconds(start)}`);
+}
+
+async function runStage(name, ready) {
+  // A system without cargo gets one with the tools.
+  if (name !== "native" || (await run("cargo", ["--version"])).code !== 0) await ready.catch(() => {});
   const start = performance.now();
   console.log(`${name} ...`);
   const alive = setInterval(() => console.log(`  ${name}: ${seconds(start)} so far`), HEARTBEAT_MS);
   let result;
   try {
+    if (name !== "native") await ready;
     result = await STAGES[name]();
   } catch (error) {
     result = { passed: 0, failed: 1, output: `${error instanceof Stop ? error.message : error.stack}\n` };
@@ -238,11 +249,12 @@ await main(async () => {
   const asked = process.argv.slice(2);
   const unknown = asked.find((name) => !Object.hasOwn(STAGES, name));
   if (unknown) throw new Stop(`there is no stage ${unknown}; the stages are ${Object.keys(STAGES).join(", ")}`);
+  const ready = asked.length > 0 ? Promise.resolve() : prepare();
   const total = { passed: 0, failed: 0 };
   const runAll = async (stages) => {
     for (const name of Object.keys(stages)) {
       if (asked.length > 0 && !asked.includes(name)) continue;
-      const { passed, failed } = await runStage(name);
+      const { passed, failed } = await runStage(name, ready);
       total.passed += passed;
       total.failed += failed;
     }
