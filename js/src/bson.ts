@@ -1,11 +1,14 @@
 // BSON as this package writes it: like the npm package `bson`, but every JavaScript number is a double.
 
 import { deserialize, serialize, type DeserializeOptions, type Double, type Int32, type Long, type ObjectId } from "bson";
-import { BadValueError } from "./errors.js";
+import { BadValueError, TimepailError } from "./errors.js";
 import type { BSONReadOptions, Document } from "./types.js";
 import { writeText } from "./text.js";
 
-const DEPTH_MAX = 180;
+/** Levels that a document may be nested. */
+export const DEPTH_MAX = 180;
+/** Thrown where a value goes too deep, by those who do not know where it began. */
+const DEEP = {};
 
 // BSON type bytes.
 const DOUBLE = 1;
@@ -113,7 +116,12 @@ export class BsonWriter {
   /** A type byte, then the value's bytes. Gives false, and writes nothing, for `undefined`, functions and symbols. */
   tagged(value: unknown): boolean {
     const at = this.#take(1);
-    const type = this.#value(value, 0);
+    let type;
+    try {
+      type = this.#value(value, 0);
+    } catch (error) {
+      throw error === DEEP ? tooDeep(value) : error;
+    }
     if (type === 0) this.#at = at;
     else this.#bytes[at] = type;
     return type !== 0;
@@ -121,7 +129,7 @@ export class BsonWriter {
 
   /** A document that stands so deep in another. */
   document(value: object, depth: number): void {
-    if (depth > DEPTH_MAX) throw new BadValueError(`The value is circular, or deeper than ${DEPTH_MAX} levels`);
+    if (depth > DEPTH_MAX) throw DEEP;
     const start = this.#take(4);
     if (Array.isArray(value)) {
       for (let i = 0; i < value.length; i++) this.#element(String(i), value[i] ?? null, depth) || this.#element(String(i), null, depth);
@@ -245,6 +253,36 @@ export class BsonWriter {
   }
 }
 
+/** What is wrong with a value that goes too deep, and the path on which it does: it comes back to itself, or it does not. */
+export function tooDeep(root: unknown): TimepailError {
+  const path: string[] = [];
+  const above = new Set<unknown>();
+  const search = (value: unknown): TimepailError | undefined => {
+    if (typeof value !== "object" || value === null || ArrayBuffer.isView(value) || bsonType(value) !== undefined) return undefined;
+    const isCircular = above.has(value);
+    if (isCircular || above.size === DEPTH_MAX) {
+      const at = path.length > 8 ? [...path.slice(0, 8), "…"] : path;
+      const where = `The value at ${JSON.stringify(at.join("."))}`;
+      return isCircular ? new BadValueError(`${where} contains itself`) : overflow(where);
+    }
+    above.add(value);
+    for (const [key, inner] of value instanceof Map ? value : Object.entries(value)) {
+      path.push(String(key));
+      const found = search(inner);
+      if (found) return found;
+      path.pop();
+    }
+    above.delete(value);
+    return undefined;
+  };
+  // A `toBSON` may go as deep as it likes.
+  return search(root) ?? overflow("The value");
+}
+
+function overflow(where: string): TimepailError {
+  return new TimepailError(`${where} is nested more than ${DEPTH_MAX} levels deep`, { code: 15, codeName: "Overflow" });
+}
+
 /** An empty writer that nobody uses, with a small buffer. */
 let idle: BsonWriter | undefined;
 
@@ -253,7 +291,11 @@ export function encodeDocument(document: object, depth = 0): Uint8Array {
   const writer = idle ?? new BsonWriter();
   // A `toBSON` of the document may come here again.
   idle = undefined;
-  writer.document(document, depth);
+  try {
+    writer.document(document, depth);
+  } catch (error) {
+    throw error === DEEP ? tooDeep(document) : error;
+  }
   const bytes = writer.copy();
   if (bytes.length < 65_536) idle = writer;
   return bytes;

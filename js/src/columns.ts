@@ -4,7 +4,7 @@ import type { Double, Int32, Long, ObjectId } from "bson";
 import { BOOL, BSON, DATE_F64, F64, I32, I64, OBJECT_ID, STRING, type Column, type ColumnData } from "./block.js";
 import { BsonWriter, bsonType, isDate } from "./bson.js";
 import { Step, isPrototypeClean, isTooDistinct, mayRepeat } from "./dictionary.js";
-import { BadValueError } from "./errors.js";
+import { BadValueError, TimepailError } from "./errors.js";
 import { packText } from "./text.js";
 
 /**
@@ -84,8 +84,9 @@ export function buildColumn(name: string, source: Source, key: Key, firstRow: nu
     presence.clear(start);
   }
   if (start === rows) return undefined;
-  const fail = (row: number, message: string): never => {
-    throw new BadValueError(`Document ${firstRow + row}, field ${JSON.stringify(name)}: ${message}`);
+  const fail: Fail = (row, message, like) => {
+    const told = `Document ${firstRow + row}, field ${JSON.stringify(name)}: ${message}`;
+    throw like && like.code !== 2 ? new TimepailError(told, like) : new BadValueError(told);
   };
   const column = (data: ColumnData, aux?: Uint8Array, dictionary?: Column): Column => ({
     name,
@@ -170,7 +171,7 @@ export function buildColumn(name: string, source: Source, key: Key, firstRow: nu
   return column(offsets, bytes);
 }
 
-type Fail = (row: number, message: string) => never;
+type Fail = (row: number, message: string, like?: TimepailError) => never;
 
 function inner(type: number, data: Uint32Array, aux: Uint8Array): Column {
   return { name: "", type, rows: data.length - 1, presence: undefined, data, aux, dictionary: undefined };
@@ -250,7 +251,7 @@ function tagged(writer: BsonWriter, value: unknown, row: number, fail: Fail): bo
   try {
     return writer.tagged(value);
   } catch (error) {
-    if (error instanceof BadValueError) fail(row, error.message);
+    if (error instanceof TimepailError) fail(row, error.message, error);
     throw error;
   }
 }

@@ -1,9 +1,9 @@
 // The cursor of find: its options, its command, and columns.
 
-import { bsonType, isOpaque, isPlain } from "./bson.js";
+import { DEPTH_MAX, bsonType, isOpaque, isPlain, tooDeep } from "./bson.js";
 import { AbstractCursor, BIG_BATCH } from "./cursor.js";
 import { pick, type Door } from "./door.js";
-import { READ_OPTIONS, checkNames } from "./options.js";
+import { READ_OPTIONS, checkNames, integer } from "./options.js";
 import type { CheckedProjection, Filter, ProjectionValue, SortOf } from "./schema.js";
 import type { Columns, Projected, ProjectedColumns } from "./shapes.js";
 import type { CollationOptions, Document, FindOptions, Hint, IndexKeys, Sort, SortDirection } from "./types.js";
@@ -149,20 +149,17 @@ export function queryDocument(filter: unknown): Document {
  * Replaces `undefined` by `null`, as the official driver does. Measurements leave it out, but a query that lost a condition would match
  * more than was meant, and `deleteMany` would delete it.
  */
-export function withNulls(value: unknown): unknown {
+export function withNulls(value: unknown, depth = 0, root = value): unknown {
+  const inner = (part: unknown): unknown => withNulls(part, depth + 1, root);
+  if (depth > DEPTH_MAX) throw tooDeep(root);
   if (value === undefined) return null;
   if (typeof value === "function") throw new TypeError("A query cannot contain a function");
   if (typeof value !== "object" || value === null) return value;
-  if (Array.isArray(value)) return value.map(withNulls);
-  if (value instanceof Map) return new Map([...value].map(([key, inner]) => [key, withNulls(inner)]));
+  if (Array.isArray(value)) return value.map(inner);
+  if (value instanceof Map) return new Map([...value].map(([key, part]) => [key, inner(part)]));
   // What has a form of its own in BSON keeps it.
   if (!isPlain(value) && (bsonType(value) !== undefined || ArrayBuffer.isView(value) || isOpaque(value) || "toBSON" in value)) return value;
-  return Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, withNulls(inner)]));
-}
-
-function integer(value: number, what: string): number {
-  if (!Number.isInteger(value)) throw new TypeError(`${what} must be an integer, not ${String(value)}`);
-  return value;
+  return Object.fromEntries(Object.entries(value).map(([key, part]) => [key, inner(part)]));
 }
 
 const DIRECTIONS: Readonly<Record<string, number>> = { 1: 1, asc: 1, ascending: 1, "-1": -1, desc: -1, descending: -1 };

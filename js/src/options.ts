@@ -5,9 +5,17 @@ import { pick, type Picked } from "./door.js";
 /** What decides how BSON is read. */
 export const READ_OPTIONS = ["promoteLongs", "promoteValues", "promoteBuffers", "bsonRegExp", "useBigInt64"] as const;
 
-/** Refuses what is not among `known`: an option that is misspelt would be a promise that nobody keeps. */
+/** Refuses what is not among `known`: an option that is misspelt would be a promise that nobody keeps. Numbers of documents must be integers. */
 export function checkNames(given: object, known: readonly string[], what = "option"): void {
-  for (const name of Object.keys(given)) if (!known.includes(name)) throw new TypeError(`Unknown ${what} ${JSON.stringify(name)}; ${suggestion(name, known)}`);
+  for (const [name, value] of Object.entries(given)) {
+    if (!known.includes(name)) throw new TypeError(`Unknown ${what} ${JSON.stringify(name)}; ${suggestion(name, known)}`);
+    if (value != null && /^(limit|skip|batchSize)$/.test(name)) integer(value, name);
+  }
+}
+
+export function integer(value: unknown, name: string): number {
+  if (!Number.isInteger(value)) throw new TypeError(`${name} must be an integer, not ${String(value)}`);
+  return value as number;
 }
 
 /** The named properties of `given`, which has no others. */

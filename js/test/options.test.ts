@@ -54,3 +54,27 @@ test("metadata with one element per row is refused with a hint to pass it as a c
   await c.insertColumns({ at: [1, 2] }, { meta: ["a", "b", "c"] });
   assert.deepEqual(engine.commands[0]!["meta"], ["a", "b", "c"]);
 });
+
+test("a limit, a skip and a batch size must be integers, as an option and as a method", async () => {
+  const { engine, db, c } = await weather();
+  for (const bad of ["x", NaN, 1.5, {}]) {
+    for (const name of ["limit", "skip", "batchSize"]) {
+      const refused = { name: "TypeError", message: `${name} must be an integer, not ${String(bad)}` };
+      await assert.rejects(async () => c.find({}, { [name]: bad }).next(), refused);
+      assert.throws(() => (c.find() as any)[name](bad), refused);
+      if (name !== "batchSize") await assert.rejects(async () => c.countDocuments({}, { [name]: bad }), refused);
+      else await assert.rejects(async () => c.aggregate([], { [name]: bad } as never).next(), refused);
+    }
+  }
+  assert.deepEqual(engine.commands, []);
+  await c.find({}, { limit: undefined, skip: null } as never).next();
+  // A command is not looked at: what the engine makes of it is what a server makes of it.
+  await db.command({ find: "weather", limit: NaN });
+  assert.deepEqual(engine.commands.map((command) => command["limit"]), [undefined, NaN]);
+});
+
+test("metadata of null is metadata", async () => {
+  const { engine, c } = await weather();
+  await c.insertColumns({ at: [1] }, { meta: null });
+  assert.equal(engine.commands[0]!["meta"], null);
+});

@@ -5,6 +5,7 @@ import { test } from "node:test";
 import { Binary, Decimal128, Double, Int32, Long, MaxKey, ObjectId, Timestamp, UUID } from "bson";
 import * as B from "../src/block.ts";
 import { BadValueError } from "../src/errors.ts";
+import { queryDocument } from "../src/find.ts";
 import { columnsToBlock, documentsToBlock } from "../src/pivot.ts";
 import { blockToDocuments } from "../src/rows.ts";
 import type { ColumnInput } from "../src/shapes.ts";
@@ -200,11 +201,45 @@ test("keys with a NUL are refused", () => {
   assert.throws(() => documentsToBlock([{ v: { "a\0b": 1 } }]), BadValueError);
 });
 
-test("circular values are refused", () => {
+test("values that contain themselves are refused with the path on which they do", () => {
+  const circular: Document = { a: 1, list: [2, new Map()] };
+  circular["list"][1].set("self", circular);
+  const refused = { name: "BadValueError", code: 2, message: 'Document 0, field "v": The value at "list.1.self" contains itself' };
+  assert.throws(() => documentsToBlock([{ v: circular }]), refused);
+  assert.throws(() => documentsToBlock(Array.from({ length: 20 }, () => ({ v: circular }))), refused);
+});
+
+/** `levels` objects, one in the other. */
+function nested(levels: number): Document {
+  let value: Document = {};
+  for (let i = 1; i < levels; i++) value = { a: value };
+  return value;
+}
+
+test("values nested more than 180 levels deep are Overflow, however deep they are", () => {
+  for (const levels of [181, 5000, 100_000]) {
+    const refused = { code: 15, codeName: "Overflow", message: /field "v": The value at "a.a.a.a.a.a.a.a.…" is nested more than 180 levels deep/ };
+    assert.throws(() => documentsToBlock([{ v: nested(levels) }]), refused);
+    assert.throws(() => queryDocument({ v: nested(levels) }), { code: 15, message: /"v\.a/ });
+  }
+  assert.ok(documentsToBlock([{ v: nested(179) }]));
+  assert.ok(queryDocument({ v: nested(179) }));
+});
+
+test("one value in two places is not circular", () => {
+  const shared = { a: 1 };
+  assert.ok(documentsToBlock([{ v: { one: shared, other: [shared, shared] } }]));
+});
+
+test("a query that contains itself is refused with the path on which it does", () => {
   const circular: Document = {};
-  circular["self"] = circular;
-  assert.throws(() => documentsToBlock([{ v: circular }]), BadValueError);
-  assert.throws(() => documentsToBlock(Array.from({ length: 20 }, () => ({ v: circular }))), BadValueError);
+  circular["$or"] = [{ a: 1 }, circular];
+  assert.throws(() => queryDocument(circular), { name: "BadValueError", message: 'The value at "$or.1" contains itself' });
+});
+
+test("a toBSON without end is Overflow", () => {
+  const endless = { toBSON: () => ({ endless }) };
+  assert.throws(() => documentsToBlock([{ v: endless }]), { code: 15, message: /nested more than 180 levels deep/ });
 });
 
 test("a value that is no document is a TypeError with its index", () => {

@@ -6,8 +6,9 @@ use super::reply::Reply;
 use super::request::{Request, wrong_type};
 use crate::bucket::BUCKETS_PREFIX;
 use crate::engine::{Defaults, Engine};
-use crate::error::{Error, ErrorCode, Result};
+use crate::error::Result;
 use crate::limits::DECIMAL_OPERATORS;
+use crate::query::arguments::count;
 use crate::query::{Filter, FindCommand, Globals, Query};
 use crate::value::{DocWriter, Value};
 
@@ -56,14 +57,9 @@ pub async fn get_more(engine: &Rc<Engine>, request: &Request<'_>) -> Result<Repl
     let id =
         request.target_integer().ok_or_else(|| wrong_type("getMore", "getMore", "an integer", request.target()))?;
     let name = request.string("collection")?.ok_or_else(|| super::request::missing_field("getMore", "collection"))?;
-    let batch_size = match request.integer("batchSize")? {
+    let batch_size = match request.field("batchSize").map(|value| count("batchSize", value)).transpose()? {
         None | Some(0) => usize::MAX,
-        Some(n) => usize::try_from(n).map_err(|_| {
-            Error::new(
-                ErrorCode::Location51024,
-                format!("BSON field 'batchSize' value must be >= 0, actual value '{n}'"),
-            )
-        })?,
+        Some(n) => usize::try_from(n).unwrap_or(usize::MAX),
     };
     let batch = engine.get_more(id, name, batch_size).await?;
     let reply = cursor(engine, name, batch.cursor_id, "nextBatch");

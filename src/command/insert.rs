@@ -33,7 +33,8 @@ pub async fn run(engine: &Rc<Engine>, request: &Request<'_>, payload: Option<Blo
     if !columns {
         check_batch(count)?;
     }
-    if let Some(meta) = request.field("meta") {
+    // Null is metadata as well, so it does not count as absent.
+    if let Some(meta) = request.doc().get("meta") {
         let field = collection.meta_field().ok_or_else(|| {
             Error::bad_value(format!("'meta' is given, but collection '{}' has no metaField", collection.name))
         })?;

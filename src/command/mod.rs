@@ -39,6 +39,7 @@ use crate::block;
 use crate::engine::Engine;
 use crate::error::{ErrorCode, Result};
 use crate::limits::RARE_OPERATORS;
+use crate::query::arguments::check_time_limit;
 use crate::storage::LocalFuture;
 use crate::value::{Doc, DocWriter, Value};
 use request::Request;
@@ -94,6 +95,7 @@ pub async fn run(engine: &Rc<Engine>, command: &[u8], payload: Option<&[u8]>) ->
 async fn dispatch(engine: &Rc<Engine>, command: &[u8], payload: Option<&[u8]>) -> Result<Reply> {
     engine.ensure_open()?;
     let request = Request::new(Doc::parse(command)?)?;
+    request.field("maxTimeMS").map(check_time_limit).transpose()?;
     let payload = payload.map(block::decode).transpose()?;
     if engine.is_strict() {
         engine.complete().await?;

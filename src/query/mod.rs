@@ -15,7 +15,7 @@ pub use expr::Globals;
 pub use filter::Filter;
 pub use plan::{
     Demand, FindCommand, Hint, Index, IndexAccess, Plan, Projection, Query, ReadAccess, ReadPlan, Stream, Which,
-    check_hint,
+    arguments, check_hint,
 };
 pub use sort::{SortSpec, sorted_groups};
 pub use stage::{Aggregation, CollStats, DocumentSource, Foreign, Others, Out, Pipeline};

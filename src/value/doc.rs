@@ -256,7 +256,8 @@ fn plain_len(tag: u8) -> Option<usize> {
 
 fn check_doc(bytes: &[u8], depth: usize) -> Result<()> {
     if depth > DOCUMENT_DEPTH_MAX {
-        return Err(invalid(format!("nested deeper than {DOCUMENT_DEPTH_MAX} levels")));
+        let message = format!("A document may be nested {DOCUMENT_DEPTH_MAX} levels deep at most");
+        return Err(Error::new(ErrorCode::Overflow, message));
     }
     if bytes.len() < 5 || prefix_len(bytes)? != bytes.len() || bytes.last() != Some(&0) {
         return Err(invalid("document length and terminator disagree"));
@@ -344,6 +345,6 @@ mod tests {
             outer.push(0);
             bytes = outer;
         }
-        assert_eq!(Doc::parse(&bytes).unwrap_err().code, ErrorCode::InvalidBSON);
+        assert_eq!(Doc::parse(&bytes).unwrap_err().code, ErrorCode::Overflow);
     }
 }

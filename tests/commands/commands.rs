@@ -242,6 +242,25 @@ fn columns_are_inserted_with_numeric_times_and_one_metadata_value() {
     });
 }
 
+#[test]
+fn columns_may_have_null_as_their_metadata() {
+    block_on(async {
+        let db = database();
+        weather(&db).await;
+        let mut block = Block::new(2);
+        block.set_column("at", Column::new(ColumnData::Date(vec![1000, 2000]), None));
+        let command = rawdoc! { "insert": "weather", "columns": true, "meta": null };
+        assert_eq!(db.command_with(command.clone(), Some(&block)).await.get_i32("n").ok(), Some(2));
+        let found = db.find(rawdoc! { "find": "weather", "filter": { "station": { "$type": "null" } } }).await;
+        assert_eq!(found[0], doc! { "at": DateTime::from_millis(1000), "station": Bson::Null });
+        assert_eq!(found.len(), 2);
+        // Nor is it lost where there is no metaField.
+        db.ok(rawdoc! { "create": "plain", "timeseries": { "timeField": "at" } }).await;
+        let command = rawdoc! { "insert": "plain", "columns": true, "meta": null };
+        assert_eq!(db.command_with(command, Some(&block)).await.get_i32("code").ok(), Some(2));
+    });
+}
+
 /// The stored milliseconds of times given as numbers, or the error.
 async fn times_of(times: ColumnData, unit: Option<&str>) -> Result<Vec<i64>, String> {
     let db = database();

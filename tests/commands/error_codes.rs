@@ -225,6 +225,7 @@ fn commands() -> Vec<(i32, &'static str, Document)> {
         (361, "CollectionUUIDMismatch", doc! { "find": "c", "collectionUUID": Bson::Binary(Binary { subtype: BinarySubtype::Uuid, bytes: vec![7; 16] }) }),
         (361, "CollectionUUIDMismatch", collmod("collectionUUID", 1)),
         (408, "CannotInsertTimeseriesBucketsWithMixedSchema", raw_insert(mixed)),
+        (15, "Overflow", doc! { "find": "c", "filter": (0..180).fold(doc! {}, |inner, _| doc! { "a": inner }) }),
         (10065, "Location10065", with("partialFilterExpression", 123)),
         (11000, "DuplicateKey", doc! { "insert": "system.buckets.c", "documents": [bucket(), bucket()], "unsafeBucketWrites": true }),
         (16766, "Location16766", insert(doc! { "t": at(9), "m": { "h": [1] } })),

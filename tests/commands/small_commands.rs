@@ -47,6 +47,24 @@ fn session_commands_are_accepted_without_effect() {
 }
 
 #[test]
+fn a_time_limit_means_nothing_but_must_be_one_whatever_the_command() {
+    block_on(async {
+        let db = open();
+        let limits = [f64::NAN.into(), 1.5.into(), (-1).into(), 2_147_483_648_i64.into(), bson::Bson::from("5")];
+        for limit in limits {
+            for name in ["ping", "find", "getMore", "listCollections", "create"] {
+                let mut command = command(name, "c");
+                command.append(bson::cstr!("maxTimeMS"), bson::RawBson::try_from(limit.clone()).unwrap());
+                assert_eq!(db.fails(command).await, (2, "BadValue".to_owned()), "{name}: {limit}");
+            }
+        }
+        for limit in [bson::Bson::Null, 0.into(), 5.0.into(), 2_147_483_647_i64.into()] {
+            db.ok(rawdoc! { "ping": 1, "maxTimeMS": bson::RawBson::try_from(limit).unwrap() }).await;
+        }
+    });
+}
+
+#[test]
 fn hello_and_build_info_describe_a_standalone_without_retries() {
     block_on(async {
         let db = open();

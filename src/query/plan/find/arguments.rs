@@ -3,7 +3,7 @@
 use crate::error::{Error, ErrorCode, Result};
 use crate::query::expr::Globals;
 use crate::query::filter::Filter;
-use crate::value::{Doc, DocBuf, Kind, OwnedValue, Value, equal};
+use crate::value::{Doc, DocBuf, Kind, Number, OwnedValue, Value, equal};
 
 /// The scan that the caller asks for.
 #[derive(Clone, Debug, PartialEq)]
@@ -53,7 +53,9 @@ pub fn is_given(value: Value<'_>) -> bool {
 pub fn check_generic(name: &str, value: Value<'_>) -> Result<bool> {
     match name {
         "comment" => {}
-        "maxTimeMS" | "txnNumber" => {
+        // `maxTimeMS` is checked where every command comes in.
+        "maxTimeMS" => {}
+        "txnNumber" => {
             integer(name, value)?;
         }
         "$db" | "apiVersion" => {
@@ -91,12 +93,36 @@ pub fn flag(name: &str, value: Value<'_>) -> Result<bool> {
     value.as_truthy().ok_or_else(|| mismatch(name, value, "bool"))
 }
 
-/// An integer. Fractions are cut off, numbers outside of int64 become the nearest int64, and NaN becomes 0.
+/// An integer, of any numeric type. As on the server, fractions are cut off, numbers outside of int64 become the nearest
+/// int64, and NaN becomes 0.
 pub fn integer(name: &str, value: Value<'_>) -> Result<i64> {
+    let number = Number::of(value).ok_or_else(|| mismatch(name, value, "long"))?;
     // A cast of a double cuts off and saturates in exactly this way.
     #[allow(clippy::cast_possible_truncation)]
-    let nearest = |x: f64| x as i64;
-    value.as_integer().or_else(|| value.as_f64().map(nearest)).ok_or_else(|| mismatch(name, value, "long"))
+    Ok(number.truncated().unwrap_or_else(|| number.near_double() as i64))
+}
+
+/// An integer without a fraction that fits an int64.
+///
+/// Errors: `BadValue` for what is no number, `FailedToParse` for any other number.
+pub fn whole(name: &str, value: Value<'_>) -> Result<i64> {
+    let number =
+        Number::of(value).ok_or_else(|| Error::bad_value(format!("'{name}' must be a number, not {value:?}")))?;
+    number.whole().ok_or_else(|| {
+        let message = format!("Expected an integer of 64 bits in '{name}', not {value:?}");
+        Error::new(ErrorCode::FailedToParse, message)
+    })
+}
+
+/// Checks the time limit of a command. There is none here, but a wrong one is refused as on the server.
+///
+/// Errors: `BadValue` unless it is an integer from 0 to 2147483647.
+pub fn check_time_limit(value: Value<'_>) -> Result<()> {
+    let milliseconds = Number::of(value).and_then(Number::whole);
+    if milliseconds.is_some_and(|n| (0..=i64::from(i32::MAX)).contains(&n)) {
+        return Ok(());
+    }
+    Err(Error::bad_value(format!("maxTimeMS must be an integer from 0 to {}, not {value:?}", i32::MAX)))
 }
 
 /// A non-negative integer.

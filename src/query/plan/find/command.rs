@@ -158,7 +158,7 @@ mod tests {
         for name in ["filter", "projection", "sort", "let", "readConcern", "min"] {
             assert_eq!(code(name, 1), ErrorCode::TypeMismatch, "{name}");
         }
-        for name in ["skip", "limit", "batchSize", "singleBatch", "allowDiskUse", "maxTimeMS", "tailable", "$db"] {
+        for name in ["skip", "limit", "batchSize", "singleBatch", "allowDiskUse", "txnNumber", "tailable", "$db"] {
             assert_eq!(code(name, rawdoc! {}), ErrorCode::TypeMismatch, "{name}");
         }
     }
@@ -170,6 +170,29 @@ mod tests {
             assert_eq!(code(name, -1.0), ErrorCode::Location51024);
         }
         assert_eq!(parse(&rawdoc! { "find": "c", "skip": 1.9, "limit": 1e300 }).unwrap().skip, 1);
+    }
+
+    #[test]
+    fn numbers_of_any_type_are_cast_as_the_server_casts_them_and_other_types_are_refused() {
+        let decimal = |text: &str| RawBson::Decimal128(text.parse().unwrap());
+        let numbers = [RawBson::Double(f64::NAN), decimal("NaN"), decimal("2.9"), decimal("1E+100"), 1e300.into()];
+        let read = numbers.map(|number| {
+            let all = rawdoc! { "find": "c", "skip": number.clone(), "limit": number.clone(), "batchSize": number };
+            let find = parse(&all).unwrap();
+            (find.skip, find.limit, find.batch_size)
+        });
+        let most = i64::MAX as u64;
+        let largest = (most, Some(most), Some(most));
+        assert_eq!(read, [(0, None, Some(0)), (0, None, Some(0)), (2, Some(2), Some(2)), largest, largest]);
+        for name in ["skip", "limit", "batchSize"] {
+            for value in [
+                RawBson::String("x".into()),
+                RawBson::Boolean(true),
+                RawBson::Array(bson::rawbson!([1]).as_array().unwrap().to_owned()),
+            ] {
+                assert_eq!(code(name, value), ErrorCode::TypeMismatch, "{name}");
+            }
+        }
     }
 
     #[test]
