@@ -5,6 +5,7 @@
 
 mod catalog_facts;
 mod folding;
+mod full_buckets;
 mod index_builds;
 mod kept_buckets;
 mod live_tail;

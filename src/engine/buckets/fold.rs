@@ -17,11 +17,11 @@ use crate::bucket::{BucketDoc, BucketFormat, BucketId, merge};
 use crate::catalog::Counter;
 use crate::engine::Engine;
 use crate::engine::collections::collection::Collection;
-use crate::engine::journal::{ByBucket, JournalEntry, SectionGroup, SectionRef};
+use crate::engine::journal::{ByBucket, JournalEntry, RecordKey, SectionGroup, SectionRef};
 use crate::engine::read::scan::Scan;
 use crate::engine::store::keyspace::{self, ContextId};
 use crate::engine::store::signal::Signal;
-use crate::engine::store::stored_bucket::Coverage;
+use crate::engine::store::stored_bucket::{Coverage, StoredBucket};
 use crate::error::{Error, ErrorCode, Result};
 use crate::limits::{CHANGE_CONFLICTS_MAX, FOLD_STEP_BUCKETS, FOLD_STEP_ROWS, UNKNOWN_BUCKET_BYTES};
 use crate::value::{Doc, DocBuf, Value};
@@ -195,7 +195,7 @@ impl Engine {
 
     /// The buckets of one step with the rows of their sections, and how many of them are no longer in time order.
     ///
-    /// Rows whose metadata no longer equals that of their bucket go to `moved`, into buckets of their own.
+    /// Rows that do not go into their bucket go to `moved`, into buckets of their own.
     async fn step_changes<'a>(
         &self,
         collection: &'a Rc<Collection>,
@@ -219,79 +219,141 @@ impl Engine {
             }
             // Rows of an interrupted fold, or of a record written twice because the first answer to its commit was
             // lost.
-            let mut fresh: Vec<&SectionRef> = all.iter().filter(|s| !coverage.covers(s.commit())).collect();
-            let Some(first) = fresh.first() else { continue };
-            coverage.expire(now_ms, journalled);
-            let meta = match old {
-                Some(old) => old.document.view().get("meta"),
-                None => first.meta(),
-            };
-            if fresh.iter().any(|section| section.meta() != meta) {
-                self.move_strangers(collection, &mut fresh, meta, &mut coverage, moved)?;
-                // This context may be one of those that did not know of the new metadata; its next rows go to another
-                // bucket.
-                collection.catalog.borrow_mut().clear_bucket(*bucket);
-            }
-            fresh.iter().for_each(|s| coverage.cover(s.commit(), now_ms));
+            let fresh: Vec<&SectionRef> = all.iter().filter(|s| !coverage.covers(s.commit())).collect();
             if fresh.is_empty() {
-                if let Some(old) = old {
-                    changes.write(bucket, Some(old), coverage, old.document.clone())?;
-                }
                 continue;
             }
-            let before = old.as_ref().map(|stored| stored.document.view());
-            let after = merge_sections(collection, before, bucket, &fresh, self.bucket_format).inspect_err(|e| {
+            coverage.expire(now_ms, journalled);
+            let place = Place { collection, bucket, old: old.as_deref(), coverage: &coverage };
+            let most = collection.catalog.borrow().options().bucket_count_max;
+            let folded = match self.fold_bucket(&place, &fresh, most) {
+                // Several contexts together have made it too large for a document. One record always fits into one.
+                Err(e) if e.code == ErrorCode::BSONObjectTooLarge && most > 1 => self.fold_bucket(&place, &fresh, 1),
+                folded => folded,
+            };
+            let folded = folded.inspect_err(|e| {
                 if e.code == ErrorCode::BSONObjectTooLarge {
                     let counter = if old.is_some() { Counter::TooLargeUpdate } else { Counter::TooLargeInsert };
                     collection.count(counter, 1);
                 }
             })?;
-            converted += u64::from(is_unsorted(after.view()) && !before.is_some_and(is_unsorted));
-            changes.write(bucket, old.as_deref(), coverage, after)?;
+            if !folded.moved.is_empty() {
+                // This context may be one of those that did not know; its next rows go to another bucket.
+                collection.catalog.borrow_mut().clear_bucket(*bucket);
+                moved.extend(folded.moved);
+            }
+            let before = old.as_ref().map(|stored| stored.document.view());
+            let was_unsorted = before.is_some_and(is_unsorted);
+            if let Some(after) = folded.document.or_else(|| old.as_ref().map(|old| old.document.clone())) {
+                converted += u64::from(is_unsorted(after.view()) && !was_unsorted);
+                changes.write(bucket, old.as_deref(), folded.coverage, after)?;
+            }
         }
         Ok((changes, converted))
     }
 }
 
 impl Engine {
-    /// Moves the rows with other metadata from `fresh` to buckets of their own, and records that in `coverage`.
-    fn move_strangers(
-        &self,
-        collection: &Collection,
-        fresh: &mut Vec<&SectionRef>,
-        meta: Option<Value<'_>>,
-        coverage: &mut Coverage,
-        moved: &mut Vec<(BucketId, Coverage, DocBuf)>,
-    ) -> Result<()> {
+    /// What a bucket becomes with `fresh`, the sections that it does not hold.
+    ///
+    /// A record with rows of other metadata does not go into it, and neither does one with which it would have more
+    /// than `rows_max` rows, because several contexts have filled it at once, each counting its own rows. Nor do the
+    /// records behind such a one.
+    ///
+    /// Errors: as `merge`.
+    fn fold_bucket(&self, place: &Place<'_>, fresh: &[&SectionRef], rows_max: usize) -> Result<Folded> {
         let now_ms = self.now_ms();
+        let meta = match place.old {
+            Some(old) => old.document.view().get("meta"),
+            None => fresh.first().and_then(|section| section.meta()),
+        };
         // Coverage can only name whole records.
-        let mut commits = Vec::new();
-        for section in &*fresh {
-            if section.meta() != meta {
-                commits.push(section.commit());
-                coverage.except(section.commit(), now_ms);
+        let mut leaving: Vec<RecordKey> = Vec::new();
+        for section in fresh.iter().filter(|section| section.meta() != meta) {
+            leaving.push(section.commit());
+        }
+        let mut rows = place.stored_rows()?;
+        let mut is_full = false;
+        for section in fresh {
+            if !leaving.contains(&section.commit()) {
+                let more = section.rows().1.len();
+                is_full |= rows > 0 && rows + more > rows_max;
+                rows += more;
+                leaving.extend(Some(section.commit()).filter(|_| is_full));
             }
         }
-        let mut others = Vec::new();
-        for section in std::mem::take(fresh) {
-            let to = if commits.contains(&section.commit()) { &mut others } else { &mut *fresh };
-            to.push(section);
-        }
-        while let Some(first) = others.first().copied() {
-            let (mut same, mut rest) = (Vec::new(), Vec::new());
-            for section in others {
-                let to = if section.meta() == first.meta() { &mut same } else { &mut rest };
-                to.push(section);
-            }
-            others = rest;
+        let (gone, stay): (Vec<&SectionRef>, Vec<_>) =
+            fresh.iter().partition(|section| leaving.contains(&section.commit()));
+        let mut coverage = place.coverage.clone();
+        gone.iter().for_each(|section| coverage.except(section.commit(), now_ms));
+        stay.iter().for_each(|section| coverage.cover(section.commit(), now_ms));
+        let mut moved = Vec::new();
+        for together in apart(&gone, rows_max) {
+            let Some(first) = together.first() else { continue };
             let min_time_ms = first.section().map_or(0, |section| section.min_time_ms);
             let id = BucketId::new(min_time_ms, self.env.random_u64());
             let mut coverage = Coverage::default();
             coverage.came_from(first.commit(), now_ms);
-            moved.push((id, coverage, merge_sections(collection, None, &id, &same, self.bucket_format)?));
+            moved.push((id, coverage, merge_sections(place.collection, None, &id, &together, self.bucket_format)?));
         }
-        Ok(())
+        let before = place.old.map(|stored| stored.document.view());
+        let merged = |()| merge_sections(place.collection, before, place.bucket, &stay, self.bucket_format);
+        let document = (!stay.is_empty()).then_some(()).map(merged).transpose()?;
+        Ok(Folded { coverage, document, moved })
     }
+}
+
+/// A bucket that is folded.
+struct Place<'a> {
+    collection: &'a Collection,
+    bucket: &'a BucketId,
+    /// Its stored form.
+    old: Option<&'a StoredBucket>,
+    /// What that form holds.
+    coverage: &'a Coverage,
+}
+
+impl Place<'_> {
+    fn stored_rows(&self) -> Result<usize> {
+        let options = &self.collection.entry().options.timeseries;
+        let rows = |old: &StoredBucket| BucketDoc::parse(old.document.view(), options)?.count();
+        self.old.map_or(Ok(0), rows)
+    }
+}
+
+/// What a fold makes of a bucket.
+struct Folded {
+    /// Which records it holds from now on.
+    coverage: Coverage,
+    /// Its document, if it has new rows.
+    document: Option<DocBuf>,
+    /// Buckets of the rows that do not go into it.
+    moved: Vec<(BucketId, Coverage, DocBuf)>,
+}
+
+/// Sections by the buckets that they get: of one metadata, of one context, and with at most so many rows unless it is
+/// one record.
+///
+/// **One context**, because a bucket names the first record that it came from: whoever has any of its other records has
+/// that one as well, since a context writes its records in order and they are removed together.
+fn apart<'a>(sections: &[&'a SectionRef], rows_max: usize) -> Vec<Vec<&'a SectionRef>> {
+    let mut parts: Vec<(Vec<&SectionRef>, usize)> = Vec::new();
+    for section in sections {
+        let more = section.rows().1.len();
+        let of = |part: &&SectionRef| (part.meta(), part.commit().0) == (section.meta(), section.commit().0);
+        let known = parts.iter_mut().rev().find(|(part, _)| part.first().is_some_and(of));
+        match known.filter(|(part, rows)| {
+            let same_record = part.last().is_some_and(|last| last.commit() == section.commit());
+            same_record || rows + more <= rows_max
+        }) {
+            Some((part, rows)) => {
+                part.push(section);
+                *rows += more;
+            }
+            None => parts.push((vec![section], more)),
+        }
+    }
+    parts.into_iter().map(|(part, _)| part).collect()
 }
 
 /// How many of `groups` one step of a fold takes.

@@ -3,7 +3,8 @@
 //! `version u8 = 1 · 3 zero bytes · entries u32 · entries · document`. An entry, `context 8 · seq u64 · folded at i64`,
 //! says up to which journal record of a context the document holds that context's rows. Integers are little-endian. If
 //! the highest bit of the seq is set, the rows of that one record are not in the document but in a bucket of their own,
-//! because their metadata differs. If the next bit is set, the bucket is such a bucket, made from that record.
+//! because their metadata differs or the bucket was full. If the next bit is set, the bucket is such a bucket, made from
+//! that record and later ones of its context.
 
 use std::cell::{Cell, OnceCell};
 
@@ -38,7 +39,7 @@ impl Coverage {
         self.entries.iter().any(|(c, up_to, _)| c == context && *up_to < CAME && up_to >= seq)
     }
 
-    /// Records that the rows of one record are not in this bucket, because their metadata differs.
+    /// Records that the rows of one record are not in this bucket, although they were meant for it.
     pub fn except(&mut self, (context, seq): (ContextId, u64), now_ms: i64) {
         // An interrupted fold has recorded it already.
         if self.entries.iter().all(|(c, marked, _)| *c != context || *marked != seq | WENT) {
