@@ -105,8 +105,6 @@ impl<'a> CreateArguments<'a> {
                 "temp" => {
                     value.as_truthy().ok_or_else(|| wrong_type(name, value, "bool"))?;
                 }
-                // Every bucket is assumed to have mixed-schema data.
-                "timeseriesBucketsMayHaveMixedSchemaData" if !is_new && value.as_bool().is_some() => {}
                 "index" | "recordPreImages" | "cappedSize" | "cappedMax" if !is_new => arguments.foreign = Some(name),
                 _ => return Err(Error::unknown_field(if is_new { "create" } else { "collMod" }, name)),
             }

@@ -199,9 +199,8 @@ impl Catalog {
         self.next_era();
     }
 
-    /// Fills buckets by other options from now on.
+    /// Fills buckets by other options from now on. Spans only grow, so open buckets stay open and keep their starts.
     pub fn reconfigure(&mut self, timeseries: TimeseriesOptions) {
-        self.clear();
         self.timeseries = timeseries;
     }
 

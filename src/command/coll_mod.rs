@@ -8,16 +8,32 @@ use super::find::target;
 use super::reply::Reply;
 use super::request::{Request, wrong_type};
 use crate::engine::{CollectionEntry, Dropped, Engine};
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorCode, Result};
 use crate::limits::TTL_SECONDS_MAX;
 use crate::value::{DocWriter, Value};
+
+/// Whether buckets of several types at one path may be stored as such.
+const MIXED: &str = "timeseriesBucketsMayHaveMixedSchemaData";
+/// Options that the name of the buckets does not have.
+const OF_MEASUREMENTS: [&str; 3] = ["timeseries", "expireAfterSeconds", "maxBytes"];
 
 pub async fn run(engine: &Rc<Engine>, request: &Request<'_>) -> Result<Reply> {
     if let Some(index) = request.field("index") {
         return change_index(engine, request, index).await;
     }
-    let collection = engine.existing_collection(target(request.collection()?).0).await?;
+    let (name, raw) = target(request.collection()?);
+    let mixed = request.bool(MIXED)?;
+    if mixed.is_some() {
+        request.allow_fields(&[MIXED]).map_err(|error| Error::invalid_options(error.into_message()))?;
+    } else if raw && let Some(option) = OF_MEASUREMENTS.iter().find(|option| request.field(option).is_some()) {
+        let message = ["'", option, "' is changed by the name of the collection, not by that of its buckets"].concat();
+        return Err(Error::new(ErrorCode::InvalidNamespace, message));
+    }
+    let collection = engine.existing_collection(name).await?;
     let mut change = |entry: &mut CollectionEntry, _: &mut _| {
+        if let Some(mixed) = mixed {
+            return Ok(std::mem::replace(&mut entry.may_be_mixed, mixed) != mixed);
+        }
         let new = entry.options.modified(request.doc(), engine.now_ms())?;
         let changes = new != entry.options;
         entry.options = new;

@@ -65,6 +65,117 @@ fn listed_options_change_at_once_and_custom_spans_remove_the_granularity() {
 }
 
 #[test]
+fn the_name_of_the_buckets_has_no_options_of_measurements() {
+    block_on(async {
+        let (_, db, _) = two(seconds()).await;
+        let before = options(&db).await;
+        let raw_name =
+            |more: Document| raw(&doc! { "collMod": "system.buckets.c" }.into_iter().chain(more).collect::<Document>());
+        let refused = [
+            doc! { "timeseries": { "granularity": "hours" } },
+            doc! { "timeseries": {} },
+            doc! { "expireAfterSeconds": 10 },
+            doc! { "expireAfterSeconds": "off" },
+            doc! { "maxBytes": 1000 },
+        ];
+        for more in refused {
+            assert_eq!(db.fails(raw_name(more)).await, (73, "InvalidNamespace".to_owned()));
+        }
+        assert_eq!(db.fails(raw_name(doc! { "validator": {} })).await.0, 72);
+        db.ok(raw_name(doc! {})).await;
+        db.ok(raw_name(doc! { "timeseriesBucketsMayHaveMixedSchemaData": true })).await;
+        db.ok(raw_name(doc! { "index": { "name": "m_1_t_1", "hidden": false } })).await;
+        assert_eq!(options(&db).await, before);
+    });
+}
+
+#[test]
+fn buckets_of_mixed_types_may_be_stored_once_the_collection_says_so() {
+    block_on(async {
+        let (storage, a, b) = two(seconds()).await;
+        a.insert("c", &[rawdoc! { "t": DateTime::from_millis(0), "m": "a", "x": 1 }]).await;
+        a.ok(rawdoc! { "flush": 1 }).await;
+        let mut bucket = checks::buckets(&a, "c").await.remove(0);
+        a.ok(rawdoc! { "create": "d", "timeseries": { "timeField": "t", "metaField": "m" } }).await;
+        // As a server from before 5.2 has written them.
+        let at = |second: i64| DateTime::from_millis(second * 1000);
+        bucket
+            .insert("control", doc! { "version": 1, "min": { "t": at(0), "x": 1 }, "max": { "t": at(1), "x": "one" } });
+        bucket.insert("data", doc! { "t": { "0": at(0), "1": at(1) }, "x": { "0": 1, "1": "one" } });
+        let insert = doc! { "insert": "system.buckets.d", "documents": [bucket], "unsafeBucketWrites": true };
+        let stored = async |db: &Db| db.ok(raw(&insert)).await;
+        let code = |reply: &Document| {
+            let first = reply.get_array("writeErrors").unwrap()[0].as_document().unwrap().clone();
+            first.get_i32("code").unwrap()
+        };
+        assert_eq!(code(&stored(&a).await), 408);
+        let mixed = |mixed: bool| rawdoc! { "collMod": "d", "timeseriesBucketsMayHaveMixedSchemaData": mixed };
+        a.ok(mixed(true)).await;
+        // Other contexts, and this one after it was opened again, know of it.
+        assert!(!stored(&b).await.contains_key("writeErrors"));
+        let again = Db::open(Rc::clone(&storage), TestEnv::new(2));
+        assert_eq!(code(&stored(&again).await), 11000);
+        for filter in [doc! { "x": 1 }, doc! { "x": "one" }, doc! { "x": { "$type": "string" } }] {
+            let found = again.find(raw(&doc! { "find": "d", "filter": filter.clone() })).await;
+            assert_eq!(found.len(), 1, "{filter}");
+        }
+        // What is there stays, and no more comes.
+        a.ok(mixed(false)).await;
+        a.ok(
+            rawdoc! { "delete": "system.buckets.d", "deletes": [{ "q": {}, "limit": 0 }], "unsafeBucketWrites": true },
+        )
+        .await;
+        assert_eq!(code(&stored(&b).await), 408);
+    });
+}
+
+#[test]
+fn whether_buckets_may_be_mixed_is_changed_alone() {
+    block_on(async {
+        let (_, db, _) = two(seconds()).await;
+        for other in [doc! { "expireAfterSeconds": 1 }, doc! { "timeseries": {} }, doc! { "what": 1 }] {
+            let both = doc! { "timeseriesBucketsMayHaveMixedSchemaData": true }.into_iter().chain(other).collect();
+            assert_eq!(db.fails(modifying(both)).await, (72, "InvalidOptions".to_owned()));
+        }
+        let wrong = modifying(doc! { "timeseriesBucketsMayHaveMixedSchemaData": "yes" });
+        assert_eq!(db.fails(wrong).await.0, 14);
+        let create = rawdoc! { "create": "d", "timeseries": { "timeField": "t" }, "timeseriesBucketsMayHaveMixedSchemaData": true };
+        assert_eq!(db.fails(create).await.0, 40415);
+    });
+}
+
+#[test]
+fn a_change_of_granularity_keeps_open_buckets_open() {
+    block_on(async {
+        let (storage, a, b) = two(seconds()).await;
+        let mut documents = Vec::new();
+        for db in [&a, &b] {
+            db.insert("c", &[row(60_000)]).await;
+        }
+        a.ok(modifying(doc! { "timeseries": { "granularity": "hours" } })).await;
+        // The other one learns of it by a read. Beyond the earlier span, and still in the buckets that begin at 60 s.
+        b.ok(rawdoc! { "find": "c" }).await;
+        for db in [&a, &b] {
+            db.insert("c", &[row(5 * HOUR_MS), row(24 * HOUR_MS)]).await;
+            let stats = db.ok(rawdoc! { "collStats": "c" }).await;
+            let of = |field: &str| stats.get_document("timeseries").unwrap().get_i64(field).unwrap();
+            assert_eq!([of("numBucketInserts"), of("numBucketsClosedDueToTimeForward")], [1, 0]);
+            assert_eq!(of("numBucketsReopened"), 0);
+            documents = checks::buckets(db, "c").await;
+        }
+        let starts: Vec<i64> = documents
+            .iter()
+            .map(|bucket| {
+                bucket.get_document("control").unwrap().get_document("min").unwrap().get_datetime("t").unwrap()
+            })
+            .map(|start| start.timestamp_millis())
+            .collect();
+        assert_eq!(starts, [60_000; 2]);
+        checks::sound_when_folded(&*storage, &a, "c", Writers::Several).await;
+    });
+}
+
+#[test]
 fn immutable_options_are_refused_and_nothing_changes() {
     block_on(async {
         let (_, db, _) = two(seconds()).await;

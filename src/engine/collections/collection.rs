@@ -74,7 +74,7 @@ impl Collection {
         Rc::clone(&self.entry.borrow())
     }
 
-    /// Takes over a newer entry from storage. If its bucketing differs, rows go to new buckets.
+    /// Takes over a newer entry from storage. If its bucketing differs, the next rows follow it.
     pub(super) fn set_entry(&self, entry: CollectionEntry) {
         if entry.options.timeseries != self.entry().options.timeseries {
             self.catalog.borrow_mut().reconfigure(entry.options.timeseries.clone());

@@ -88,6 +88,7 @@ impl Collection {
         let options = &entry.options.timeseries;
         for finding in validate(document, options, true, usize::MAX) {
             let code = match finding.rule.code {
+                ErrorCode::CannotInsertTimeseriesBucketsWithMixedSchema if entry.may_be_mixed => continue,
                 code @ (ErrorCode::BSONObjectTooLarge | ErrorCode::CannotInsertTimeseriesBucketsWithMixedSchema) => {
                     code
                 }

@@ -18,6 +18,8 @@ pub struct CollectionEntry {
     pub uuid: [u8; 16],
     /// The normalised options of `create`.
     pub options: CollectionOptions,
+    /// True if buckets of several types at one path may be stored as such. Queries expect them in any case.
+    pub may_be_mixed: bool,
     /// How often the entry was changed.
     pub version: u64,
     /// Its indexes as specified by users, including the default one.
@@ -42,6 +44,9 @@ impl CollectionEntry {
         if self.version > 0 {
             writer.int64("version", self.version.cast_signed());
             writer.bool("rebucketed", self.options.timeseries.rebucketed);
+            if self.may_be_mixed {
+                writer.bool("mixed", true);
+            }
             writer.begin_array("indexes");
             for (place, spec) in self.specs.iter().enumerate() {
                 writer.begin_doc(&place.to_string());
@@ -64,6 +69,7 @@ impl CollectionEntry {
         let mut entry =
             CollectionEntry::new(uuid.try_into().map_err(|_| corrupt())?, CollectionOptions::from_doc(options)?);
         entry.options.timeseries.rebucketed = doc.get("rebucketed").and_then(Value::as_bool).unwrap_or_default();
+        entry.may_be_mixed = doc.get("mixed").and_then(Value::as_bool).unwrap_or_default();
         entry.version = doc.get("version").and_then(Value::as_integer).unwrap_or_default().cast_unsigned();
         if let Some(stored) = doc.get("indexes").and_then(Value::as_array) {
             entry.stored = Some(stored.to_owned());
@@ -80,7 +86,7 @@ impl CollectionEntry {
     /// The entry of a new collection. With a meta field it has the default index.
     pub fn new(uuid: [u8; 16], options: CollectionOptions) -> CollectionEntry {
         let specs = IndexSpec::default_of(&options.timeseries).into_iter().map(Rc::new).collect();
-        CollectionEntry { uuid, options, version: 0, specs, stored: None, indexes: Vec::new() }
+        CollectionEntry { uuid, options, may_be_mixed: false, version: 0, specs, stored: None, indexes: Vec::new() }
     }
 
     /// True if there are indexes besides the default one.
