@@ -284,16 +284,18 @@ export abstract class AbstractCursor<TSchema = Document, TColumns = Partial<Colu
 /** The cursor of a listing command, such as `listCollections`. */
 export class CommandCursor<T = Document> extends AbstractCursor<T> {
   readonly #command: Document;
+  readonly #batchSize: number | undefined;
 
   /** @internal */
-  constructor(door: Door, namespace: string, command: Document, options: BSONReadOptions) {
+  constructor(door: Door, namespace: string, command: Document, options: BSONReadOptions & { batchSize?: number | undefined }) {
     super(door, namespace, options);
     this.#command = command;
+    this.#batchSize = options.batchSize;
   }
 
   /** @internal */
   protected override get batchSizeSet(): number | undefined {
-    return undefined;
+    return this.#batchSize;
   }
 
   /** @internal */

@@ -162,7 +162,8 @@ export class Database {
 
   /** Lists the collections whose description matches `filter`. Returns a cursor. */
   listCollections(filter: Document = {}, options: ListCollectionsOptions = {}): CommandCursor<CollectionInfo> {
-    const command = { listCollections: 1, filter: queryDocument(filter), ...pick(options, "nameOnly", "authorizedCollections", "comment") };
+    const cursor = pick(options, "batchSize");
+    const command = { listCollections: 1, filter: queryDocument(filter), cursor, ...pick(options, "nameOnly", "authorizedCollections", "comment") };
     checkNames(options, [...READ_OPTIONS, "nameOnly", "authorizedCollections", "batchSize", "comment"]);
     return new CommandCursor(this.#door, "$cmd.listCollections", command, options);
   }

@@ -290,7 +290,7 @@ export interface ListCollectionsOptions extends BSONReadOptions, CommandOptions 
   nameOnly?: boolean | undefined;
   /** Accepted, without an effect. */
   authorizedCollections?: boolean | undefined;
-  /** Accepted, without an effect: the list is one batch. */
+  /** How many collections a batch has. Default: all in one. */
   batchSize?: number | undefined;
 }
 

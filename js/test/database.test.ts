@@ -377,7 +377,7 @@ test("a failed command rejects with code, name, message and reply", async () => 
 });
 
 test("collections are listed and dropped", async () => {
-  const { db } = await database();
+  const { engine, db } = await database();
   await db.createCollection("a", { timeseries: { timeField: "at" } });
   await db.createCollection("b", { timeseries: { timeField: "at" } });
   assert.deepEqual((await db.listCollections().toArray()).map((info) => info.name), ["a", "b"]);
@@ -385,6 +385,8 @@ test("collections are listed and dropped", async () => {
   assert.equal(await db.collection("b").drop(), true);
   assert.equal(await db.dropDatabase(), true);
   assert.deepEqual(await db.listCollections({}, { nameOnly: true }).toArray(), []);
+  await db.listCollections({}, { batchSize: 2 }).toArray();
+  assert.deepEqual(engine.commands.at(-1)!["cursor"], { batchSize: 2 });
 });
 
 test("flush and close reach the engine, and close only once", async () => {

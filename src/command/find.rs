@@ -4,11 +4,12 @@ use std::rc::Rc;
 
 use super::reply::Reply;
 use super::request::{Request, wrong_type};
+use crate::block::Block;
 use crate::bucket::BUCKETS_PREFIX;
 use crate::engine::{Defaults, Engine};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::limits::DECIMAL_OPERATORS;
-use crate::query::arguments::count;
+use crate::query::arguments::{count, object};
 use crate::query::{Filter, FindCommand, Globals, Query};
 use crate::value::{DocWriter, Value};
 
@@ -91,6 +92,23 @@ pub fn kill_cursors(engine: &Rc<Engine>, request: &Request<'_>) -> Result<Reply>
         reply.end();
     }
     Ok(Reply::ok(reply))
+}
+
+/// The first batch of rows that are all there, as long as `cursor.batchSize` says.
+///
+/// Errors: `TypeMismatch`; 51024 for a negative size; 40415 for another option of a cursor.
+pub fn listing(engine: &Rc<Engine>, request: &Request<'_>, name: &str, rows: Block) -> Result<Reply> {
+    let mut batch_size = usize::MAX;
+    if let Some(given) = request.field("cursor") {
+        for (name, value) in object("cursor", given)? {
+            match name {
+                "batchSize" => batch_size = usize::try_from(count(name, value)?).unwrap_or(usize::MAX),
+                _ => return Err(Error::unknown_field(&[request.name(), ".cursor"].concat(), name)),
+            }
+        }
+    }
+    let batch = engine.list(name, rows, batch_size);
+    Ok(Reply::ok(cursor(engine, name, batch.cursor_id, "firstBatch")).with_batch(batch.rows))
 }
 
 /// A reply with `cursor`, whose `batch` is empty: the rows travel beside the document.

@@ -4,7 +4,7 @@
 
 use std::rc::Rc;
 
-use super::find::{cursor, target};
+use super::find::{listing, target};
 use super::reply::{Reply, int};
 use super::request::{Request, missing_field, wrong_type};
 use crate::block::DocPivot;
@@ -40,10 +40,11 @@ pub async fn list(engine: &Rc<Engine>, request: &Request<'_>) -> Result<Reply> {
     let mut pivot = DocPivot::new();
     let entry = collection.entry();
     for index in entry.indexes.iter().filter(|index| index.spec.ready) {
-        let shown = if raw { index.shown_raw(&entry.options.timeseries) } else { index.spec.shown() };
+        let options = &entry.options.timeseries;
+        let shown = if raw { index.shown_raw(options) } else { index.spec.shown_in(options) };
         pivot.push(shown.view())?;
     }
-    Ok(Reply::ok(cursor(engine, name, 0, "firstBatch")).with_batch(pivot.finish()))
+    listing(engine, request, name, pivot.finish())
 }
 
 pub async fn drop(engine: &Rc<Engine>, request: &Request<'_>) -> Result<Reply> {

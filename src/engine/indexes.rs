@@ -45,8 +45,8 @@ impl Engine {
         // Another collection of this name, with other fields, may have taken its place.
         self.refresh(&collection).await?;
         let options = collection.entry().options.timeseries.clone();
-        let specs =
-            requested.iter().map(|spec| IndexSpec::of_user(*spec, raw, &options)).collect::<Result<Vec<_>>>()?;
+        let of_user = |spec: &Doc<'_>| IndexSpec::of_user(*spec, raw, &options, &*self.env);
+        let specs = requested.iter().map(of_user).collect::<Result<Vec<_>>>()?;
         let (mut before, mut after, mut new, mut born) = (0, 0, Vec::new(), 0);
         self.change_entry(&collection, &mut |entry, changes| {
             before = entry.ready_indexes().count();

@@ -3,14 +3,18 @@
 use super::part::{KeyPart, Source};
 use super::spec::IndexSpec;
 use crate::bucket::TimeseriesOptions;
+use crate::env::Env;
 use crate::error::{Error, ErrorCode, Result};
-use crate::value::{Doc, DocBuf, DocWriter, Value, equal};
+use crate::value::{Collation, Doc, DocBuf, DocWriter, Value, equal};
 
 impl IndexSpec {
     /// Parses a user's index specification; if `raw`, one in terms of buckets.
     ///
-    /// Errors: those of `parse` and `of_raw`; `BadValue` if a field occurs twice in the key; those of `originalSpec`.
-    pub fn of_user(user_spec: Doc<'_>, raw: bool, options: &TimeseriesOptions) -> Result<IndexSpec> {
+    /// Errors: those of `parse` and `of_raw`; `BadValue` if a field occurs twice in the key; those of `originalSpec` and
+    /// of collations.
+    pub fn of_user(user_spec: Doc<'_>, raw: bool, options: &TimeseriesOptions, env: &dyn Env) -> Result<IndexSpec> {
+        let completed = complete(user_spec, options, env)?;
+        let user_spec = completed.view();
         let asked = if raw { IndexSpec::of_raw(user_spec, options)? } else { user_spec.to_owned() };
         let spec = IndexSpec::parse(asked.view(), options)?;
         let twice = |part: &&KeyPart| spec.parts.iter().filter(|other| other.name == part.name).count() > 1;
@@ -67,6 +71,19 @@ impl IndexSpec {
         }
     }
 
+    /// The specification as users see it, with its collation complete.
+    pub fn shown_in(&self, options: &TimeseriesOptions) -> DocBuf {
+        let mut shown = DocWriter::new();
+        let stored = self.shown();
+        for (name, value) in stored.view() {
+            shown.value(name, value);
+        }
+        if let (None, Some(default)) = (stored.view().get("collation"), options.collation.options()) {
+            shown.doc("collation", default);
+        }
+        shown.finish()
+    }
+
     /// True if the bucket key equals `key`.
     pub fn has_bucket_key(&self, key: Doc<'_>) -> bool {
         equal(self.bucket_key().view().as_value(), key.as_value())
@@ -74,9 +91,9 @@ impl IndexSpec {
 
     /// The index in terms of buckets, filter included, with the original specification if the key does not determine
     /// it.
-    pub fn shown_raw(&self, filter: Option<&DocBuf>, time_field: &str) -> DocBuf {
+    pub fn shown_raw(&self, filter: Option<&DocBuf>, options: &TimeseriesOptions) -> DocBuf {
         let mut writer = DocWriter::new();
-        let shown = self.shown();
+        let shown = self.shown_in(options);
         for (name, value) in shown.view() {
             let key = (name == "key").then(|| self.bucket_key());
             match key.as_ref().or(filter.filter(|_| name == "partialFilterExpression")) {
@@ -84,10 +101,34 @@ impl IndexSpec {
                 None => writer.value(name, value),
             };
         }
-        let is_bound = |part: &KeyPart| part.source != Source::Meta && part.path.as_str() != time_field;
+        let is_bound = |part: &KeyPart| part.source != Source::Meta && part.path.as_str() != options.time_field;
         if filter.is_some() || self.parts.iter().any(is_bound) {
             writer.doc("originalSpec", shown.view());
         }
         writer.finish()
     }
+}
+
+/// The specification with complete collations, and without those that are the collection's anyway: so equal indexes are
+/// equal documents.
+fn complete(spec: Doc<'_>, options: &TimeseriesOptions, env: &dyn Env) -> Result<DocBuf> {
+    let mut completed = DocWriter::new();
+    for (name, value) in spec {
+        match (name, value.as_doc()) {
+            // Both together are refused, whatever they are.
+            ("collation", Some(given)) if spec.get("partialFilterExpression").is_none() => {
+                let given = Collation::parse(given, env)?;
+                if given.options() == options.collation.options() {
+                    continue;
+                }
+                match given.options() {
+                    Some(given) => completed.doc(name, given),
+                    None => completed.begin_doc(name).string("locale", "simple").end(),
+                }
+            }
+            ("originalSpec", Some(original)) => completed.doc(name, complete(original, options, env)?.view()),
+            _ => completed.value(name, value),
+        };
+    }
+    Ok(completed.finish())
 }

@@ -12,6 +12,7 @@ mod distinct;
 mod error_codes;
 mod explain;
 mod find_and_modify;
+mod listings;
 mod out;
 mod raw_buckets;
 mod small_commands;

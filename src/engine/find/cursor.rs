@@ -1,6 +1,8 @@
 //! Open cursors between commands.
 
 use super::find_cursor::FindCursor;
+use super::queries::CursorBatch;
+use crate::block::Block;
 use crate::engine::Engine;
 use crate::engine::store::sorted_map::SortedMap;
 use crate::error::{Error, ErrorCode, Result};
@@ -18,7 +20,15 @@ struct Slot {
     opened_ms: i64,
     last_used_ms: i64,
     /// `None` while a `getMore` runs.
-    cursor: Option<Box<FindCursor>>,
+    cursor: Option<OpenCursor>,
+}
+
+/// What is left to return.
+pub(super) enum OpenCursor {
+    /// A query.
+    Query(Box<FindCursor>),
+    /// The rest of a list.
+    Rows(Block),
 }
 
 impl Slot {
@@ -41,6 +51,17 @@ pub struct Killed {
 impl Engine {
     /// Keeps a cursor for `getMore`. Its id is never 0.
     pub(in crate::engine) fn keep_cursor(&self, collection: &str, cursor: FindCursor) -> i64 {
+        self.keep_open(collection, OpenCursor::Query(Box::new(cursor)))
+    }
+
+    /// The first batch of rows that are all there; keeps a cursor for the others.
+    pub fn list(&self, ns: &str, mut rows: Block, batch_size: usize) -> CursorBatch {
+        let batch = take_rows(&mut rows, batch_size);
+        let cursor_id = if rows.rows() == 0 { 0 } else { self.keep_open(ns, OpenCursor::Rows(rows)) };
+        CursorBatch { rows: batch, cursor_id }
+    }
+
+    fn keep_open(&self, collection: &str, cursor: OpenCursor) -> i64 {
         let now_ms = self.now_ms();
         let mut cursors = self.cursors.borrow_mut();
         cursors.open.retain(|_, slot| slot.cursor.is_none() || !slot.is_stale(now_ms));
@@ -50,8 +71,8 @@ impl Engine {
             if id == 0 || cursors.open.contains_key(&id) {
                 continue;
             }
-            let (collection, cursor) = (collection.to_owned(), Some(Box::new(cursor)));
-            let slot = Slot { collection, opened_ms: now_ms, last_used_ms: now_ms, cursor };
+            let collection = collection.to_owned();
+            let slot = Slot { collection, opened_ms: now_ms, last_used_ms: now_ms, cursor: Some(cursor) };
             cursors.open.insert(id, slot);
             return id;
         }
@@ -60,7 +81,7 @@ impl Engine {
     /// Takes a cursor out for one `getMore`; call `put_cursor_back` or `drop_cursor` afterwards.
     ///
     /// Errors: `CursorNotFound`; `CursorInUse` while another `getMore` has it.
-    pub(super) fn take_cursor(&self, id: i64, collection: &str) -> Result<Box<FindCursor>> {
+    pub(super) fn take_cursor(&self, id: i64, collection: &str) -> Result<OpenCursor> {
         let now_ms = self.now_ms();
         let mut cursors = self.cursors.borrow_mut();
         let not_found = || Error::new(ErrorCode::CursorNotFound, format!("Cursor id {id} not found"));
@@ -81,7 +102,7 @@ impl Engine {
     }
 
     /// Ends a `getMore` whose cursor has more rows. A cursor killed meanwhile stays dead.
-    pub(super) fn put_cursor_back(&self, id: i64, cursor: Box<FindCursor>) {
+    pub(super) fn put_cursor_back(&self, id: i64, cursor: OpenCursor) {
         let now_ms = self.now_ms();
         if let Some(slot) = self.cursors.borrow_mut().open.get_mut(&id) {
             slot.last_used_ms = now_ms;
@@ -109,4 +130,11 @@ impl Engine {
         }
         report
     }
+}
+
+/// Takes so many rows from the front.
+pub(super) fn take_rows(rows: &mut Block, wanted: usize) -> Block {
+    let (taken, all) = (wanted.min(rows.rows()), rows.rows());
+    let rest = rows.slice(taken..all);
+    std::mem::replace(rows, rest).slice(0..taken)
 }

@@ -1,5 +1,6 @@
 //! `find`, `count` and `distinct`: pushes pages of a scan into the pure executor.
 
+use super::cursor::{OpenCursor, take_rows};
 use super::find_cursor::FindCursor;
 use super::planned::{Defaults, ParseFind, PlannedQuery};
 use super::push::push_unit;
@@ -71,8 +72,14 @@ impl Engine {
     /// Errors: `CursorNotFound`, `CursorInUse`, `Unauthorized`; those of storage end the cursor.
     pub async fn get_more(&self, id: i64, ns: &str, batch_size: usize) -> Result<CursorBatch> {
         let mut cursor = self.take_cursor(id, ns)?;
-        let rows = self.next_batch(&mut cursor, batch_size).await.inspect_err(|_| self.drop_cursor(id))?;
-        if cursor.is_done() {
+        let (rows, is_done) = match &mut cursor {
+            OpenCursor::Query(query) => {
+                let rows = self.next_batch(query, batch_size).await.inspect_err(|_| self.drop_cursor(id))?;
+                (rows, query.is_done())
+            }
+            OpenCursor::Rows(left) => (take_rows(left, batch_size), left.rows() == 0),
+        };
+        if is_done {
             self.drop_cursor(id);
             return Ok(CursorBatch { rows, cursor_id: 0 });
         }

@@ -77,7 +77,7 @@ impl Index {
             }
             writer.finish()
         });
-        self.spec.shown_raw(filter.as_ref(), &options.time_field)
+        self.spec.shown_raw(filter.as_ref(), options)
     }
 
     /// True if the index may lack buckets that match.
