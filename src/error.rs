@@ -47,12 +47,10 @@ impl Error {
 
     /// An argument that the command does not have.
     ///
-    /// Transaction arguments have a message of their own, because there are no transactions; so has a UUID, because
-    /// what users name is a view, which has none.
+    /// Transaction arguments have a code of their own, because there are no transactions.
     pub fn unknown_field(command: &str, name: &str) -> Self {
         let code = match name {
             "autocommit" | "startTransaction" => ErrorCode::OperationNotSupportedInTransaction,
-            "collectionUUID" => ErrorCode::CollectionUUIDMismatch,
             _ => ErrorCode::IDLUnknownField,
         };
         Error::new(code, ["BSON field '", command, ".", name, "' is an unknown field"].concat())

@@ -154,7 +154,7 @@ pub const EXPIRE_INTERVAL_MS: i64 = 60_000;
 /// Maximum length of a full collection name, database and `.system.buckets.` included.
 pub const NAMESPACE_LENGTH_BYTES_MAX: usize = 255;
 /// Prefixes of filter operators whose code `Env::complete` loads.
-pub const RARE_OPERATORS: [&str; 3] = ["$geo", "$within", "$jsonSchema"];
+pub const RARE_OPERATORS: [&str; 4] = ["$geo", "$within", "$jsonSchema", "$_internalBucketGeo"];
 /// Operators of expressions, or prefixes of their names, that need the second half of the module for decimals only.
 #[rustfmt::skip]
 pub const DECIMAL_OPERATORS: [&str; 11] = [

@@ -10,8 +10,9 @@ use crate::value::{Collation, Doc, DocBuf, DocWriter, Kind, Value};
 pub const BUCKETS_PREFIX: &str = "system.buckets.";
 
 /// Arguments that any command may carry and that `create` ignores.
-const GENERIC_ARGUMENTS: [&str; 12] = [
+const GENERIC_ARGUMENTS: [&str; 13] = [
     "$db",
+    "collectionUUID",
     "lsid",
     "txnNumber",
     "$clusterTime",

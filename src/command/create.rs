@@ -14,7 +14,8 @@ use crate::value::DocWriter;
 
 pub async fn run(engine: &Rc<Engine>, request: &Request<'_>) -> Result<Reply> {
     let name = request.collection()?;
-    if target(name).1 && request.field("timeseries").is_none() {
+    let (user, raw) = target(name);
+    if raw && request.field("timeseries").is_none() {
         return Err(Error::new(ErrorCode::IllegalOperation, ["'", name, "' can only hold buckets"].concat()));
     }
     let options = CollectionOptions::parse_create(request.doc(), engine.now_ms())?;
@@ -23,6 +24,8 @@ pub async fn run(engine: &Rc<Engine>, request: &Request<'_>) -> Result<Reply> {
         Some("modify") => true,
         Some(_) => return Err(Error::bad_value("'ifExists' must be \"modify\"")),
     };
+    // A collection and its buckets are one here: whoever creates the buckets has both.
+    let name = user;
     if let Some(there) = engine.create_collection(name, options.clone()).await? {
         engine.complete().await?;
         // Loaded by now: awaited above.

@@ -4,6 +4,7 @@ mod aggregate;
 mod aggregate_arguments;
 mod coll_mod;
 mod coll_stats;
+mod collection_uuid;
 mod count;
 mod create;
 mod create_again;
@@ -97,6 +98,14 @@ async fn dispatch(engine: &Rc<Engine>, command: &[u8], payload: Option<&[u8]>) -
     let request = Request::new(Doc::parse(command)?)?;
     request.field("maxTimeMS").map(check_time_limit).transpose()?;
     let payload = payload.map(block::decode).transpose()?;
+    if let Some(uuid) = request.field("collectionUUID") {
+        engine.complete().await?;
+        // Loaded by now: awaited above.
+        let asking: LocalFuture<'_, Option<Reply>> = Box::pin(collection_uuid::mismatch(engine, &request, uuid));
+        if let Some(mismatch) = asking.await? {
+            return Ok(mismatch);
+        }
+    }
     if engine.is_strict() {
         engine.complete().await?;
         let checking: LocalFuture<'_, ()> = Box::pin(strict_times::check(engine, &request));

@@ -30,12 +30,20 @@ impl Reply {
     }
 }
 
-impl From<Error> for Reply {
-    fn from(error: Error) -> Reply {
+impl Reply {
+    /// A failure, and what else is said of it.
+    pub(super) fn with_details(error: &Error, details: &mut dyn FnMut(&mut DocWriter)) -> Reply {
         let mut document = DocWriter::new();
         document.double("ok", 0.0).string("errmsg", &error.message);
         document.int32("code", error.code as i32).string("codeName", &error.code.name());
+        details(&mut document);
         Reply { document: document.finish(), batch: None }
+    }
+}
+
+impl From<Error> for Reply {
+    fn from(error: Error) -> Reply {
+        Reply::with_details(&error, &mut |_| {})
     }
 }
 

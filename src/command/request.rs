@@ -13,6 +13,8 @@ const GENERIC: &[&str] = &[
     "apiStrict",
     "apiVersion",
     "bypassDocumentValidation",
+    // Compared where every command comes in.
+    "collectionUUID",
     "comment",
     "lsid",
     "maxTimeMS",

@@ -70,7 +70,8 @@ impl Engine {
         writer.int64("journalSize", size(sizes.journal_bytes)).int64("scaleFactor", scale);
         writer.begin_doc("timeseries").string("bucketsNs", &[&self.name, ".", BUCKETS_PREFIX, name].concat());
         writer.int64("bucketCount", long(sizes.buckets)).int64("numMeasurements", long(sizes.measurements));
-        if let Some(average) = sizes.bucket_bytes.checked_div(sizes.buckets) {
+        // Buckets whose rows are in journals count as well, and so do these rows.
+        if let Some(average) = (sizes.bucket_bytes + sizes.journal_bytes).checked_div(sizes.buckets) {
             writer.int64("avgBucketSize", long(average));
         }
         // A collection that was not used in this process has no counters.

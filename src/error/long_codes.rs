@@ -172,6 +172,8 @@ macro_rules! with_long_codes {
         /** `$percentile` of something that is not an object, as an expression. */ Location7436200 = 7436200,
         /** `$median` of something that is not an object, as an expression. */ Location7436201 = 7436201,
         /** A `$percentile` of windows without one of its arguments. */ Location7455900 = 7455900,
+        /** A `minDistance` of `$geoNear` that is not constant. */ Location7555701 = 7555701,
+        /** A `maxDistance` of `$geoNear` that is not constant. */ Location7555702 = 7555702,
         /** Percentiles that are not constant. */ Location7750300 = 7750300,
         /** Percentiles that are not array. */ Location7750301 = 7750301,
         /** A percentile that is not a number. */ Location7750302 = 7750302,

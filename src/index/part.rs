@@ -80,7 +80,7 @@ pub(super) fn parts_of(key: Doc<'_>, options: &TimeseriesOptions) -> Result<Vec<
     for (name, direction) in key {
         let below = options.meta_field.as_deref().and_then(|meta| name.strip_prefix(meta));
         let on_meta = below.filter(|rest| rest.is_empty() || rest.starts_with('.'));
-        check_part(name, direction, on_meta.is_some(), name == options.time_field)?;
+        check_part(name, direction, on_meta, name == options.time_field)?;
         let mut add = |source: Source, prefix: &str, path: &str, direction: OwnedValue| -> Result<()> {
             let name = [prefix, path].concat();
             let above = name.strip_suffix(EVERYTHING).and_then(|path| path.strip_suffix('.')).unwrap_or(&name);
@@ -129,17 +129,20 @@ pub(super) fn parts_of(key: Doc<'_>, options: &TimeseriesOptions) -> Result<Vec<
     Ok(parts)
 }
 
-fn check_part(name: &str, direction: Value<'_>, on_meta: bool, is_time: bool) -> Result<()> {
+/// Checks a field of a user's key; `below_meta` is the rest of its path below the metaField.
+fn check_part(name: &str, direction: Value<'_>, below_meta: Option<&str>, is_time: bool) -> Result<()> {
     let refuse =
         |why: &str| Err(Error::bad_value(format!("the key field '{name}: {direction:?}' is not supported: {why}")));
-    let (above, is_wildcard) = match name.strip_suffix(EVERYTHING) {
-        Some(above) => (above.strip_suffix('.').unwrap_or(above), true),
-        None => (name, false),
-    };
+    let on_meta = below_meta.is_some();
+    let is_wildcard = name.ends_with(EVERYTHING);
+    // The metaField itself may have any name, the empty one included.
+    let path = below_meta.unwrap_or(name);
+    let path = path.strip_suffix(EVERYTHING).map_or(path, |above| above.strip_suffix('.').unwrap_or(above));
+    let mut names = path.split('.').skip(usize::from(on_meta));
     if is_wildcard && !on_meta {
         return refuse("only the metaField can have a wildcard");
     }
-    if above.split('.').any(|component| component.is_empty() || component.starts_with('$')) {
+    if names.any(|component| component.is_empty() || component.starts_with('$')) {
         return refuse("a name in its path is empty or begins with '$'");
     }
     match (Number::of(direction), direction.as_str()) {

@@ -223,7 +223,7 @@ fn commands() -> Vec<(i32, &'static str, Document)> {
         (263, "OperationNotSupportedInTransaction", doc! { "insert": "c", "documents": [{ "t": at(1) }], "txnNumber": 1_i64, "autocommit": false, "startTransaction": true }),
         (263, "OperationNotSupportedInTransaction", doc! { "delete": "c", "deletes": [{ "q": {}, "limit": 0 }], "txnNumber": 1_i64, "autocommit": false }),
         (361, "CollectionUUIDMismatch", doc! { "find": "c", "collectionUUID": Bson::Binary(Binary { subtype: BinarySubtype::Uuid, bytes: vec![7; 16] }) }),
-        (361, "CollectionUUIDMismatch", collmod("collectionUUID", 1)),
+        (14, "TypeMismatch", collmod("collectionUUID", 1)),
         (408, "CannotInsertTimeseriesBucketsWithMixedSchema", raw_insert(mixed)),
         (15, "Overflow", doc! { "find": "c", "filter": (0..180).fold(doc! {}, |inner, _| doc! { "a": inner }) }),
         (10065, "Location10065", with("partialFilterExpression", 123)),

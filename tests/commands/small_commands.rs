@@ -2,7 +2,8 @@
 
 use std::rc::Rc;
 
-use bson::{DateTime, RawDocumentBuf, rawdoc};
+use bson::spec::BinarySubtype;
+use bson::{Binary, Bson, DateTime, RawDocumentBuf, doc, rawdoc};
 use futures::executor::block_on;
 use timepail::storage::memory::MemoryStorage;
 
@@ -43,6 +44,89 @@ fn session_commands_are_accepted_without_effect() {
         for name in ["startSession", "endSessions", "killSessions", "refreshSessions", "compact", "reIndex"] {
             open().ok(command(name, 1)).await;
         }
+    });
+}
+
+#[test]
+fn a_uuid_is_that_of_the_buckets_or_the_error_says_whose_it_is() {
+    block_on(async {
+        let db = open();
+        for name in ["c", "d"] {
+            db.ok(rawdoc! { "create": name, "timeseries": { "timeField": "t" } }).await;
+        }
+        let listed = db.ok(rawdoc! { "listCollections": 1, "filter": { "name": "system.buckets.c" } }).await;
+        let first =
+            listed.get_document("cursor").unwrap().get_array("firstBatch").unwrap()[0].as_document().unwrap().clone();
+        let uuid = first.get_document("info").unwrap().get("uuid").unwrap().clone();
+        let unknown = Bson::Binary(Binary { subtype: BinarySubtype::Uuid, bytes: vec![7; 16] });
+        let of = |uuid: &Bson| bson::RawBson::try_from(uuid.clone()).unwrap();
+        let commands = |name: &str, uuid: &Bson| {
+            vec![
+                rawdoc! { "find": name, "collectionUUID": of(uuid) },
+                rawdoc! { "aggregate": name, "pipeline": [], "cursor": {}, "collectionUUID": of(uuid) },
+                rawdoc! { "count": name, "collectionUUID": of(uuid) },
+                rawdoc! { "distinct": name, "key": "t", "collectionUUID": of(uuid) },
+                rawdoc! { "listIndexes": name, "collectionUUID": of(uuid) },
+                rawdoc! { "delete": name, "deletes": [{ "q": {}, "limit": 0 }], "unsafeBucketWrites": true, "collectionUUID": of(uuid) },
+                rawdoc! { "insert": name, "documents": [{ "t": DateTime::from_millis(0) }], "collectionUUID": of(uuid) },
+                rawdoc! { "collMod": name, "collectionUUID": of(uuid) },
+                rawdoc! { "drop": name, "collectionUUID": of(uuid) },
+            ]
+        };
+        for (name, uuid, actual) in [
+            ("c", &unknown, Bson::Null),
+            ("system.buckets.c", &unknown, Bson::Null),
+            ("missing", &uuid, Bson::from("system.buckets.c")),
+            ("d", &uuid, Bson::from("system.buckets.c")),
+            ("system.buckets.d", &uuid, Bson::from("system.buckets.c")),
+            // Measurements are a view, which has none.
+            ("c", &uuid, Bson::from("system.buckets.c")),
+        ] {
+            for command in commands(name, uuid) {
+                let reply = db.command(command.clone()).await;
+                let expected = doc! {
+                    "ok": 0.0, "errmsg": "Collection UUID does not match that specified", "code": 361, "codeName": "CollectionUUIDMismatch",
+                    "db": "test", "collectionUUID": uuid, "expectedCollection": name, "actualCollection": &actual,
+                };
+                assert_eq!(reply, expected, "{command:?}");
+            }
+        }
+        let accepted = commands("system.buckets.c", &uuid);
+        for command in accepted
+            .into_iter()
+            .filter(|command| command.get_str("insert").is_err() && command.get_str("drop").is_err())
+        {
+            db.ok(command).await;
+        }
+        let wrong = [
+            bson::rawbson!(1),
+            bson::rawbson!("x"),
+            of(&Bson::Binary(Binary { subtype: BinarySubtype::Generic, bytes: vec![7; 16] })),
+        ];
+        for wrong in wrong {
+            assert_eq!(db.fails(rawdoc! { "find": "c", "collectionUUID": wrong }).await.0, 14);
+        }
+    });
+}
+
+#[test]
+fn whoever_creates_the_buckets_has_the_collection() {
+    block_on(async {
+        let db = open();
+        let timeseries = || rawdoc! { "timeField": "t", "metaField": "m" };
+        db.ok(rawdoc! { "create": "system.buckets.c", "timeseries": timeseries() }).await;
+        for name in ["c", "system.buckets.c"] {
+            db.ok(rawdoc! { "create": name, "timeseries": timeseries() }).await;
+            let other = rawdoc! { "create": name, "timeseries": { "timeField": "other" } };
+            assert_eq!(db.fails(other).await, (48, "NamespaceExists".to_owned()));
+        }
+        assert_eq!(db.fails(rawdoc! { "create": "system.buckets.d" }).await, (20, "IllegalOperation".to_owned()));
+        assert_eq!(db.fails(rawdoc! { "create": "system.buckets.", "timeseries": timeseries() }).await.0, 73);
+        assert_eq!(db.fails(rawdoc! { "create": "system.x", "timeseries": timeseries() }).await.0, 73);
+        db.insert("c", &[rawdoc! { "t": DateTime::from_millis(0), "m": 1 }]).await;
+        assert_eq!(db.find(rawdoc! { "find": "system.buckets.c" }).await.len(), 1);
+        let listed = db.ok(rawdoc! { "listCollections": 1, "nameOnly": true }).await;
+        assert_eq!(listed.get_document("cursor").unwrap().get_array("firstBatch").unwrap().len(), 2);
     });
 }
 

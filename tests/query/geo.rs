@@ -68,6 +68,66 @@ fn a_region_is_shown_in_the_plan_and_excludes_buckets() {
 }
 
 #[test]
+fn the_filter_of_buckets_that_a_plan_shows_finds_the_buckets_that_it_means() {
+    block_on(async {
+        for format in FORMATS {
+            let db = ships(format, point).await;
+            // A value that is no place, in a bucket of its own: its summaries say nothing of places.
+            let odd = rawdoc! { "t": DateTime::from_millis(0), "ship": 77, "n": 1000, "loc": "here" };
+            let place = rawdoc! { "t": DateTime::from_millis(1), "ship": 77, "n": 1001, "loc": [170.0, 0.0] };
+            let none = rawdoc! { "t": DateTime::from_millis(1), "ship": 78, "n": 1002 };
+            db.insert("c", &[odd, place, none]).await;
+            let ships = async |filter: Document| {
+                let found =
+                    db.find(raw(&doc! { "find": "system.buckets.c", "filter": filter, "sort": { "meta": 1 } })).await;
+                found.iter().map(|bucket| bucket.get_i32("meta").unwrap()).collect::<Vec<_>>()
+            };
+            for region in [
+                doc! { "$geometry": around(30.0, 0.0, 1.0) },
+                doc! { "$centerSphere": [[30.0, 0.0], 0.01] },
+                doc! { "$center": [[30.0, 0.0], 1.0] },
+                doc! { "$box": [[29.0, -1.0], [31.0, 1.0]] },
+            ] {
+                let shown = doc! { "$_internalBucketGeoWithin": { "withinRegion": region, "field": "loc" } };
+                assert_eq!(ships(shown.clone()).await, [3, 77], "{shown}");
+                assert_eq!(ships(doc! { "$and": [shown.clone(), { "meta": { "$lt": 70 } }] }).await, [3]);
+                assert_eq!(ships(doc! { "$nor": [shown.clone()] }).await.len(), 11);
+                // Measurements are no buckets.
+                assert_eq!(numbers(&db, &shown).await, [0; 0]);
+                let pipeline = rawdoc! { "aggregate": "system.buckets.c", "pipeline": [{ "$match": raw(&shown) }, { "$count": "n" }], "cursor": {} };
+                let counted = db.ok(pipeline).await;
+                let first = counted.get_document("cursor").unwrap().get_array("firstBatch").unwrap()[0]
+                    .as_document()
+                    .unwrap()
+                    .clone();
+                assert_eq!(first.get_i32("n").unwrap(), 2);
+            }
+        }
+    });
+}
+
+#[test]
+fn a_filter_of_buckets_by_a_region_needs_the_region_and_the_field() {
+    block_on(async {
+        let db = ships(FORMATS[1], point).await;
+        let region = doc! { "$box": [[29.0, -1.0], [31.0, 1.0]] };
+        for operand in [
+            bson!(1),
+            bson!({}),
+            bson!({ "withinRegion": region.clone() }),
+            bson!({ "field": "loc" }),
+            bson!({ "withinRegion": region.clone(), "field": 1 }),
+            bson!({ "withinRegion": region.clone(), "field": "loc", "more": 1 }),
+            bson!({ "withinRegion": { "$what": 1 }, "field": "loc" }),
+        ] {
+            let filter = doc! { "$_internalBucketGeoWithin": operand };
+            let find = doc! { "find": "system.buckets.c", "filter": filter };
+            assert_eq!(db.fails(raw(&find)).await.0, 2, "{find}");
+        }
+    });
+}
+
+#[test]
 fn a_point_on_a_border_is_within() {
     block_on(async {
         let db = ships(FORMATS[1], point).await;

@@ -161,6 +161,50 @@ fn geo_near_works_on_metadata_and_can_write_a_nested_distance_field() {
 }
 
 #[test]
+fn the_place_and_the_distances_may_be_constant_expressions_and_variables() {
+    block_on(async {
+        let db = filled(&(0..10).map(|y| doc! { "m": y, "loc": [0, y] }).collect::<Vec<_>>(), true).await;
+        let run = async |options: Document| {
+            let pipeline = vec![doc! { "$geoNear": options }];
+            let variables =
+                doc! { "here": [0, 0], "x": 0, "least": 3, "most": 6, "point": point(0.0, 0.0), "text": "far" };
+            let mut reply = db
+                .command(raw(&doc! { "aggregate": "weather", "pipeline": pipeline, "cursor": {}, "let": variables }))
+                .await;
+            match reply.get_document_mut("cursor") {
+                Ok(cursor) => Ok(numbers(&crate::support::take_rows(cursor, "firstBatch"))),
+                Err(_) => Err(reply.get_i32("code").unwrap()),
+            }
+        };
+        let with = |near: Bson, least: Bson, most: Bson| {
+            doc! { "near": near, "key": "loc", "distanceField": "far", "minDistance": least, "maxDistance": most }
+        };
+        for near in [bson!([0, 0]), bson!("$$here"), bson!(["$$x", { "$subtract": [1, 1] }])] {
+            for (least, most) in [
+                (bson!("$$least"), bson!("$$most")),
+                (bson!({ "$add": [1, 2] }), bson!({ "$multiply": ["$$least", 2] })),
+            ] {
+                assert_eq!(run(with(near.clone(), least, most)).await, Ok(vec![3, 4, 5, 6]));
+            }
+        }
+        let metres = bson!({ "$multiply": [111_400, 2] });
+        for near in [bson!("$$point"), bson!({ "type": "Point", "coordinates": ["$$x", { "$literal": 0 }] })] {
+            assert_eq!(run(with(near, bson!(0), metres.clone())).await, Ok(vec![0, 1, 2]));
+        }
+        let here = || bson!([0, 0]);
+        assert_eq!(run(with(here(), bson!("$m"), bson!(6))).await, Err(7_555_701));
+        assert_eq!(run(with(here(), bson!({ "$rand": {} }), bson!(6))).await, Err(7_555_701));
+        assert_eq!(run(with(here(), bson!(0), bson!({ "$add": ["$m", 1] }))).await, Err(7_555_702));
+        assert_eq!(run(with(bson!("$loc"), bson!(0), bson!(6))).await, Err(6_330_900));
+        assert_eq!(run(with(bson!(["$m", 0]), bson!(0), bson!(6))).await, Err(6_330_900));
+        assert_eq!(run(with(here(), bson!("$$text"), bson!(6))).await, Err(2));
+        assert_eq!(run(with(here(), bson!(0), bson!({ "$subtract": [1, 2] }))).await, Err(2));
+        assert_eq!(run(with(bson!("$$text"), bson!(0), bson!(6))).await, Err(6_330_900));
+        assert_eq!(run(with(bson!("$$unknown"), bson!(0), bson!(6))).await, Err(17276));
+    });
+}
+
+#[test]
 fn invalid_geo_near_arguments_are_refused_with_their_codes() {
     block_on(async {
         let db = filled(&[doc! { "loc": [1, 1] }], true).await;

@@ -8,7 +8,7 @@ use super::parse::{bad, wrong};
 use super::tree::{Filter, Test};
 use crate::error::Result;
 use crate::geo::Region;
-use crate::value::{DocBuf, Path, Value};
+use crate::value::{Doc, DocBuf, Kind, Path, Value};
 
 /// Matches values that lie in a region, or touch it.
 #[derive(Clone, Debug, PartialEq)]
@@ -28,6 +28,64 @@ pub(super) fn parse(path: &Path, operator: &'static str, operand: Value<'_>) -> 
     let region = Region::parse(shape, operator == "$geoIntersects").map_err(|why| bad(operator, why))?;
     let geo = Geo { region, operand: shape.to_owned(), operator };
     Ok(Filter::Field(path.clone(), Test::Geo(Rc::new(geo))))
+}
+
+/// A bucket in which some measurement may lie in a region: what `$_internalBucketGeoWithin` asks of bucket documents.
+#[derive(Clone, Debug, PartialEq)]
+pub struct GeoBucket {
+    /// The region.
+    pub geo: Geo,
+    /// The field of measurements.
+    pub path: Path,
+}
+
+impl GeoBucket {
+    /// False for a document that is no bucket.
+    #[inline(never)]
+    pub fn holds(&self, bucket: Doc<'_>) -> bool {
+        let side = |side: &str| bucket.get("control")?.as_doc()?.get(side)?.as_doc();
+        side("min").zip(side("max")).is_some_and(|(min, max)| may_lie(min, max, &self.path, &self.geo))
+    }
+}
+
+/// The filter of `{$_internalBucketGeoWithin: {withinRegion: ..., field: ...}}`.
+#[inline(never)]
+pub(super) fn parse_bucket(operand: Value<'_>) -> Result<Filter> {
+    let operator = "$_internalBucketGeoWithin";
+    let fields = operand.as_doc().ok_or_else(|| wrong(operator, "needs a document", operand))?;
+    let (region, field) = (fields.get("withinRegion").and_then(Value::as_doc), fields.get("field"));
+    let (Some(shape), Some(field), 2) = (region, field.and_then(Value::as_str), fields.iter().count()) else {
+        return Err(wrong(operator, "needs 'withinRegion' and 'field'", operand));
+    };
+    let region = Region::parse(shape, false).map_err(|why| bad(operator, why))?;
+    let geo = Geo { region, operand: shape.to_owned(), operator: "$geoWithin" };
+    Ok(Filter::Bucket(Rc::new(GeoBucket { geo, path: Path::parse(field)? })))
+}
+
+/// Whether a value at a path may lie in a region, given the summaries of a bucket.
+///
+/// Decides only for buckets in which all values are points written alike. Pairs given as objects may name their
+/// coordinates in any order, so they are not decided.
+pub fn may_lie(min: Doc<'_>, max: Doc<'_>, path: &Path, geo: &Geo) -> bool {
+    let (mut low, mut high) = (Some(min.as_value()), Some(max.as_value()));
+    for component in path.components() {
+        if low.map(Value::kind) != high.map(Value::kind) {
+            return true;
+        }
+        if low.is_some_and(|value| value.kind() == Kind::Array) {
+            return true;
+        }
+        (low, high) = (below(low, component.name()), below(high, component.name()));
+    }
+    match (low, high) {
+        (Some(low), Some(high)) if low.kind() == high.kind() => geo.region.may_lie_between(low, high),
+        (None, None) => false,
+        _ => true,
+    }
+}
+
+fn below<'a>(value: Option<Value<'a>>, name: &str) -> Option<Value<'a>> {
+    value?.as_doc()?.get(name)
 }
 
 #[cfg(test)]

@@ -55,6 +55,11 @@ impl Filter {
                 // A schema concerns the whole document, never one field.
                 FilterInput::Value(_) => false,
             },
+            // Loaded by now: `filter::geo` has made it.
+            Filter::Bucket(bucket) => match row {
+                FilterInput::Doc(doc) => bucket.holds(doc),
+                FilterInput::Value(_) => false,
+            },
         })
     }
 
@@ -69,7 +74,7 @@ impl Filter {
             Filter::Field(_, test) => test.matches(Some(value)),
             Filter::AlwaysTrue => true,
             // These cannot occur among the tests of one path.
-            Filter::Expr(_) | Filter::Schema(_) => false,
+            Filter::Expr(_) | Filter::Schema(_) | Filter::Bucket(_) => false,
         }
     }
 }

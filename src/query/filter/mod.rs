@@ -22,7 +22,7 @@ mod tree;
 mod unparse;
 
 pub use compare::Compare;
-pub use geo::Geo;
+pub use geo::{Geo, may_lie};
 pub use kinds::Kinds;
 pub use membership::In;
 pub use tree::{Filter, Test};

@@ -126,6 +126,8 @@ impl<'g> FilterParser<'g> {
             "$expr" => expression::parse(operand, self.globals),
             // Loaded by now: who has a filter with one of `RARE_OPERATORS` awaits it.
             "$jsonSchema" => schema::parse(operand, self.globals),
+            // Loaded by now: as above.
+            "$_internalBucketGeoWithin" => geo::parse_bucket(operand),
             "$sampleRate" => match Number::of(operand).map(|rate| (rate, operand.as_f64())) {
                 Some((rate, _)) if rate.compare(Number::Integer(0)).is_eq() => Ok(Filter::AlwaysFalse),
                 Some((rate, _)) if rate.compare(Number::Integer(1)).is_eq() => Ok(Filter::AlwaysTrue),

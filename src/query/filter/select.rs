@@ -3,7 +3,7 @@
 use super::tree::{Filter, Test};
 use crate::block::{Bitmap, Block, Column, ColumnData, kernels};
 use crate::error::Result;
-use crate::value::{Component, DocWriter, Number, Path};
+use crate::value::{Component, Doc, DocWriter, Number, Path};
 
 impl Filter {
     /// The rows of `block` that pass. Columns are the top-level fields of its rows.
@@ -35,19 +35,23 @@ impl Filter {
             Filter::Not(child) => subtract(rows, any_of(std::slice::from_ref(child), block, rows)?),
             Filter::Field(path, test) => test.narrow(path, block, rows),
             Filter::Expr(condition) => condition.narrow(block, rows)?,
-            // Loaded by now: `filter::schema` has made the schema.
-            Filter::Schema(schema) => {
-                *rows = Bitmap::from_fn(rows.len(), |row| {
-                    let mut writer = DocWriter::new();
-                    rows.get(row) && {
-                        block.write_row(row, &mut writer);
-                        schema.holds(writer.finish().view().as_value())
-                    }
-                });
-            }
+            // Loaded by now: `filter::schema` and `filter::geo` have made these.
+            Filter::Schema(schema) => keep_documents(block, rows, &|doc| schema.holds(doc.as_value())),
+            Filter::Bucket(bucket) => keep_documents(block, rows, &|doc| bucket.holds(doc)),
         }
         Ok(())
     }
+}
+
+/// Keeps the rows that pass a test of the whole document.
+fn keep_documents(block: &Block, rows: &mut Bitmap, test: &dyn Fn(Doc<'_>) -> bool) {
+    *rows = Bitmap::from_fn(rows.len(), |row| {
+        let mut writer = DocWriter::new();
+        rows.get(row) && {
+            block.write_row(row, &mut writer);
+            test(writer.finish().view())
+        }
+    });
 }
 
 /// The rows of `rows` that pass one of `children`. Each child sees only the rows that earlier ones left.

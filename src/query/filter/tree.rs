@@ -6,7 +6,7 @@ use super::arrays::ElemMatch;
 use super::bits::Bits;
 use super::compare::Compare;
 use super::expression::Condition;
-use super::geo::Geo;
+use super::geo::{Geo, GeoBucket};
 use super::kinds::Kinds;
 use super::membership::In;
 use super::modulo::Modulo;
@@ -39,6 +39,8 @@ pub enum Filter {
     Expr(Rc<Condition>),
     /// Documents that conform to a schema.
     Schema(Rc<JsonSchema>),
+    /// Documents that are buckets in which a value may lie in a region.
+    Bucket(Rc<GeoBucket>),
 }
 
 /// A test of a value at a path; one variant per operator file.
@@ -185,6 +187,7 @@ impl Filter {
             Filter::Field(path, _) => fields.add(path.first()),
             Filter::Expr(condition) => fields.add_all(condition.fields()),
             Filter::Schema(_) => fields = FieldSet::All,
+            Filter::Bucket(_) => fields.add("control"),
             _ => {}
         });
         fields
@@ -212,7 +215,7 @@ impl Filter {
                 Filter::Field(_, test) => {
                     matches!(test, Test::Compare(_) | Test::In(_) | Test::Exists | Test::Regex(_))
                 }
-                leaf => !matches!(leaf, Filter::Expr(_) | Filter::Schema(_)),
+                leaf => !matches!(leaf, Filter::Expr(_) | Filter::Schema(_) | Filter::Bucket(_)),
             }
         });
         takes

@@ -24,6 +24,10 @@ impl Filter {
             Filter::Schema(schema) => {
                 writer.doc("$jsonSchema", schema.doc.view());
             }
+            Filter::Bucket(bucket) => {
+                writer.begin_doc("$_internalBucketGeoWithin").doc("withinRegion", bucket.geo.operand.view());
+                writer.string("field", bucket.path.as_str()).end();
+            }
         }
     }
 

@@ -10,6 +10,7 @@ use crate::block::{Block, Column, ColumnBuilder};
 use crate::error::{Error, ErrorCode, Result};
 use crate::geo::Near;
 use crate::query::exec::Flow;
+use crate::query::expr::Expr;
 use crate::query::filter::{Filter, Geo, Test};
 use crate::query::plan::write_set;
 use crate::value::{DocWriter, Leaf, Number, OwnedValue, Path, Value, check_path, sort_rows, walk_from_value};
@@ -40,8 +41,9 @@ struct NearSpec {
 impl PipelineParser<'_> {
     /// `$geoNear`. The find before it selects rows that are near enough.
     ///
-    /// Errors: 5892921 without a key; 5860206 without `distanceField`; 5860207 with a query; 6330900 for an invalid
-    /// place; `BadValue` for distances that are negative or not numbers; 40415 for unknown fields.
+    /// Errors: 5892921 without a key; 5860206 without `distanceField`; 5860207 with a query; 6330900 for a place that is
+    /// invalid or not constant; 7555701 and 7555702 for distances that are not constant, and `BadValue` for those that
+    /// are negative or not numbers; 40415 for unknown fields.
     pub fn near(&mut self, argument: Value<'_>) -> Result<()> {
         let refuse = |code, message: &str| Error::new(code, message);
         let doc = argument.as_doc();
@@ -61,12 +63,22 @@ impl PipelineParser<'_> {
             return Err(refuse(ErrorCode::Location5860206, "$geoNear needs the field 'distanceField'"));
         };
         let spherical = doc.get("spherical").is_some_and(Value::is_true);
-        let place = doc.get("near").unwrap_or(Value::NULL);
+        let place = match doc.get("near") {
+            None => OwnedValue::null(),
+            Some(value) => self.near_constant("near", value, ErrorCode::Location6330900)?,
+        };
+        let place = place.view();
         let near = Near::parse(place, spherical)
             .map_err(|why| Error::new(ErrorCode::Location6330900, format!("$geoNear from {place:?}: {why}")))?;
         let number = |name: &str, otherwise: f64| match doc.get(name) {
             None => Ok(otherwise),
             Some(value) => {
+                let value = match name {
+                    "minDistance" => self.near_constant(name, value, ErrorCode::Location7555701)?,
+                    "maxDistance" => self.near_constant(name, value, ErrorCode::Location7555702)?,
+                    _ => value.to_owned(),
+                };
+                let value = value.view();
                 let number = Number::of(value).map(Number::near_double).filter(|number| *number >= 0.0);
                 number.ok_or_else(|| Error::bad_value(format!("{name} must be a non-negative number, not {value:?}")))
             }
@@ -93,6 +105,16 @@ impl PipelineParser<'_> {
         self.find(FindPart::Filter).filter = Filter::Field(spec.key.clone(), Test::Geo(Rc::new(geo)));
         self.push(spec, "$geoNear", argument);
         Ok(())
+    }
+}
+
+impl PipelineParser<'_> {
+    /// The value of a constant expression, which may contain variables of `let`.
+    fn near_constant(&self, name: &str, value: Value<'_>, code: ErrorCode) -> Result<OwnedValue> {
+        match self.expr(value)?.expr() {
+            Expr::Constant(value) => Ok(value.clone().unwrap_or_else(OwnedValue::null)),
+            _ => Err(Error::new(code, ["'", name, "' of $geoNear must be constant"].concat())),
+        }
     }
 }
 

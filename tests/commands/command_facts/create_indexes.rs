@@ -4,6 +4,7 @@ use bson::{Bson, Document, bson, doc};
 use futures::executor::block_on;
 
 use super::forms::{Filled, Form, at, tagged};
+use crate::support::raw;
 
 async fn empty() -> Filled {
     Filled::new(Form::Journal, doc! { "timeseries": tagged() }, &[]).await
@@ -161,6 +162,43 @@ fn predicates_that_cannot_apply_to_buckets_are_refused_in_partial_filters() {
             let key = doc! { format!("f{n}"): 1 };
             filled.index(key, doc! { "partialFilterExpression": filter }).await;
         }
+    });
+}
+
+#[test]
+fn metadata_without_a_name_has_indexes_as_any_other() {
+    block_on(async {
+        let db = crate::support::Db::open(
+            std::rc::Rc::new(timepail::storage::memory::MemoryStorage::new()),
+            crate::support::TestEnv::new(1),
+        );
+        db.ok(bson::rawdoc! { "create": "c", "timeseries": { "timeField": "t", "metaField": "" } }).await;
+        let keys = [
+            (doc! { "": 1 }, doc! { "meta": 1 }),
+            (doc! { ".a": -1, "t": 1 }, doc! { "meta.a": -1, "control.min.t": 1, "control.max.t": 1 }),
+            (doc! { ".b.$**": 1 }, doc! { "meta.b.$**": 1 }),
+            (doc! { ".$**": 1 }, doc! { "meta.$**": 1 }),
+            (doc! { "x": 1 }, doc! { "control.min.x": 1, "control.max.x": 1 }),
+        ];
+        for (n, (key, over_buckets)) in keys.into_iter().enumerate() {
+            let name = format!("i{n}");
+            db.ok(raw(&doc! { "createIndexes": "c", "indexes": [{ "key": key.clone(), "name": &name }] })).await;
+            let mut listed = db.ok(bson::rawdoc! { "listIndexes": "system.buckets.c" }).await;
+            let listed = crate::support::take_rows(listed.get_document_mut("cursor").unwrap(), "firstBatch");
+            let shown = listed.iter().find(|index| index.get_str("name").unwrap() == name).unwrap();
+            assert_eq!(shown.get_document("key").unwrap(), &over_buckets);
+            let find = doc! { "find": "c", "hint": &name };
+            if !key.keys().next().unwrap().ends_with("$**") {
+                db.ok(raw(&find)).await;
+            }
+        }
+        for key in [doc! { "..a": 1 }, doc! { ".a.": 1 }, doc! { ".$a": 1 }, doc! { "x.": 1 }] {
+            let command = doc! { "createIndexes": "c", "indexes": [{ "key": key, "name": "refused" }] };
+            assert_eq!(db.fails(raw(&command)).await.0, 67, "{command}");
+        }
+        let at = bson::DateTime::from_millis(0);
+        db.insert("c", &[bson::rawdoc! { "t": at, "": { "a": 1 } }, bson::rawdoc! { "t": at, "": { "a": 2 } }]).await;
+        assert_eq!(db.find(raw(&doc! { "find": "c", "filter": { "": { "a": 2 } }, "hint": "i0" })).await.len(), 1);
     });
 }
 

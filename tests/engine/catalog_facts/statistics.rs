@@ -133,14 +133,41 @@ fn conversions_and_oversized_documents_of_folds_are_counted() {
 }
 
 #[test]
+fn the_average_size_of_buckets_counts_the_rows_of_journals() {
+    block_on(async {
+        let db = open(Rc::new(MemoryStorage::new()), CatalogOptions::default());
+        db.ok(rawdoc! { "create": "c", "timeseries": { "timeField": "t", "metaField": "m" } }).await;
+        let average = async || {
+            let stats = db.ok(rawdoc! { "collStats": "c" }).await;
+            let of = |name: &str| stats.get_i64(name).unwrap();
+            let bytes = of("size") + of("journalSize");
+            let timeseries = stats.get_document("timeseries").unwrap();
+            assert_eq!(
+                timeseries.get_i64("avgBucketSize").unwrap(),
+                bytes / timeseries.get_i64("bucketCount").unwrap()
+            );
+            timeseries.get_i64("avgBucketSize").unwrap()
+        };
+        db.insert("c", &[rawdoc! { "t": bson::DateTime::from_millis(0), "m": 1, "text": "x".repeat(1000) }]).await;
+        assert!(average().await > 1000);
+        db.ok(rawdoc! { "flush": 1 }).await;
+        assert!(average().await > 1000);
+    });
+}
+
+#[test]
 fn get_parameter_returns_one_or_all_parameters() {
     block_on(async {
         let options = CatalogOptions { bucket_count_max: 500, ..CatalogOptions::default() };
         let db = open(Rc::new(MemoryStorage::new()), options);
         let one = db.ok(rawdoc! { "getParameter": 1, "timeseriesBucketMaxCount": 1, "$db": "admin" }).await;
-        assert_eq!((one.get_i64("timeseriesBucketMaxCount").unwrap(), one.len()), (500, 2));
+        assert_eq!((one.get_i32("timeseriesBucketMaxCount").unwrap(), one.len()), (500, 2));
         let all = db.ok(rawdoc! { "getParameter": "*" }).await;
-        assert_eq!((all.len(), all.get_i64("timeseriesBucketMinCount").unwrap()), (11, 10));
+        assert_eq!((all.len(), all.get_i32("timeseriesBucketMinCount").unwrap()), (11, 10));
+        // As on the server, a size of memory is an int64, however small.
+        let int64 = ["timeseriesIdleBucketExpiryMemoryUsageThreshold", "cacheBytes"];
+        let of_64_bits = all.iter().filter(|(_, value)| matches!(value, Bson::Int64(_))).map(|(name, _)| name.as_str());
+        assert_eq!(of_64_bits.collect::<Vec<_>>(), int64);
         for nothing in [rawdoc! { "getParameter": 1 }, rawdoc! { "getParameter": 1, "logLevel": 1 }] {
             assert_eq!(db.fails(nothing).await, (72, "InvalidOptions".to_owned()));
         }

@@ -53,8 +53,8 @@ pub fn is_given(value: Value<'_>) -> bool {
 pub fn check_generic(name: &str, value: Value<'_>) -> Result<bool> {
     match name {
         "comment" => {}
-        // `maxTimeMS` is checked where every command comes in.
-        "maxTimeMS" => {}
+        // These are checked where every command comes in.
+        "maxTimeMS" | "collectionUUID" => {}
         "txnNumber" => {
             integer(name, value)?;
         }

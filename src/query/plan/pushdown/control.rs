@@ -3,7 +3,7 @@
 use std::rc::Rc;
 
 use crate::query::expr::CompareOp;
-use crate::query::filter::{Filter, Geo, In};
+use crate::query::filter::{Filter, Geo, In, may_lie};
 use crate::value::{Collation, Doc, Kind, OwnedValue, Path, Value};
 
 /// One of the two summaries.
@@ -88,7 +88,7 @@ impl BucketTest {
             }
             BucketTest::TypesDiffer(path) => bucket.types_differ(path),
             // Loaded by now: `filter::geo` has made the region.
-            BucketTest::Near(path, geo) => bucket.may_lie(path, geo),
+            BucketTest::Near(path, geo) => may_lie(bucket.min, bucket.max, path, geo),
             // A failure decides nothing (I9). Only loose predicates contain filters that can fail.
             BucketTest::Meta(filter) => filter.matches_value(bucket.meta).unwrap_or(true),
         }
@@ -159,26 +159,6 @@ impl<'a> BucketFacts<'a> {
         } else {
             SummaryValue::Value(found)
         }
-    }
-
-    /// Decides only for buckets in which all values are points written alike.
-    ///
-    /// Pairs given as objects may name their coordinates in any order, so they are not decided.
-    fn may_lie(&self, path: &Path, geo: &Geo) -> bool {
-        if self.types_differ(path) {
-            return true;
-        }
-        let (mut low, mut high) = (Some(self.min.as_value()), Some(self.max.as_value()));
-        for component in path.components() {
-            let below = |value: Option<Value<'a>>| value?.as_doc()?.get(component.name());
-            let found = (below(low), below(high));
-            if found.0.is_none() && low.is_some_and(|value| value.kind() != Kind::Object) {
-                return low.is_some_and(|value| value.kind() == Kind::Array);
-            }
-            (low, high) = found;
-        }
-        let (Some(low), Some(high)) = (low, high) else { return false };
-        geo.region.may_lie_between(low, high)
     }
 
     /// Compares the types at every prefix of the path. An array ends the walk, because tests below it are true anyway.

@@ -157,7 +157,7 @@ pub(super) fn derive(filter: &Filter, layout: &Layout<'_>) -> Derived {
             let (loose, tight, exact) = derive_each(children, layout);
             Derived { loose: LooseBucketPredicate::or(loose), tight: TightBucketPredicate::or(tight), exact }
         }
-        Filter::Nor(_) | Filter::Not(_) | Filter::Schema(_) => Derived::unknown(),
+        Filter::Nor(_) | Filter::Not(_) | Filter::Schema(_) | Filter::Bucket(_) => Derived::unknown(),
         Filter::Field(path, test) => derive_field(path, test, layout),
         Filter::Expr(condition) => match condition.twin() {
             Some((path, test)) => derive_field(path, test, layout),
