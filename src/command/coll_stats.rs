@@ -4,6 +4,7 @@
 
 use std::rc::Rc;
 
+use super::find::target;
 use super::reply::{Reply, long};
 use super::request::Request;
 use crate::engine::Engine;
@@ -15,10 +16,15 @@ pub async fn run(engine: &Rc<Engine>, request: &Request<'_>) -> Result<Reply> {
     request.allow_fields(&["scale"])?;
     let scale = request.integer("scale")?.unwrap_or(1).max(1);
     let name = request.collection()?;
-    let sizes = engine.sizes(&engine.existing_collection(name).await?).await?;
+    let (user, raw) = target(name);
+    let sizes = engine.sizes(&engine.existing_collection(user).await?).await?;
     let mut reply = DocWriter::new();
     reply.string("ns", &[engine.name(), ".", name].concat());
-    engine.write_sizes(name, &sizes, scale, &mut reply).await?;
+    if raw {
+        let average = sizes.bucket_bytes.checked_div(sizes.buckets).unwrap_or_default();
+        reply.int64("count", long(sizes.buckets)).int64("avgObjSize", long(average));
+    }
+    engine.write_sizes(user, &sizes, scale, &mut reply).await?;
     Ok(Reply::ok(reply))
 }
 

@@ -3,7 +3,6 @@
 use std::rc::Rc;
 
 use super::find::target;
-use super::raw_write;
 use super::reply::Reply;
 use super::request::Request;
 use crate::engine::Engine;
@@ -13,11 +12,8 @@ use crate::value::DocWriter;
 pub async fn run(engine: &Rc<Engine>, request: &Request<'_>) -> Result<Reply> {
     request.allow_fields(&[])?;
     let name = request.collection()?;
-    if target(name).1 {
-        raw_write::check(request)?;
-    }
-    // Since 7.0 the server answers ok for an absent collection too, but then without `ns`.
-    let existed = engine.drop_collection(name).await?;
+    // The name of the buckets drops both as well. Since 7.0 the server answers ok for an absent collection too, but then without `ns`.
+    let existed = engine.drop_collection(target(name).0).await?;
     let mut reply = DocWriter::new();
     if existed {
         reply.string("ns", &format!("{}.{name}", engine.name()));

@@ -23,7 +23,7 @@ pub fn is_write(name: &str) -> bool {
 pub async fn show(engine: &Rc<Engine>, inner: &Request<'_>, all_plans: Option<bool>) -> Result<Reply> {
     let (name, raw) = target(inner.collection()?);
     if !matches!(inner.name(), "delete" | "update") {
-        let find = find_and_modify::find_of(name, inner)?;
+        let find = find_and_modify::find_of(inner)?;
         let globals = globals_of(engine, inner)?;
         let options = |defaults: Defaults<'_>| {
             let find = FindCommand { limit: Some(1), ..FindCommand::parse(find.view(), &globals(defaults))? };
@@ -34,7 +34,7 @@ pub async fn show(engine: &Rc<Engine>, inner: &Request<'_>, all_plans: Option<bo
     }
     let collection = engine.collection(name).await?;
     let change = statements::only_change(engine, inner, collection.as_deref(), raw)?;
-    let limit = matches!(change.kind, ChangeKind::DeleteOne).then_some(1);
+    let limit = matches!(change.kind, ChangeKind::DeleteOne | ChangeKind::UpdateOne(_)).then_some(1);
     let options = |_: Defaults<'_>| {
         let (filter, hint) = (change.filter.clone(), change.hint.clone());
         let projection = Projection::none();
@@ -42,6 +42,7 @@ pub async fn show(engine: &Rc<Engine>, inner: &Request<'_>, all_plans: Option<bo
         Ok(Query { find, demand: Demand::of_write() })
     };
     let (op_type, of_buckets) = match change.kind {
+        ChangeKind::UpdateOne(_) => ("updateOne", None),
         ChangeKind::Update(_) => ("updateMany", Some("UPDATE")),
         ChangeKind::Delete => ("deleteMany", Some("DELETE")),
         _ => ("deleteOne", None),

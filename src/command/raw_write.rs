@@ -11,17 +11,15 @@ use crate::value::{Doc, DocWriter};
 /// The argument that confirms a write of raw buckets.
 pub const UNSAFE: &str = "unsafeBucketWrites";
 
-/// Refuses raw writes other than `insert` and `delete`, and those without the confirming argument.
+/// Refuses raw writes without the confirming argument.
 ///
 /// Errors: `IllegalOperation`.
 pub fn check(request: &Request<'_>) -> Result<()> {
-    let is_known = matches!(request.name(), "insert" | "delete");
-    if is_known && request.bool(UNSAFE)? == Some(true) {
+    if request.bool(UNSAFE)? == Some(true) {
         return Ok(());
     }
-    let why =
-        if is_known { "needs 'unsafeBucketWrites: true'" } else { "is not possible: they are inserted and deleted" };
-    Err(Error::new(ErrorCode::IllegalOperation, ["'", request.name(), "' of buckets ", why].concat()))
+    let parts = ["'", request.name(), "' of buckets needs 'unsafeBucketWrites: true'"];
+    Err(Error::new(ErrorCode::IllegalOperation, parts.concat()))
 }
 
 pub async fn insert(engine: &Rc<Engine>, request: &Request<'_>, name: &str) -> Result<Reply> {

@@ -95,9 +95,6 @@ pub fn only_change<'a>(
     raw: bool,
 ) -> Result<MeasurementChange<'a>> {
     let is_update = request.name() == "update";
-    if raw && is_update {
-        raw_write::check(request)?;
-    }
     let list = if is_update { "updates" } else { "deletes" };
     let mut statements = request.array(list)?.ok_or_else(|| missing_field(request.name(), list))?;
     let (Some(statement), None) = (statements.next(), statements.next()) else {
@@ -157,7 +154,7 @@ impl<'a> Statement<'a> {
         if is_update && collection.is_none() {
             return Ok(MeasurementChange { filter: Filter::all(), hint: None, kind: ChangeKind::Delete, raw });
         }
-        let meta_field = if is_update { self.check_update(collection)? } else { "" };
+        let meta_field = if is_update && !raw { self.check_update(collection)? } else { "" };
         let default = Collation::default();
         let default = collection.map_or(&default, Collection::collation);
         let globals = scope.with(self.collation.as_ref().unwrap_or(default))?;
@@ -165,7 +162,11 @@ impl<'a> Statement<'a> {
             _ if is_update => {
                 // Loaded by now: the door awaits it for `update`.
                 let document = self.update.unwrap_or(Value::NULL);
-                ChangeKind::Update(Update::parse(document, self.array_filters, meta_field, &globals)?)
+                if raw {
+                    self.raw_update(document, &globals)?
+                } else {
+                    ChangeKind::Update(Update::parse(document, self.array_filters, meta_field, &globals)?)
+                }
             }
             Some(0) => ChangeKind::Delete,
             Some(1) => ChangeKind::DeleteOne,
@@ -178,6 +179,17 @@ impl<'a> Statement<'a> {
             }
         };
         Ok(MeasurementChange { filter: Filter::parse(self.filter, &globals)?, hint: self.hint.clone(), kind, raw })
+    }
+
+    /// An update of bucket documents.
+    #[inline(never)]
+    fn raw_update(&self, document: Value<'_>, globals: &Globals) -> Result<ChangeKind<'a>> {
+        if self.upsert {
+            return Err(not_allowed("an upsert", ""));
+        }
+        // Loaded by now: the door awaits it for `update`.
+        let update = Update::parse_whole(document, self.array_filters, self.multi, globals)?;
+        Ok(if self.multi { ChangeKind::Update(update) } else { ChangeKind::UpdateOne(update) })
     }
 
     /// The field that an update may change; unknown without a collection.

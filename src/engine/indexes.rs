@@ -19,7 +19,7 @@ use crate::error::{Error, ErrorCode, Result};
 use crate::index::{IndexSpec, KeyPart, META_TIME_INDEX, Source, note_arrays};
 use crate::limits::{CHANGE_CONFLICTS_MAX, INDEX_BUILD_MS_MAX, INDEXES_MAX};
 use crate::storage::{Changeset, KeyRange};
-use crate::value::{Doc, DocWriter, sort_by};
+use crate::value::{Doc, DocWriter, Value, sort_by};
 
 /// Which indexes to drop.
 pub enum Dropped<'a> {
@@ -144,15 +144,19 @@ impl Engine {
     /// One document per index; none for a missing collection.
     ///
     /// Errors: those of storage.
-    pub(super) async fn index_stats(&self, name: &str) -> Result<Block> {
+    pub(super) async fn index_stats(&self, name: &str, raw: bool) -> Result<Block> {
         let Some(collection) = self.collection(name).await? else { return Ok(Block::new(0)) };
         self.refresh(&collection).await?;
         let mut pivot = DocPivot::new();
-        for spec in collection.entry().ready_indexes() {
+        let entry = collection.entry();
+        for index in entry.indexes.iter().filter(|index| index.spec.ready) {
+            let (spec, options) = (&index.spec, &entry.options.timeseries);
+            let shown = if raw { index.shown_raw(options) } else { spec.shown_in(options) };
+            let key = shown.view().get("key").and_then(Value::as_doc).unwrap_or(Doc::EMPTY);
             let mut writer = DocWriter::new();
-            writer.string("name", &spec.name).doc("key", spec.key()).string("host", &self.name).begin_doc("accesses");
+            writer.string("name", &spec.name).doc("key", key).string("host", &self.name).begin_doc("accesses");
             writer.int64("ops", collection.uses_of(spec.number)).date("since", collection.since_ms).end();
-            writer.doc("spec", spec.shown().view());
+            writer.doc("spec", shown.view());
             pivot.push(writer.finish().view())?;
         }
         Ok(pivot.finish())

@@ -91,8 +91,8 @@ impl Engine {
         };
         let others: Others = self.read_others(&first.others).await?.into();
         let source = match &first.source {
-            Some(DocumentSource::IndexStats) => Some(self.index_stats(name).await?),
-            Some(DocumentSource::CollStats(asked)) => Some(self.coll_stats(name, *asked).await?),
+            Some(DocumentSource::IndexStats) => Some(self.index_stats(name, raw).await?),
+            Some(DocumentSource::CollStats(asked)) => Some(self.coll_stats(name, raw, *asked).await?),
             Some(DocumentSource::Documents(_)) | None => first.own_rows()?,
         };
         if let Some(rows) = source {

@@ -93,10 +93,11 @@ impl Engine {
     /// The document of `$collStats`.
     ///
     /// Errors: as `sizes`.
-    pub(super) async fn coll_stats(&self, name: &str, asked: CollStats) -> Result<Block> {
+    pub(super) async fn coll_stats(&self, name: &str, raw: bool, asked: CollStats) -> Result<Block> {
         let sizes = self.sizes(&self.existing_collection(name).await?).await?;
         let mut writer = DocWriter::new();
-        writer.string("ns", &[&self.name, ".", name].concat()).string("host", &self.name);
+        let prefix = if raw { BUCKETS_PREFIX } else { "" };
+        writer.string("ns", &[&self.name, ".", prefix, name].concat()).string("host", &self.name);
         writer.date("localTime", self.now_ms());
         if let Some(scale) = asked.scale {
             writer.begin_doc("storageStats");
@@ -104,7 +105,7 @@ impl Engine {
             writer.end();
         }
         if asked.count {
-            writer.int64("count", long(sizes.measurements));
+            writer.int64("count", long(if raw { sizes.buckets } else { sizes.measurements }));
         }
         let mut pivot = DocPivot::new();
         pivot.push(writer.finish().view())?;

@@ -28,6 +28,7 @@ with_long_codes! {
         /** A new element too far beyond the end of an array. */ CannotBackfillArray = 54,
         /** A path with an empty name. */ EmptyFieldName = 56,
         /** No such command. */ CommandNotFound = 59,
+        /** An update of the `_id` of a bucket. */ ImmutableField = 66,
         /** An index that cannot be made. */ CannotCreateIndex = 67,
         /** Options that contradict each other or are not allowed here. */ InvalidOptions = 72,
         /** A malformed collection name. */ InvalidNamespace = 73,

@@ -15,6 +15,7 @@ mod find_and_modify;
 mod listings;
 mod out;
 mod raw_buckets;
+mod raw_updates;
 mod small_commands;
 mod strict_times;
 #[path = "../support/mod.rs"]

@@ -164,13 +164,10 @@ fn raw_buckets_are_written_only_by_raw_commands() {
         assert_eq!(db.fails(off).await, refused);
         let delete = rawdoc! { "delete": "system.buckets.c", "deletes": [{ "q": {}, "limit": 0 }] };
         assert_eq!(db.fails(delete).await, refused);
-        // All other commands refuse them.
         let update = rawdoc! { "q": {}, "u": { "$set": { "m": 1 } }, "multi": true };
         for other in [
-            rawdoc! { "update": "system.buckets.c", "updates": [update.clone()], "unsafeBucketWrites": true },
-            rawdoc! { "explain": { "update": "system.buckets.c", "updates": [update], "unsafeBucketWrites": true } },
+            rawdoc! { "update": "system.buckets.c", "updates": [update] },
             rawdoc! { "findAndModify": "system.buckets.c", "query": {}, "remove": true },
-            rawdoc! { "drop": "system.buckets.c" },
         ] {
             assert_eq!(db.fails(other).await, refused);
         }

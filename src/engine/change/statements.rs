@@ -21,7 +21,7 @@ use crate::error::{Error, ErrorCode, Result};
 use crate::limits::{CHANGE_CONFLICTS_MAX, WRITE_CONFLICT_RETRIES_MAX};
 use crate::query::{Demand, Filter, FindCommand, Hint, Projection, Query, ReadAccess, ReadPlan, Update};
 use crate::storage::LocalFuture;
-use crate::value::{Doc, DocWriter, FieldSet, Interner, OwnedValue, Value};
+use crate::value::{Doc, DocBuf, DocWriter, FieldSet, Interner, OwnedValue, Value};
 
 /// A statement of a delete or an update.
 pub struct MeasurementChange<'a> {
@@ -31,7 +31,7 @@ pub struct MeasurementChange<'a> {
     pub hint: Option<Hint>,
     /// What happens to the measurements.
     pub kind: ChangeKind<'a>,
-    /// True if bucket documents are meant; they can only be deleted.
+    /// True if bucket documents are meant.
     pub raw: bool,
 }
 
@@ -43,8 +43,10 @@ pub enum ChangeKind<'a> {
     DeleteOne,
     /// Deletes one that has exactly the fields of this document, in any order.
     DeleteExactly(Doc<'a>),
-    /// Changes the metadata of all. The filter must be on the metadata only.
+    /// Changes the metadata of all. The filter must be on the metadata only, unless buckets are meant.
     Update(Update),
+    /// Changes any one bucket.
+    UpdateOne(Update),
 }
 
 /// The outcome of a statement.
@@ -54,13 +56,16 @@ pub struct Changed {
     pub matched: u64,
     /// How many of them got different metadata.
     pub modified: u64,
+    /// The last bucket document that was changed, and what became of it: `None` if it was deleted.
+    pub bucket: Option<(DocBuf, Option<DocBuf>)>,
     /// Buckets already processed by an update, so that a repetition after a conflict does not change them twice.
     done: Interner,
 }
 
 impl Changed {
     fn is_enough_for(&self, change: &MeasurementChange<'_>) -> bool {
-        self.matched > 0 && matches!(change.kind, ChangeKind::DeleteOne | ChangeKind::DeleteExactly(_))
+        self.matched > 0
+            && matches!(change.kind, ChangeKind::DeleteOne | ChangeKind::DeleteExactly(_) | ChangeKind::UpdateOne(_))
     }
 }
 
@@ -156,6 +161,7 @@ impl Engine {
             scan.set_epoch(epoch);
             changed.matched += page.matched;
             changed.modified += page.modified;
+            changed.bucket = page.bucket.take().or(changed.bucket.take());
             if matches!(change.kind, ChangeKind::Update(_)) {
                 for unit in &units {
                     changed.done.add(unit.id.as_bytes());
@@ -237,7 +243,15 @@ impl Engine {
         let Some(stored) = &unit.stored else { return Ok(()) };
         if change.raw {
             if change.filter.matches_doc(stored.document.view())? {
-                changes.remove(unit)?;
+                if let ChangeKind::Update(update) | ChangeKind::UpdateOne(update) = &change.kind {
+                    // Loaded by now: `update` and `findAndModify` are rare commands, and no others have an update.
+                    let new = collection.stage_update(unit, stored, update, changes)?;
+                    page.modified += u64::from(new.view().as_bytes() != stored.document.view().as_bytes());
+                    page.bucket = Some((stored.document.clone(), Some(new)));
+                } else {
+                    changes.remove(unit)?;
+                    page.bucket = Some((stored.document.clone(), None));
+                }
                 page.matched += 1;
             }
             return Ok(());

@@ -70,7 +70,7 @@ impl Collection {
     /// The plan of a query over its measurements, or over its bucket documents if `raw`, from what is known now.
     pub(in crate::engine) fn read_plan(&self, query: Query, raw: bool) -> ReadPlan {
         if raw {
-            return ReadPlan::over_buckets(query);
+            return ReadPlan::over_buckets(query, &self.entry().indexes);
         }
         let entry = self.entry();
         ReadPlan::new(query, &entry.options.timeseries, self.extended_range.get(), &entry.indexes)

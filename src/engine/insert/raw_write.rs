@@ -1,4 +1,4 @@
-//! Inserts of bucket documents from another database or a server (I29).
+//! Bucket documents from another database or a server, inserted or changed as such (I29).
 
 // Loaded later.
 
@@ -9,11 +9,13 @@ use crate::engine::Engine;
 use crate::engine::buckets::bucket_changes::{BucketChanges, ScannedPage};
 use crate::engine::collections::collection::Collection;
 use crate::engine::journal::ByBucket;
+use crate::engine::read::unit::Unit;
 use crate::engine::store::stored_bucket::{Coverage, StoredBucket};
 use crate::error::{Error, ErrorCode, Result};
 use crate::limits::CHANGE_CONFLICTS_MAX;
+use crate::query::Update;
 use crate::storage::LocalFuture;
-use crate::value::{Doc, Interner, Value};
+use crate::value::{Doc, DocBuf, Interner, Value};
 
 /// Errors by position of the document, ascending.
 type Errors = Vec<(usize, Error)>;
@@ -84,6 +86,49 @@ impl Collection {
     }
 
     fn stage_bucket(&self, document: Doc<'_>, taken: &mut Interner, changes: &mut BucketChanges<'_>) -> Result<()> {
+        self.check_raw(document)?;
+        let id = id_of(document);
+        if !taken.add(id.as_bytes()).1 {
+            return Err(Error::new(ErrorCode::DuplicateKey, format!("E11000 duplicate key error, _id: {id}")));
+        }
+        self.note_extended(document, changes)?;
+        changes.write(&id, None, Coverage::default(), document.to_owned())
+    }
+
+    /// Changes a stored bucket document, which must be as valid as one that is inserted. Returns its new form.
+    ///
+    /// Errors: `WriteConflict` if the bucket is being folded; those of the update and of invalid buckets.
+    pub(in crate::engine) fn stage_update(
+        &self,
+        unit: &Unit,
+        stored: &StoredBucket,
+        update: &Update,
+        changes: &mut BucketChanges<'_>,
+    ) -> Result<DocBuf> {
+        if unit.half_folded {
+            return Err(Error::write_conflict(format!("Bucket {} is being folded", unit.id)));
+        }
+        let old = stored.document.view();
+        let new = update.apply_whole(old)?;
+        if new.view().as_bytes() != old.as_bytes() {
+            self.check_raw(new.view())?;
+            self.note_extended(new.view(), changes)?;
+            changes.write(&unit.id, Some(stored), stored.coverage.clone(), new.clone())?;
+        }
+        Ok(new)
+    }
+
+    fn note_extended(&self, document: Doc<'_>, changes: &mut BucketChanges<'_>) -> Result<()> {
+        let view = BucketDoc::parse(document, &self.entry().options.timeseries)?;
+        if is_extended_range(view.min_time_ms()) || is_extended_range(view.max_time_ms()) {
+            // This context learns of it as others do, by its next refresh.
+            changes.mark_extended_range();
+        }
+        Ok(())
+    }
+
+    /// Checks a bucket document by every rule.
+    fn check_raw(&self, document: Doc<'_>) -> Result<()> {
         let entry = self.entry();
         let options = &entry.options.timeseries;
         for finding in validate(document, options, true, usize::MAX) {
@@ -99,16 +144,6 @@ impl Collection {
             let parts = ["Document failed validation at '", &finding.path, "', rule ", rule.name, ": ", rule.text];
             return Err(Error::new(code, [&parts.concat(), ". ", &finding.detail].concat()));
         }
-        self.check_bucket(document)?;
-        let id = id_of(document);
-        if !taken.add(id.as_bytes()).1 {
-            return Err(Error::new(ErrorCode::DuplicateKey, format!("E11000 duplicate key error, _id: {id}")));
-        }
-        let view = BucketDoc::parse(document, options)?;
-        if is_extended_range(view.min_time_ms()) || is_extended_range(view.max_time_ms()) {
-            // This context learns of it as others do, by its next refresh.
-            changes.mark_extended_range();
-        }
-        changes.write(&id, None, Coverage::default(), document.to_owned())
+        self.check_bucket(document)
     }
 }

@@ -11,8 +11,9 @@ use crate::bucket::{BucketDoc, BucketId, TimeseriesOptions};
 use crate::error::Result;
 use crate::index::META_TIME_INDEX;
 use crate::query::expr::BoundExpr;
-use crate::query::filter::Filter;
-use crate::value::{DocWriter, FieldSet, Value};
+use crate::query::expr::CompareOp;
+use crate::query::filter::{Filter, Test};
+use crate::value::{DocWriter, FieldSet, OwnedValue, Value};
 
 /// Plain data: what a query reads, and what runs over the rows.
 #[derive(Clone, Debug)]
@@ -91,13 +92,16 @@ impl ReadPlan {
     }
 
     /// The plan of a query over bucket documents.
-    pub fn over_buckets(query: Query) -> ReadPlan {
+    pub fn over_buckets(query: Query, indexes: &[Index]) -> ReadPlan {
+        let hint = query.find.hint.as_ref();
+        let by_index = hint.and_then(|hint| indexes.iter().find_map(|index| index.access_to_all(hint)));
+        let (low, high) = ids_of(&query.find.filter);
         let facts = CollectionFacts { time_field: "", meta_field: None };
         ReadPlan {
             split: None,
             extended_range: false,
             columns: FieldSet::All,
-            access: ReadAccess::Buckets { low: BucketId::MIN, high: BucketId::MAX },
+            access: by_index.unwrap_or(ReadAccess::Buckets { low, high }),
             order: hinted(&query.find),
             plan: Plan::new(query, &facts),
             stream: None,
@@ -230,4 +234,29 @@ fn hinted(options: &FindCommand) -> Option<bool> {
         Some(Hint::Natural { ascending }) => Some(ascending),
         _ => None,
     }
+}
+/// The ids of bucket documents that a filter may match: the lowest and the highest.
+fn ids_of(filter: &Filter) -> (BucketId, BucketId) {
+    let (mut low, mut high) = (BucketId::MIN, BucketId::MAX);
+    for part in filter.conjuncts() {
+        let Filter::Field(path, test) = part else { continue };
+        let values: Vec<Value<'_>> = match test {
+            _ if path.as_str() != "_id" => continue,
+            Test::Compare(compare) => vec![compare.value()],
+            Test::In(set) => set.values().iter().map(OwnedValue::view).collect(),
+            _ => continue,
+        };
+        let ids: Option<Vec<BucketId>> =
+            values.into_iter().map(|value| value.as_object_id().map(BucketId::from_bytes)).collect();
+        let Some((least, most)) = ids.and_then(|ids| Some((*ids.iter().min()?, *ids.iter().max()?))) else { continue };
+        let op = if let Test::Compare(compare) = test { compare.op() } else { CompareOp::Eq };
+        if !matches!(op, CompareOp::Lt | CompareOp::Lte) {
+            low = low.max(least);
+        }
+        if !matches!(op, CompareOp::Gt | CompareOp::Gte) {
+            high = high.min(most);
+        }
+    }
+    // Nothing matches then, and one bucket shows that.
+    if low <= high { (low, high) } else { (low, low) }
 }

@@ -5,7 +5,7 @@ use super::operators::{UpdateOperator, unfit};
 use super::tree::{PathStep, Update, UpdateNode, conflict, refused};
 use crate::error::{Error, ErrorCode, Result};
 use crate::limits::{ARRAY_PADDING_MAX, DOCUMENT_DEPTH_MAX};
-use crate::value::{Component, DocWriter, Kind, OwnedValue, Value, normalize};
+use crate::value::{Component, Doc, DocBuf, DocWriter, Kind, OwnedValue, Value, normalize};
 
 /// What an application depends on besides the value.
 struct Applied<'u> {
@@ -28,6 +28,31 @@ impl Update {
         let new = Applied { update: self, root: meta, matched }.apply(&self.root, meta, 1)?;
         // A bucket cannot contain undefined.
         Ok(new.map(|new| if new.view().kind() == Kind::Undefined { OwnedValue::null() } else { normalize(new.view()) }))
+    }
+
+    /// The new form of a whole document, with the same `_id`.
+    ///
+    /// Errors: `ImmutableField` for another `_id`; as `apply`.
+    pub fn apply_whole(&self, document: Doc<'_>) -> Result<DocBuf> {
+        if self.is_positional {
+            return Err(Error::bad_value("The positional operator is not supported in updates of buckets"));
+        }
+        let before = document.as_value();
+        let new = Applied { update: self, root: Some(before), matched: None }.apply(&self.root, Some(before), 0)?;
+        let new = new.as_ref().and_then(|new| new.view().as_doc()).unwrap_or(Doc::EMPTY);
+        let mut writer = DocWriter::new();
+        // A replacement may leave it out.
+        if let (None, Some(id)) = (new.get("_id"), document.get("_id")) {
+            writer.value("_id", id);
+        }
+        for (name, value) in new {
+            writer.value(name, value);
+        }
+        let new = writer.finish();
+        if new.view().get("_id") != document.get("_id") {
+            return Err(Error::new(ErrorCode::ImmutableField, "The '_id' of a bucket cannot be changed"));
+        }
+        Ok(new)
     }
 }
 
@@ -137,7 +162,7 @@ impl Applied<'_> {
     /// Errors: `BadValue` if an array is on the way, because elements are not renamed.
     fn look_up(&self, path: &str) -> Result<Option<Value<'_>>> {
         let mut value = self.root;
-        for name in path.split('.').skip(1) {
+        for name in path.split('.').skip(self.update.above) {
             if let Some(array) = value.filter(|value| value.kind() == Kind::Array) {
                 return Err(unfit(array, "$rename cannot change fields inside an array:"));
             }

@@ -22,8 +22,39 @@ impl Update {
         globals: &Globals,
     ) -> Result<Update> {
         let doc = operators_of(document, meta_field)?;
-        let mut update =
-            Update { root: UpdateNode::default(), filters: Vec::new(), is_positional: false, globals: globals.clone() };
+        Update::of_operators(doc, array_filters, 1, globals)
+    }
+
+    /// Parses the update of a whole document: operators, or, unless `multi`, a replacement.
+    ///
+    /// Errors: `InvalidOptions` for a pipeline; `FailedToParse` for a replacement of many; as `parse`.
+    pub fn parse_whole(
+        document: Value<'_>,
+        array_filters: Option<Value<'_>>,
+        multi: bool,
+        globals: &Globals,
+    ) -> Result<Update> {
+        let doc = object_of(document)?;
+        if doc.iter().next().is_some_and(|(name, _)| name.starts_with('$')) {
+            return Update::of_operators(doc, array_filters, 0, globals);
+        }
+        if multi {
+            let message = "With multi: true, an update needs operators, not";
+            return Err(shown(ErrorCode::FailedToParse, message, document));
+        }
+        let mut update = Update::of_operators(Doc::EMPTY, array_filters, 0, globals)?;
+        update.root.op = Some((UpdateOperator::Set, document.to_owned()));
+        Ok(update)
+    }
+
+    fn of_operators(doc: Doc<'_>, array_filters: Option<Value<'_>>, above: usize, globals: &Globals) -> Result<Update> {
+        let mut update = Update {
+            root: UpdateNode::default(),
+            above,
+            filters: Vec::new(),
+            is_positional: false,
+            globals: globals.clone(),
+        };
         if let Some(filters) = array_filters {
             let wrong = |value| shown(ErrorCode::TypeMismatch, "arrayFilters must be an array of objects, not", value);
             for (_, filter) in filters.as_array().ok_or_else(|| wrong(filters))? {
@@ -89,10 +120,10 @@ impl Update {
         Ok(())
     }
 
-    /// The steps of a path below the metadata.
+    /// The steps of a path below the value that is changed.
     fn steps(&mut self, path: &str, used: &mut [bool]) -> Result<Vec<PathStep>> {
         let mut steps = Vec::new();
-        for name in path.split('.').skip(1) {
+        for name in path.split('.').skip(self.above) {
             let in_brackets = name.strip_prefix("$[").and_then(|rest| rest.strip_suffix(']'));
             steps.push(match in_brackets {
                 _ if name.is_empty() => {
@@ -133,14 +164,16 @@ fn from_names(steps: &[PathStep]) -> bool {
     steps.iter().all(|step| matches!(step, PathStep::Name(_)))
 }
 
-/// The operators of an update document, after checking that it only changes the metadata.
-fn operators_of<'a>(document: Value<'a>, meta_field: &str) -> Result<Doc<'a>> {
+fn object_of(document: Value<'_>) -> Result<Doc<'_>> {
     if document.kind() == Kind::Array {
         return Err(not_allowed("a pipeline", ""));
     }
-    let doc = document
-        .as_doc()
-        .ok_or_else(|| shown(ErrorCode::FailedToParse, "An update must be an object, not", document))?;
+    document.as_doc().ok_or_else(|| shown(ErrorCode::FailedToParse, "An update must be an object, not", document))
+}
+
+/// The operators of an update document, after checking that it only changes the metadata.
+fn operators_of<'a>(document: Value<'a>, meta_field: &str) -> Result<Doc<'a>> {
+    let doc = object_of(document)?;
     if !doc.iter().next().is_some_and(|(name, _)| name.starts_with('$')) {
         return Err(not_allowed("a replacement document", ""));
     }

@@ -6,9 +6,11 @@ use crate::query::expr::Globals;
 use crate::query::filter::Filter;
 use crate::value::OwnedValue;
 
-/// An update of metadata.
+/// An update of metadata, or of whole documents.
 pub struct Update {
     pub(super) root: UpdateNode,
+    /// How many names at the start of a path lead to the value that is changed: the one of the metaField, or none.
+    pub(super) above: usize,
     /// The identifiers of `arrayFilters`, and the elements that each selects.
     pub(super) filters: Vec<(Box<str>, Filter)>,
     /// True if a path contains a `$`.

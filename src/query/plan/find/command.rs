@@ -1,6 +1,7 @@
 //! The `find` command.
 
 use super::arguments::{Hint, check_generic, count, filter, flag, is_given, object};
+use crate::bucket::BUCKETS_PREFIX;
 use crate::error::{Error, ErrorCode, Result};
 use crate::query::expr::Globals;
 use crate::query::filter::Filter;
@@ -60,13 +61,19 @@ impl FindCommand {
             globals = globals.with_variables(object("let", variables)?)?;
         }
         options.collation = globals.collation().clone();
+        let of_buckets = command.iter().next().and_then(|(_, name)| name.as_str());
+        let of_buckets = of_buckets.is_some_and(|name| name.starts_with(BUCKETS_PREFIX));
+        let mut natural = None;
         for (name, value) in command.iter().skip(1).filter(|(_, value)| is_given(*value)) {
             match name {
                 "filter" => options.filter = filter(name, value, &globals)?,
                 "projection" => options.projection = Projection::parse(object(name, value)?, &globals)?,
                 "sort" => {
-                    let empty = object(name, value)?.is_empty();
-                    options.sort = if empty { None } else { Some(SortSpec::parse(value, globals.collation())?) };
+                    let sort = object(name, value)?;
+                    // Bucket documents have an order of their own.
+                    natural = Some(value).filter(|_| of_buckets && sort.get("$natural").is_some());
+                    let is_none = sort.is_empty() || natural.is_some();
+                    options.sort = if is_none { None } else { Some(SortSpec::parse(value, globals.collation())?) };
                 }
                 "skip" => options.skip = count(name, value)?,
                 "limit" => options.limit = Some(count(name, value)?).filter(|limit| *limit > 0),
@@ -89,6 +96,13 @@ impl FindCommand {
                 _ if check_generic(name, value)? => {}
                 _ => return Err(Error::unknown_field("find", name)),
             }
+        }
+        if let Some(natural) = natural {
+            let natural = Hint::parse(natural)?;
+            if options.hint.is_some() && options.hint != natural {
+                return Err(Error::bad_value("A sort by $natural cannot be combined with another hint"));
+            }
+            options.hint = natural;
         }
         Ok(options)
     }

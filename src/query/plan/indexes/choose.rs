@@ -124,7 +124,7 @@ pub fn check_hint(hint: &Hint, raw: bool, indexes: &[Index]) -> Result<bool> {
         return Ok(false);
     }
     if let Some(index) = indexes.iter().find(|index| index.is_visible() && index.is_hinted(hint, raw)) {
-        return Ok(!raw && index.spec.parts.iter().any(|part| part.kind() == PartKind::Wildcard));
+        return Ok(raw || index.spec.parts.iter().any(|part| part.kind() == PartKind::Wildcard));
     }
     Err(Error::bad_value("The hint does not name an existing index"))
 }

@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use super::access::IndexAccess;
+use super::access::{IndexAccess, ReadAccess};
 use super::intervals::{Interval, around, common, intervals, merged, of_class, of_kinds};
 use crate::bucket::TimeseriesOptions;
 use crate::error::{Error, ErrorCode, Result};
@@ -103,6 +103,24 @@ impl Index {
             Hint::Keys(keys) => self.spec.has_key(keys.view()),
             Hint::Natural { .. } => false,
         }
+    }
+
+    /// How a query over bucket documents uses it if the hint names it: from its first entry to the last. `None` if it
+    /// has no entries for all buckets, or some of several for one.
+    pub fn access_to_all(&self, hint: &Hint) -> Option<ReadAccess> {
+        let is_ordered = |part: &KeyPart| matches!(part.kind(), PartKind::Order | PartKind::Hashed);
+        let fits = self.is_visible() && self.is_hinted(hint, true) && self.partial.is_none();
+        (fits && self.spec.parts.iter().all(is_ordered)).then(|| {
+            ReadAccess::Index(Box::new(IndexAccess {
+                spec: Rc::clone(&self.spec),
+                ranges: vec![(Vec::new(), Vec::new())],
+                wildcard: None,
+                bounds: vec![vec![(None, None)]; self.spec.parts.len()],
+                only_indexed: self.spec.is_sparse(),
+                texts: None,
+                score: 0,
+            }))
+        })
     }
 
     /// How a query with the filter in `split` would use it.
