@@ -29,7 +29,12 @@ pub async fn show(engine: &Rc<Engine>, inner: &Request<'_>, all_plans: Option<bo
             let find = FindCommand { limit: Some(1), ..FindCommand::parse(find.view(), &globals(defaults))? };
             Ok(Query { find, demand: Demand::of_write() })
         };
-        let write = Write { op_type: "deleteOne", of_buckets: None, answers: Some(inner.field("fields").is_some()) };
+        let (op_type, of_buckets) = match inner.field("update") {
+            Some(_) => ("updateOne", "UPDATE"),
+            None => ("deleteOne", "DELETE"),
+        };
+        let (of_buckets, answers) = (raw.then_some(of_buckets), Some(inner.field("fields").is_some()));
+        let write = Write { op_type, of_buckets, answers };
         return plan(engine, inner, raw, &options, write, all_plans).await;
     }
     let collection = engine.collection(name).await?;
@@ -42,10 +47,10 @@ pub async fn show(engine: &Rc<Engine>, inner: &Request<'_>, all_plans: Option<bo
         Ok(Query { find, demand: Demand::of_write() })
     };
     let (op_type, of_buckets) = match change.kind {
-        ChangeKind::UpdateOne(_) => ("updateOne", None),
+        ChangeKind::UpdateOne(_) => ("updateOne", Some("UPDATE")),
         ChangeKind::Update(_) => ("updateMany", Some("UPDATE")),
         ChangeKind::Delete => ("deleteMany", Some("DELETE")),
-        _ => ("deleteOne", None),
+        _ => ("deleteOne", raw.then_some("DELETE")),
     };
     plan(engine, inner, raw, &options, Write { op_type, of_buckets, answers: None }, all_plans).await
 }

@@ -11,6 +11,7 @@ mod delete;
 mod distinct;
 mod error_codes;
 mod explain;
+mod explained_buckets;
 mod find_and_modify;
 mod listings;
 mod out;

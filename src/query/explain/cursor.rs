@@ -3,7 +3,7 @@
 // Loaded later.
 
 use super::bounds::{interval, write_multikey, write_records};
-use super::filters::write_bucket_filter;
+use super::filters::{write_bucket_filter, write_parsed_query};
 use super::model::{ExecutionStats, Explain, long};
 use crate::bucket::{BucketId, TimeseriesOptions};
 use crate::index::{IndexSpec, KeyPart};
@@ -14,6 +14,12 @@ use crate::value::{DocWriter, Kind, OwnedValue};
 impl Explain<'_> {
     pub(super) fn write_cursor(&self, writer: &mut DocWriter) {
         writer.begin_doc("queryPlanner").string("namespace", self.namespace).bool("indexFilterSet", false);
+        match self.plan {
+            Some((plan, _)) => write_parsed_query(plan, self.is_write_of_rows(plan), writer),
+            None => {
+                writer.begin_doc("parsedQuery").end();
+            }
+        }
         self.write_plan("winningPlan", None, writer);
         writer.begin_array("rejectedPlans").end().end();
         let Some(run) = &self.run else { return };
@@ -30,7 +36,10 @@ impl Explain<'_> {
     /// Writes how buckets are found and what happens to them; after a run, with their numbers.
     fn write_plan(&self, name: &str, run: Option<&ExecutionStats>, writer: &mut DocWriter) {
         let (Some(write), Some((plan, _))) = (&self.write, self.plan) else {
-            return self.write_access(name, run, writer);
+            return match self.plan {
+                Some((plan, _)) if plan.is_over_buckets() => self.write_plain(name, plan, run, writer),
+                _ => self.write_access(name, run, writer),
+            };
         };
         writer.begin_doc(name);
         if write.answers == Some(true) {
@@ -64,7 +73,10 @@ impl Explain<'_> {
                 writer.int64(name, long(*n));
             });
         }
-        self.write_access("inputStage", run, writer);
+        match plan.is_over_buckets() {
+            true => self.write_sorted("inputStage", plan, run, writer),
+            false => self.write_access("inputStage", run, writer),
+        }
         if write.answers == Some(true) {
             writer.end();
         }
@@ -72,7 +84,7 @@ impl Explain<'_> {
     }
 
     /// Writes how the buckets are found; after a run, with their numbers.
-    fn write_access(&self, name: &str, run: Option<&ExecutionStats>, writer: &mut DocWriter) {
+    pub(super) fn write_access(&self, name: &str, run: Option<&ExecutionStats>, writer: &mut DocWriter) {
         writer.begin_doc(name);
         let counted = |writer: &mut DocWriter, returned: u64, what: &str, examined: u64| {
             if run.is_some() {
@@ -101,7 +113,7 @@ impl Explain<'_> {
                 let bounds = [vec![(None, None)], times, vec![(None, None)]];
                 let direction = if ends.is_last { "backward" } else { "forward" };
                 writer.string("stage", "FETCH");
-                write_bucket_filter("filter", plan, self.write.is_some(), writer);
+                write_bucket_filter("filter", plan, self.is_write_of_rows(plan), writer);
                 counted(writer, self.passed(), "docsExamined", documents);
                 let entries = self.run.unwrap_or_default().entries;
                 writer.begin_doc("inputStage");
@@ -113,13 +125,13 @@ impl Explain<'_> {
                 let (from_start, to_end) = (*low == BucketId::MIN, *high == BucketId::MAX);
                 let stage = if from_start && to_end { "COLLSCAN" } else { "CLUSTERED_IXSCAN" };
                 writer.string("stage", if low > high { "EOF" } else { stage });
-                write_bucket_filter("filter", plan, self.write.is_some(), writer);
+                write_bucket_filter("filter", plan, self.is_write_of_rows(plan), writer);
                 write_records((low, high), direction, writer);
                 counted(writer, self.passed(), "docsExamined", documents);
             }
             access => {
                 writer.string("stage", "FETCH");
-                write_bucket_filter("filter", plan, self.write.is_some(), writer);
+                write_bucket_filter("filter", plan, self.is_write_of_rows(plan), writer);
                 counted(writer, self.passed(), "docsExamined", documents);
                 let entries = self.run.unwrap_or_default().entries;
                 writer.begin_doc("inputStage");

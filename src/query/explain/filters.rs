@@ -3,7 +3,15 @@
 // Loaded later.
 
 use crate::query::plan::ReadPlan;
-use crate::value::DocWriter;
+use crate::value::{Doc, DocWriter, Value};
+
+/// Writes what is asked of bucket documents, as `write_bucket_filter` does; an empty filter if nothing is.
+pub(super) fn write_parsed_query(plan: &ReadPlan, is_write: bool, writer: &mut DocWriter) {
+    let mut filter = DocWriter::new();
+    write_bucket_filter("parsedQuery", plan, is_write, &mut filter);
+    let filter = filter.finish();
+    writer.doc("parsedQuery", filter.view().get("parsedQuery").and_then(Value::as_doc).unwrap_or(Doc::EMPTY));
+}
 
 /// Writes the filter on a bucket before it is unpacked, in terms of its document, if there is one. Writes leave closed
 /// buckets alone.

@@ -6,6 +6,7 @@ mod bounds;
 mod cursor;
 mod filters;
 mod model;
+mod plain;
 mod stages;
 
 pub use model::{ExecutionStats, Explain, ExplainedGroup, Write};

@@ -70,11 +70,21 @@ impl Explain<'_> {
 
     /// How many documents the plan returns; a write returns at most one match.
     pub(super) fn returned(&self) -> u64 {
-        match &self.write {
-            Some(write) if write.answers.is_some() => self.counters().measurements_matched,
-            Some(_) => 0,
-            None => self.passed(),
+        match (&self.write, self.plan) {
+            (Some(write), _) if write.answers.is_some() => self.counters().measurements_matched.min(1),
+            (Some(_), _) => 0,
+            (None, Some((plan, _))) if plan.is_over_buckets() => {
+                let rows = self.passed().saturating_sub(plan.plan.skip).min(plan.plan.limit.unwrap_or(u64::MAX));
+                // Counted documents are not returned.
+                if self.is_counted() { rows.min(1) } else { rows }
+            }
+            (None, _) => self.passed(),
         }
+    }
+
+    /// True if the matches are only counted.
+    pub(super) fn is_counted(&self) -> bool {
+        matches!(self.group, Some(("count", ..)))
     }
 }
 

@@ -10,7 +10,9 @@ use crate::value::{DocWriter, FieldSet, Value};
 impl Explain<'_> {
     /// Writes `stages`, or the contents of a single stage if there is no collection.
     pub fn write(&self, writer: &mut DocWriter) {
-        if self.write.is_some() || self.plan.is_none() && self.later.is_empty() {
+        // A plan over bucket documents is that of a plain collection.
+        let is_alone = self.plan.is_none_or(|(plan, _)| plan.is_over_buckets()) && self.later.is_empty();
+        if self.write.is_some() || is_alone {
             return self.write_cursor(writer);
         }
         writer.begin_array("stages");
@@ -19,10 +21,10 @@ impl Explain<'_> {
             writer.begin_doc("0").begin_doc("$cursor");
             self.write_cursor(writer);
             writer.end();
-            self.end(self.passed(), writer);
+            self.end(self.returned(), writer);
             place = 1;
         }
-        if let Some((plan, options)) = self.plan {
+        if let Some((plan, options)) = self.plan.filter(|(plan, _)| !plan.is_over_buckets()) {
             place = self.write_stages(plan, options, writer);
         }
         for (stage, rows) in self.later {
@@ -138,7 +140,7 @@ fn write_unpacking(plan: &ReadPlan, split: &Split, options: &TimeseriesOptions, 
     if !split.exact && !split.residual.is_trivial() {
         if !split.whole.is_trivial() {
             writer.begin_doc("wholeBucketFilter");
-            split.whole.write(writer);
+            split.whole.write(!split.residual.has_expressions(), writer);
             writer.end();
         }
         writer.begin_doc("eventFilter");

@@ -200,6 +200,11 @@ impl Filter {
         is_random
     }
 
+    /// True if an expression is in it.
+    pub fn has_expressions(&self) -> bool {
+        self.can_fail()
+    }
+
     /// True if evaluating the filter can fail.
     pub fn can_fail(&self) -> bool {
         let mut can_fail = false;

@@ -18,18 +18,18 @@ fn asked(forms: &Forms, filter: RawDocumentBuf) -> (Document, Document) {
 #[test]
 fn a_time_bound_filters_measurements_unless_their_bucket_is_inside() {
     let forms = Forms::of(&assorted());
-    for (given, ours, side, found) in [
-        ("$gt", "$_internalExprGt", "control.min.time", &[6, 7, 8][..]),
-        ("$gte", "$_internalExprGte", "control.min.time", &[5, 6, 7, 8]),
-        ("$lt", "$_internalExprLt", "control.max.time", &[1, 2, 3, 4]),
-        ("$lte", "$_internalExprLte", "control.max.time", &[1, 2, 3, 4, 5]),
+    for (given, side, found) in [
+        ("$gt", "control.min.time", &[6, 7, 8][..]),
+        ("$gte", "control.min.time", &[5, 6, 7, 8]),
+        ("$lt", "control.max.time", &[1, 2, 3, 4]),
+        ("$lte", "control.max.time", &[1, 2, 3, 4, 5]),
     ] {
         let given = bson::raw::CString::try_from(given).unwrap();
         let filter = rawdoc! { "time": { &given: at(MIDDLE_MS) } };
         forms.finds(filter.clone(), found);
         let (events, whole) = asked(&forms, filter);
         assert_eq!(events, doc! { "time": { given.as_str(): at(MIDDLE_MS) } });
-        assert_eq!(whole, doc! { side: { ours: at(MIDDLE_MS) } });
+        assert_eq!(whole, doc! { side: { given.as_str(): at(MIDDLE_MS) } });
     }
 }
 
@@ -40,7 +40,7 @@ fn an_equality_with_a_time_matches_all_of_a_bucket_of_that_time() {
     forms.finds(filter.clone(), &[5]);
     let (events, whole) = asked(&forms, filter);
     assert_eq!(events, doc! { "time": { "$eq": at(MIDDLE_MS) } });
-    let equal = doc! { "$_internalExprEq": at(MIDDLE_MS) };
+    let equal = doc! { "$eq": at(MIDDLE_MS) };
     assert_eq!(whole, doc! { "$and": [{ "control.min.time": equal.clone() }, { "control.max.time": equal }] });
 }
 
@@ -51,7 +51,7 @@ fn metadata_conditions_are_not_in_the_measurement_filter() {
     forms.finds(filter.clone(), &[2, 3, 4]);
     let (events, whole) = asked(&forms, filter.clone());
     assert_eq!(events, doc! { "time": { "$gt": at(1000) } });
-    assert_eq!(whole, doc! { "control.min.time": { "$_internalExprGt": at(1000) } });
+    assert_eq!(whole, doc! { "control.min.time": { "$gt": at(1000) } });
     let found = forms.explained_filter(filter);
     let parts = found.plan().get_document("filter").unwrap().get_array("$and").unwrap();
     assert_eq!(parts[0].as_document().unwrap(), &doc! { "meta": { "$lte": 1 } });
@@ -64,7 +64,7 @@ fn a_disjunction_of_time_and_metadata_is_decided_by_the_bucket_if_possible() {
     forms.finds(filter.clone(), &[1, 2, 3, 5, 6, 7, 8]);
     let (events, whole) = asked(&forms, filter.clone());
     assert_eq!(events, doc! { "$or": [{ "time": { "$lte": at(3000) } }, { "m": { "$gt": 1 } }] });
-    let arms = [doc! { "control.max.time": { "$_internalExprLte": at(3000) } }, doc! { "meta": { "$gt": 1 } }];
+    let arms = [doc! { "control.max.time": { "$lte": at(3000) } }, doc! { "meta": { "$gt": 1 } }];
     assert_eq!(whole, doc! { "$or": arms.to_vec() });
     // Only the middle series has both matching and other measurements.
     let counted = forms.explained(rawdoc! { "count": "c", "query": filter });
@@ -85,9 +85,9 @@ fn nested_conjunctions_are_one_filter() {
     let each: Vec<Document> = each.map(|(op, bound)| doc! { "time": { op: bound } }).collect();
     assert_eq!(events, doc! { "$and": each });
     let sides = [
-        doc! { "control.min.time": { "$_internalExprGt": bounds[0] } },
-        doc! { "control.max.time": { "$_internalExprLt": bounds[1] } },
-        doc! { "control.min.time": { "$_internalExprGte": bounds[2] } },
+        doc! { "control.min.time": { "$gt": bounds[0] } },
+        doc! { "control.max.time": { "$lt": bounds[1] } },
+        doc! { "control.min.time": { "$gte": bounds[2] } },
     ];
     assert_eq!(whole, doc! { "$and": sides.to_vec() });
 }

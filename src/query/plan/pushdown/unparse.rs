@@ -8,40 +8,42 @@ use crate::value::{DocWriter, Path};
 impl LooseBucketPredicate {
     /// Writes a filter that buckets pass if they may hold a match.
     pub fn write(&self, writer: &mut DocWriter) {
-        self.0.iter().for_each(|test| test.write(writer));
+        self.0.iter().for_each(|test| test.write(false, writer));
     }
 }
 
 impl TightBucketPredicate {
-    /// Writes a filter that only buckets pass in which all measurements match.
-    pub fn write(&self, writer: &mut DocWriter) {
-        self.0.iter().for_each(|test| test.write(writer));
+    /// Writes a filter that only buckets pass in which all measurements match; `plain` as if it did not come from an
+    /// expression.
+    pub fn write(&self, plain: bool, writer: &mut DocWriter) {
+        self.0.iter().for_each(|test| test.write(plain, writer));
     }
 }
 
 impl BucketTest {
-    fn write(&self, writer: &mut DocWriter) {
+    fn write(&self, plain: bool, writer: &mut DocWriter) {
         match self {
             BucketTest::Always(true) => {}
             BucketTest::Always(false) => {
                 writer.int32("$alwaysFalse", 1);
             }
-            BucketTest::And(children) => write_list("$and", children, writer),
-            BucketTest::Or(children) => write_list("$or", children, writer),
+            BucketTest::And(children) => write_list("$and", children, plain, writer),
+            BucketTest::Or(children) => write_list("$or", children, plain, writer),
             BucketTest::Bound { side, path, op, value, .. } => {
                 let name = summary(*side, path.as_str());
-                writer.begin_doc(&name).value(op.names().1, value.view()).end();
+                let op = if plain { op.names().0 } else { op.names().1 };
+                writer.begin_doc(&name).value(op, value.view()).end();
             }
             BucketTest::Encloses { path, set } => {
                 let equal = set.values().iter().map(|value| bounds(path, CompareOp::Eq, value.view(), set.collation()));
-                join(equal.collect(), BucketTest::Or).write(writer);
+                join(equal.collect(), BucketTest::Or).write(plain, writer);
             }
             BucketTest::Exists(path) => {
                 for side in [Side::Min, Side::Max] {
                     writer.begin_doc(&summary(side, path.as_str())).bool("$exists", true).end();
                 }
             }
-            BucketTest::TypesDiffer(_) => write_list("$or", std::slice::from_ref(self), writer),
+            BucketTest::TypesDiffer(_) => write_list("$or", std::slice::from_ref(self), plain, writer),
             BucketTest::Near(path, geo) => {
                 writer.begin_doc("$_internalBucketGeoWithin").doc("withinRegion", geo.operand.view());
                 writer.string("field", path.as_str()).end();
@@ -51,7 +53,7 @@ impl BucketTest {
     }
 }
 
-fn write_list(name: &str, tests: &[BucketTest], writer: &mut DocWriter) {
+fn write_list(name: &str, tests: &[BucketTest], plain: bool, writer: &mut DocWriter) {
     writer.begin_array(name);
     for (at, test) in tests.iter().enumerate() {
         if let BucketTest::TypesDiffer(path) = test {
@@ -59,7 +61,7 @@ fn write_list(name: &str, tests: &[BucketTest], writer: &mut DocWriter) {
             continue;
         }
         writer.begin_doc(&at.to_string());
-        test.write(writer);
+        test.write(plain, writer);
         writer.end();
     }
     writer.end();
