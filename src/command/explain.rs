@@ -8,7 +8,7 @@ use super::explain_reply::{multikey_of, reply_of, run_of};
 use super::find::{globals_of, target};
 use super::reply::Reply;
 use super::request::Request;
-use super::{aggregate_arguments, explain_write};
+use super::{aggregate_arguments, explain_lookup, explain_write};
 use crate::bucket::BUCKETS_PREFIX;
 use crate::engine::{Defaults, Engine};
 use crate::error::{Error, ErrorCode, Result};
@@ -77,6 +77,10 @@ pub async fn show(engine: &Rc<Engine>, inner: &Request<'_>, all_plans: Option<bo
     let rows_returned = found.as_ref().filter(|_| all_plans.is_some()).map_or(&[][..], |found| &found.rows_returned);
     let entry = found.as_ref().map(|found| found.collection.entry());
     let multikey = multikey_of(engine, found.as_ref().filter(|_| all_plans.is_some())).await?;
+    let mut later = aggregation.as_ref().map_or_else(Vec::new, |aggregation| later(aggregation, rows_returned));
+    if let Some(aggregation) = aggregation.filter(|_| all_plans.is_some()) {
+        explain_lookup::add_reads(engine, &aggregation.others, &mut later).await?;
+    }
     let explain = Explain {
         namespace: &[engine.name(), ".", if found.is_some() { BUCKETS_PREFIX } else { "" }, name].concat(),
         plan: found.as_ref().zip(entry.as_ref()).map(|(found, entry)| (&found.plan, &entry.options.timeseries)),
@@ -86,7 +90,7 @@ pub async fn show(engine: &Rc<Engine>, inner: &Request<'_>, all_plans: Option<bo
         write: None,
         group,
         has_source,
-        later: &aggregation.map_or_else(Vec::new, |aggregation| later(&aggregation, rows_returned)),
+        later: &later,
     };
     Ok(reply_of(engine, inner, &explain))
 }

@@ -12,6 +12,7 @@ mod distinct;
 mod drop;
 mod expire;
 mod explain;
+mod explain_lookup;
 mod explain_reply;
 mod explain_write;
 mod find;

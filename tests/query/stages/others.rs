@@ -318,6 +318,42 @@ fn explain_shows_lookups_and_unions_as_written() {
     });
 }
 
+#[test]
+fn a_lookup_that_has_run_says_how_it_has_read_the_other_collection() {
+    with_stations(async |db| {
+        let explained = async |lookup: Document, verbosity: &str| {
+            let pipeline = list![doc! { "$lookup": lookup.clone() }, doc! { "$unionWith": "stations" }];
+            let command = doc! { "explain": { "aggregate": "weather", "pipeline": pipeline }, "verbosity": verbosity };
+            let found = Explained(db.ok(raw(&command)).await);
+            let stage = found.stages().into_iter().find(|stage| stage.contains_key("$lookup")).unwrap().clone();
+            assert_eq!(stage.get_document("$lookup").unwrap(), &lookup);
+            let shown = ["collectionScans", "totalDocsExamined", "totalKeysExamined"];
+            let counts = shown.map(|name| stage.get_i64(name).ok());
+            (counts, stage.get_array("indexesUsed").ok().cloned())
+        };
+        let whole = doc! { "from": "stations", "localField": "station", "foreignField": "name", "as": "x" };
+        assert_eq!(explained(whole.clone(), "queryPlanner").await, ([None; 3], None));
+        let ([scans, examined, entries], used) = explained(whole, "executionStats").await;
+        assert_eq!((scans, entries, used), (Some(1), Some(0), Some(vec![])));
+        assert!(examined.is_some());
+        let nothing = doc! { "from": "none", "localField": "station", "foreignField": "name", "as": "x" };
+        assert_eq!(explained(nothing, "executionStats").await, ([Some(0); 3], Some(vec![])));
+    });
+}
+
+#[test]
+fn a_lookup_by_metadata_says_which_index_it_has_used() {
+    with_rows(vec![row(0, "a", doc! { "n": 1 }), row(1, "b", doc! { "n": 2 })], async |db| {
+        let filter = doc! { "$match": { "station": "a" } };
+        let lookup = doc! { "from": "weather", "pipeline": list![filter], "as": "x" };
+        let command = doc! { "explain": { "aggregate": "weather", "pipeline": list![doc! { "$lookup": lookup }] }, "verbosity": "executionStats" };
+        let found = Explained(db.ok(raw(&command)).await);
+        let stage = found.stages().into_iter().find(|stage| stage.contains_key("$lookup")).unwrap().clone();
+        assert_eq!(stage.get_i64("collectionScans").unwrap(), 0);
+        assert_eq!(stage.get_array("indexesUsed").unwrap(), &vec!["station_1_at_1".into()]);
+    });
+}
+
 /// Flights of `a` to `b` to `c` and back, and one to nowhere, over the collection of stations.
 fn with_flights(check: impl AsyncFn(&Db)) {
     let flight = |n: i64, from: &str, to: Bson| row(n, from, doc! { "n": n, "to": to });
