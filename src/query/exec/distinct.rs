@@ -1,14 +1,14 @@
 //! Collects the distinct values at a path.
 
+use super::coding::{Coder, Missing};
 use super::executor::Flow;
-use super::known::KnownValues;
 use super::measurements::Measurements;
 use super::sink::{Counters, Sink};
 use crate::block::Block;
 use crate::error::{Error, ErrorCode, Result};
 use crate::limits::DOCUMENT_SIZE_BYTES_MAX;
 use crate::query::plan::Plan;
-use crate::value::{Leaf, OwnedValue, Path, Value, append_key, walk_from_value};
+use crate::value::{Collation, Leaf, OwnedValue, Path, Value, walk_from_value};
 
 /// The distinct values that a path reaches in the matches of a plan. An array counts as its elements; a missing value
 /// does not count.
@@ -17,7 +17,9 @@ pub struct Distinct {
     /// True if the path leads into the metadata.
     of_meta: bool,
     path: Path,
-    known: KnownValues,
+    known: Coder,
+    /// How many values were counted in `size_bytes`.
+    counted: usize,
     size_bytes: usize,
 }
 
@@ -28,7 +30,8 @@ impl Distinct {
             measurements: Measurements::default(),
             of_meta: false,
             path,
-            known: KnownValues::default(),
+            known: Coder::new(Collation::default(), Missing::Nothing),
+            counted: 0,
             size_bytes: 0,
         }
     }
@@ -39,23 +42,26 @@ impl Distinct {
     }
 
     fn add(&mut self, root: Option<Value<'_>>) -> Result<()> {
-        let Distinct { path, known, size_bytes, .. } = self;
-        let mut key = Vec::new();
-        let mut note = |value: Value<'_>| {
-            key.clear();
-            append_key(&mut key, value);
-            if known.add(&key, &mut || Value::to_owned(value)).1 {
-                *size_bytes += value.bytes().len();
-            }
-        };
+        let Distinct { path, known, .. } = self;
         walk_from_value(root, path.rest(), Leaf::Whole, &mut |value| {
             match value.and_then(Value::as_array) {
-                Some(elements) => elements.iter().for_each(|(_, element)| note(element)),
-                None => value.into_iter().for_each(&mut note),
+                Some(elements) => elements.iter().for_each(|(_, element)| {
+                    known.number(element);
+                }),
+                None => value.into_iter().for_each(|value| {
+                    known.number(value);
+                }),
             }
             false
         });
-        if *size_bytes > DOCUMENT_SIZE_BYTES_MAX {
+        self.check_size()
+    }
+
+    fn check_size(&mut self) -> Result<()> {
+        let new = self.known.values().iter().skip(self.counted);
+        self.size_bytes += new.map(|value| value.view().bytes().len()).sum::<usize>();
+        self.counted = self.known.values().len();
+        if self.size_bytes > DOCUMENT_SIZE_BYTES_MAX {
             return Err(Error::new(ErrorCode::Location17217, "The distinct values exceed 16 MiB"));
         }
         Ok(())
@@ -65,7 +71,7 @@ impl Distinct {
 impl Sink for Distinct {
     fn begin(&mut self, plan: &Plan) {
         self.measurements = Measurements::new(plan);
-        self.known = KnownValues::new(plan.collation.clone());
+        self.known = Coder::new(plan.collation.clone(), Missing::Nothing);
         self.of_meta = plan.meta_field.as_deref() == Some(self.path.first());
     }
 
@@ -78,6 +84,17 @@ impl Sink for Distinct {
             return matching.next().map_or(Ok(()), |_| self.add(meta)).map(|()| Flow::Continue);
         }
         let Some(column) = rows.column(self.path.first()) else { return Ok(Flow::Continue) };
+        if self.path.is_top_level() && column.kind().is_some() {
+            // There are no arrays in it.
+            match selected {
+                None => self.known.numbers(column, 0..rows.rows()),
+                Some(_) => {
+                    let matching: Vec<u32> = matching.filter_map(|row| u32::try_from(row).ok()).collect();
+                    self.known.numbers(&column.gather(&matching), 0..matching.len())
+                }
+            };
+            return self.check_size().map(|()| Flow::Continue);
+        }
         let mut scratch = Vec::new();
         matching.try_for_each(|row| self.add(column.value(row, &mut scratch)))?;
         Ok(Flow::Continue)

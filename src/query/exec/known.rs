@@ -45,13 +45,6 @@ impl KnownValues {
         (new, true)
     }
 
-    /// Replaces a known value by one that compares equal.
-    pub fn replace(&mut self, number: usize, value: OwnedValue) {
-        if let Some(known) = self.values.get_mut(number) {
-            *known = value;
-        }
-    }
-
     /// The values, in the order of their numbers.
     pub fn values(&self) -> &[OwnedValue] {
         &self.values

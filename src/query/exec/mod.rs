@@ -2,6 +2,7 @@
 //! anything itself.
 
 mod assemble;
+mod coding;
 mod count;
 mod distinct;
 mod ends;
@@ -15,6 +16,9 @@ mod sink;
 mod sorter;
 mod threshold;
 
+#[cfg(test)]
+pub use coding::samples;
+pub use coding::{Coder, Missing, NOTHING, Numbers, Pairs, merge};
 pub use count::Count;
 pub use distinct::Distinct;
 pub use ends::Ends;

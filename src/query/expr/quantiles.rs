@@ -25,11 +25,12 @@ pub(super) static TABLE: &[Operator] = &[
 ];
 
 /// The quantile of sorted numbers at `share`, interpolated if `is_continuous`; `None` without numbers.
-#[allow(clippy::cast_possible_truncation, clippy::cast_precision_loss, clippy::cast_sign_loss)]
+///
+/// Only the numbers at the whole part of their `rank_of` and behind it are read.
+#[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
 pub fn quantile(sorted: &[f64], share: f64, is_continuous: bool) -> Option<f64> {
-    let count = sorted.len() as f64;
     // Casting a negative number gives zero.
-    let rank = if is_continuous { share * (count - 1.0) } else { (count * share).ceil() - 1.0 };
+    let rank = rank_of(sorted.len(), share, is_continuous);
     let below = sorted.get(rank as usize).copied()?;
     match sorted.get(rank as usize + 1) {
         // Nothing lies between infinite neighbours.
@@ -39,6 +40,13 @@ pub fn quantile(sorted: &[f64], share: f64, is_continuous: bool) -> Option<f64> 
         },
         _ => Some(below),
     }
+}
+
+/// The place of a quantile among so many sorted numbers; with a fraction if it lies between two.
+#[allow(clippy::cast_precision_loss)]
+pub fn rank_of(count: usize, share: f64, is_continuous: bool) -> f64 {
+    let count = count as f64;
+    if is_continuous { share * (count - 1.0) } else { (count * share).ceil() - 1.0 }
 }
 
 /// The value `share` of the way from `below` to `above`, kept between the two. Each term is rounded by itself, so that

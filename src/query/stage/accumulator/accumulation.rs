@@ -1,8 +1,9 @@
 //! A parsed accumulator field.
 
 use super::arguments;
-use super::model::{Accumulator, Settings};
+use super::model::{Accumulator, Inputs, Settings};
 use super::table::AccumulatorSpec;
+use crate::block::{Block, ColumnBuilder};
 use crate::error::{Error, ErrorCode, Result};
 use crate::limits::EDGE_ROWS_MAX;
 use crate::query::expr::{BoundExpr, Expr, Globals, Variable};
@@ -14,8 +15,10 @@ pub struct Accumulation {
     /// The name of the field.
     pub name: Box<str>,
     pub(super) spec: AccumulatorSpec,
-    /// The expression that it accumulates.
+    /// The expression that it accumulates; for `$top` and its siblings, the output.
     pub input: BoundExpr,
+    /// The sort keys of `$top` and its siblings.
+    pub(super) keys: Vec<BoundExpr>,
     /// The number of values to keep, as an expression of a group's id.
     pub(super) n: Option<BoundExpr>,
     /// For `$top` and its siblings by one field: that field, whether ascending, and the output.
@@ -96,7 +99,8 @@ impl Accumulation {
             false => "$last",
         })?;
         let (name, settings) = (self.name.clone(), self.settings.clone());
-        let replacement = Accumulation { name, spec, input: output.clone(), n: None, by_one: None, settings };
+        let replacement =
+            Accumulation { name, spec, input: output.clone(), keys: Vec::new(), n: None, by_one: None, settings };
         Some(replacement).filter(|_| self.n.as_ref().is_none_or(|n| is_one(n.expr())))
     }
 
@@ -118,8 +122,35 @@ impl Accumulation {
         }
     }
 
+    /// The expressions whose values it takes.
+    pub fn exprs(&self) -> impl Iterator<Item = &BoundExpr> {
+        std::iter::once(&self.input).chain(&self.keys)
+    }
+
+    /// What it takes of rows.
+    ///
+    /// Errors: those of its expressions.
+    pub fn inputs<'a>(&'a self, rows: &'a Block) -> Result<Inputs<'a>> {
+        let keys = self.keys.iter().map(|key| key.column(rows)).collect::<Result<Vec<_>>>()?;
+        let input = &self.input;
+        // Objects and arrays are made for rows that stay, unless others could fail.
+        let shown = (!keys.is_empty() && !input.is_plain() && cannot_fail(input.expr())).then_some((input, rows));
+        let cells = if shown.is_some() { ColumnBuilder::new().finish() } else { input.column(rows)? };
+        Ok(Inputs { cells, keys, shown })
+    }
+
     /// The accumulator, without groups.
     pub fn start(&self) -> Box<dyn Accumulator> {
         (self.spec.start)(&self.settings)
+    }
+}
+
+/// True for fields, constants, and arrays and objects of these.
+pub fn cannot_fail(expr: &Expr) -> bool {
+    match expr {
+        Expr::Constant(_) | Expr::Field(..) => true,
+        Expr::Array(items) => items.iter().all(cannot_fail),
+        Expr::Object(fields) => fields.iter().all(|(_, field)| cannot_fail(field)),
+        Expr::Call(..) => false,
     }
 }

@@ -80,6 +80,7 @@ pub(super) fn parse(field: &str, operator: &str, argument: Value<'_>, globals: &
         name: field.into(),
         spec,
         input: constant(globals),
+        keys: Vec::new(),
         n: None,
         by_one: None,
         settings: Settings { collation: globals.collation().clone(), ..Settings::default() },
@@ -148,7 +149,6 @@ impl Accumulation {
         Ok(())
     }
 
-    /// The input is an object of the output and its sort keys.
     fn sort(&mut self, sort: Value<'_>, output: Option<Value<'_>>, globals: &Globals) -> Result<()> {
         let sort = SortSpec::parse(sort, globals.collation())?;
         let output = output.unwrap_or(Value::NULL);
@@ -160,14 +160,14 @@ impl Accumulation {
             let shown = if self.n.is_some() { Value::new_checked(Kind::Array, list.view().as_bytes()) } else { output };
             self.by_one = Some((only.path.as_str().into(), only.ascending, bound(shown, globals)?));
         }
-        let mut writer = DocWriter::new();
-        writer.value("output", output).begin_array("keys");
+        let mut keys = DocWriter::new();
         for (place, part) in sort.parts().iter().enumerate() {
-            writer.string(&place.to_string(), &["$", part.path.as_str()].concat());
+            keys.string(&place.to_string(), &["$", part.path.as_str()].concat());
             self.settings.ascending.push(part.ascending);
         }
-        writer.end();
-        self.input = bound(writer.finish().view().as_value(), globals)?;
+        let key = |(_, path)| bound(path, globals);
+        self.keys = keys.finish().view().iter().map(key).collect::<Result<Vec<_>>>()?;
+        self.input = bound(output, globals)?;
         Ok(())
     }
 }

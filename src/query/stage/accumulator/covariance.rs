@@ -4,8 +4,7 @@
 
 use std::ops::Range;
 
-use super::model::{Accumulator, Times, each_cell};
-use crate::block::Column;
+use super::model::{Accumulator, Inputs, Times, each_cell};
 use crate::error::Result;
 use crate::value::decimal::{minus, over, plus, result, times};
 use crate::value::{Number, OwnedValue};
@@ -40,9 +39,9 @@ impl Accumulator for Covariances {
         self.groups.push(JointMoments { count: 0, means: [ZERO; 2], products: ZERO });
     }
 
-    fn add(&mut self, group: usize, cells: &Column, rows: Range<usize>, _: Option<&Times<'_>>) -> Result<()> {
+    fn add(&mut self, group: usize, inputs: &Inputs<'_>, rows: Range<usize>, _: Option<&Times<'_>>) -> Result<()> {
         let Some(moments) = self.groups.get_mut(group) else { return Ok(()) };
-        each_cell(cells, rows, &mut |value| {
+        each_cell(&inputs.cells, rows, &mut |_, value| {
             let mut pair = value.as_array().into_iter().flatten().map(|(_, value)| Number::of(value));
             if let (Some(Some(x)), Some(Some(y))) = (pair.next(), pair.next()) {
                 moments.count += 1;

@@ -2,8 +2,7 @@
 
 use std::ops::Range;
 
-use super::model::{Accumulator, Times, each_cell, number};
-use crate::block::Column;
+use super::model::{Accumulator, Inputs, Times, each_number};
 use crate::error::Result;
 use crate::value::OwnedValue;
 
@@ -22,6 +21,15 @@ struct Moments {
     squares: f64,
 }
 
+impl Moments {
+    fn add(&mut self, x: f64) {
+        self.count += 1.0;
+        let delta = x - self.mean;
+        self.mean += delta / self.count;
+        self.squares += delta * (x - self.mean);
+    }
+}
+
 impl Deviations {
     pub fn new(is_sample: bool) -> Deviations {
         Deviations { is_sample, groups: Vec::new() }
@@ -33,17 +41,25 @@ impl Accumulator for Deviations {
         self.groups.push(Moments::default());
     }
 
-    fn add(&mut self, group: usize, cells: &Column, rows: Range<usize>, _: Option<&Times<'_>>) -> Result<()> {
+    fn add(&mut self, group: usize, inputs: &Inputs<'_>, rows: Range<usize>, _: Option<&Times<'_>>) -> Result<()> {
         let Some(moments) = self.groups.get_mut(group) else { return Ok(()) };
-        each_cell(cells, rows, &mut |value| {
-            if let Some(x) = number(value) {
-                moments.count += 1.0;
-                let delta = x - moments.mean;
-                moments.mean += delta / moments.count;
-                moments.squares += delta * (x - moments.mean);
-            }
-            Ok(())
-        })
+        each_number(&inputs.cells, rows, &mut |_, x| moments.add(x));
+        Ok(())
+    }
+
+    fn add_each(
+        &mut self,
+        groups: &[u32],
+        inputs: &Inputs<'_>,
+        rows: Range<usize>,
+        _: Option<&Times<'_>>,
+    ) -> Result<()> {
+        let start = rows.start;
+        each_number(&inputs.cells, rows, &mut |row, x| {
+            let group = groups.get(row - start).and_then(|group| self.groups.get_mut(*group as usize));
+            group.into_iter().for_each(|moments| moments.add(x));
+        });
+        Ok(())
     }
 
     fn merge(&mut self, into: usize, from: usize) -> bool {

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::model::{Accumulator, Times, each_cell};
+use super::model::{Accumulator, Inputs, Times, each_cell};
 use crate::block::Column;
 use crate::error::{Error, ErrorCode, Result};
 use crate::value::{DocWriter, Kind, OwnedValue, Value};
@@ -13,12 +13,16 @@ pub(super) struct FirstOrLast {
     groups: Vec<Option<OwnedValue>>,
     /// The place of each value's row, if rows come out of order.
     places: Vec<i64>,
+    /// While rows are added, the row that each group takes its value from, or `NO_ROW`.
+    rows: Vec<u32>,
     size_bytes: usize,
 }
 
+const NO_ROW: u32 = u32::MAX;
+
 impl FirstOrLast {
     pub fn new(is_last: bool) -> FirstOrLast {
-        FirstOrLast { is_last, groups: Vec::new(), places: Vec::new(), size_bytes: 0 }
+        FirstOrLast { is_last, groups: Vec::new(), places: Vec::new(), rows: Vec::new(), size_bytes: 0 }
     }
 
     fn set(&mut self, group: usize, cells: &Column, row: usize) {
@@ -31,13 +35,20 @@ impl FirstOrLast {
     }
 }
 
+/// Of rows with equal times, the one that comes first is the first.
+fn is_better(is_last: bool, place: i64, than: i64) -> bool {
+    if is_last { place >= than } else { place < than }
+}
+
 impl Accumulator for FirstOrLast {
     fn grow(&mut self, _: usize) {
         self.groups.push(None);
         self.places.push(0);
+        self.rows.push(NO_ROW);
     }
 
-    fn add(&mut self, group: usize, cells: &Column, rows: Range<usize>, times: Option<&Times<'_>>) -> Result<()> {
+    fn add(&mut self, group: usize, inputs: &Inputs<'_>, rows: Range<usize>, times: Option<&Times<'_>>) -> Result<()> {
+        let cells = &inputs.cells;
         let Some(times) = times else {
             let row = if self.is_last { rows.end.saturating_sub(1) } else { rows.start };
             if self.is_last || self.groups.get(group).is_some_and(Option::is_none) {
@@ -45,8 +56,8 @@ impl Accumulator for FirstOrLast {
             }
             return Ok(());
         };
-        // Of rows with equal times, the one that comes first is the first.
-        let is_better = |place: i64, than: i64| if self.is_last { place >= than } else { place < than };
+        let is_last = self.is_last;
+        let is_better = |place: i64, than: i64| is_better(is_last, place, than);
         let mut best = self.groups.get(group).and_then(Option::as_ref).and_then(|_| self.places.get(group)).copied();
         let mut chosen = None;
         for row in rows {
@@ -58,6 +69,41 @@ impl Accumulator for FirstOrLast {
         if let (Some(row), Some(best)) = (chosen, best) {
             self.set(group, cells, row);
             self.places.get_mut(group).into_iter().for_each(|place| *place = best);
+        }
+        Ok(())
+    }
+
+    fn add_each(
+        &mut self,
+        groups: &[u32],
+        inputs: &Inputs<'_>,
+        rows: Range<usize>,
+        times: Option<&Times<'_>>,
+    ) -> Result<()> {
+        let FirstOrLast { is_last, groups: values, places, rows: chosen, .. } = self;
+        let mut touched = Vec::new();
+        for (row, group) in (0..).skip(rows.start).zip(groups) {
+            let at = *group as usize;
+            let (Some(chosen), Some(known)) = (chosen.get_mut(at), values.get(at)) else { continue };
+            let is_first = *chosen == NO_ROW;
+            let is_known = !is_first || known.is_some();
+            if let (Some(times), Some(best)) = (times, places.get_mut(at)) {
+                let place = times.place(row as usize);
+                if is_known && !is_better(*is_last, place, *best) {
+                    continue;
+                }
+                *best = place;
+            } else if is_known && !*is_last {
+                continue;
+            }
+            *chosen = row;
+            if is_first {
+                touched.push(at);
+            }
+        }
+        for group in touched {
+            let row = self.rows.get_mut(group).map_or(NO_ROW, |row| std::mem::replace(row, NO_ROW));
+            self.set(group, &inputs.cells, row as usize);
         }
         Ok(())
     }
@@ -82,9 +128,9 @@ impl Accumulator for Merged {
         self.groups.push(OwnedValue::doc(DocWriter::new().finish().view()));
     }
 
-    fn add(&mut self, group: usize, cells: &Column, rows: Range<usize>, _: Option<&Times<'_>>) -> Result<()> {
+    fn add(&mut self, group: usize, inputs: &Inputs<'_>, rows: Range<usize>, _: Option<&Times<'_>>) -> Result<()> {
         let Some(merged) = self.groups.get_mut(group) else { return Ok(()) };
-        each_cell(cells, rows, &mut |value| {
+        each_cell(&inputs.cells, rows, &mut |_, value| {
             if matches!(value.kind(), Kind::Null | Kind::Undefined) {
                 return Ok(());
             }

@@ -2,11 +2,12 @@
 
 use std::ops::Range;
 
-use super::model::{Accumulator, Times, array_of, each_cell, list_is_full};
+use super::model::{Accumulator, Inputs, Times, array_of, each_cell, list_is_full};
 use crate::block::Column;
 use crate::error::{Error, Result};
 use crate::limits::STAGE_SIZE_BYTES_MAX;
-use crate::value::{Collation, Interner, OwnedValue, Value, append_key};
+use crate::query::exec::{Coder, Missing, NOTHING, Pairs};
+use crate::value::{Collation, Kind, OwnedValue, Value, value_len};
 
 /// Lists of values per group; missing values are left out.
 pub(super) struct Lists {
@@ -14,17 +15,72 @@ pub(super) struct Lists {
     is_set: bool,
     /// True if the list holds the elements of the values, which must be arrays.
     of_elements: bool,
-    groups: Vec<Vec<OwnedValue>>,
-    /// Distinct values by group and key.
-    known: Interner,
+    /// The values of each group back to back: type byte, then value bytes.
+    groups: Vec<Vec<u8>>,
+    /// The values of all sets, numbered.
+    coder: Coder,
+    /// Groups with the numbers of their values.
+    known: Pairs,
     size_bytes: usize,
-    collation: Collation,
 }
 
 impl Lists {
     pub fn new(is_set: bool, of_elements: bool, collation: &Collation) -> Lists {
-        let (groups, known, collation) = (Vec::new(), Interner::default(), collation.clone());
-        Lists { is_set, of_elements, groups, known, size_bytes: 0, collation }
+        let coder = Coder::new(collation.clone(), Missing::Nothing);
+        Lists { is_set, of_elements, groups: Vec::new(), coder, known: Pairs::default(), size_bytes: 0 }
+    }
+
+    fn push(&mut self, group: usize, value: Value<'_>) -> Result<()> {
+        if let Some(list) = self.groups.get_mut(group) {
+            list.push(value.kind().byte());
+            list.extend_from_slice(value.bytes());
+        }
+        self.size_bytes += value.bytes().len() + 32;
+        if self.size_bytes > STAGE_SIZE_BYTES_MAX { Err(list_is_full()) } else { Ok(()) }
+    }
+
+    /// True if the set of a group lacks the value with this number, which it has from now on.
+    fn is_new(&mut self, group: usize, number: u32) -> bool {
+        let known = self.known.len();
+        self.known.number(u32::try_from(group).unwrap_or(u32::MAX), number);
+        let is_new = self.known.len() > known;
+        if is_new {
+            self.size_bytes += size_of::<usize>() + self.coder.key_len(number);
+        }
+        is_new
+    }
+
+    fn add_elements(&mut self, group: usize, value: Value<'_>) -> Result<()> {
+        let message = "$concatArrays and $setUnion need arrays";
+        let elements = value.as_array().ok_or_else(|| Error::type_mismatch(message))?;
+        for (_, element) in elements {
+            let number = if self.is_set { self.coder.number(element) } else { NOTHING };
+            if !self.is_set || self.is_new(group, number) {
+                self.push(group, element)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn add_rows(&mut self, group_of: &dyn Fn(usize) -> usize, cells: &Column, rows: Range<usize>) -> Result<()> {
+        if self.of_elements {
+            return each_cell(cells, rows, &mut |row, value| self.add_elements(group_of(row), value));
+        }
+        if !self.is_set {
+            return each_cell(cells, rows, &mut |row, value| self.push(group_of(row), value));
+        }
+        let numbers = self.coder.numbers(cells, rows.clone());
+        let mut scratch = Vec::new();
+        numbers.for_each_run(rows, &mut |number, run| {
+            // The groups of a run of equal cells may differ.
+            for row in run {
+                let group = group_of(row);
+                if number != NOTHING && self.is_new(group, number) {
+                    self.push(group, cells.value(row, &mut scratch).unwrap_or(Value::NULL))?;
+                }
+            }
+            Ok(())
+        })
     }
 }
 
@@ -33,41 +89,31 @@ impl Accumulator for Lists {
         self.groups.push(Vec::new());
     }
 
-    fn add(&mut self, group: usize, cells: &Column, rows: Range<usize>, _: Option<&Times<'_>>) -> Result<()> {
-        let Lists { is_set, of_elements, groups, known, size_bytes, collation } = self;
-        let Some(list) = groups.get_mut(group) else { return Ok(()) };
-        let mut add = |value: Value<'_>| {
-            if *is_set {
-                let mut key = group.to_le_bytes().to_vec();
-                append_key(&mut key, value);
-                if !known.add(&key).1 {
-                    return Ok(());
-                }
-                *size_bytes += key.len();
-                // Different bytes may still be equal by the collation.
-                if !collation.is_simple() && list.iter().any(|known| collation.compare(known.view(), value).is_eq()) {
-                    return Ok(());
-                }
-            }
-            *size_bytes += value.bytes().len() + 32;
-            list.push(value.to_owned());
-            if *size_bytes > STAGE_SIZE_BYTES_MAX {
-                return Err(list_is_full());
-            }
-            Ok(())
-        };
-        each_cell(cells, rows, &mut |value| {
-            if !*of_elements {
-                return add(value);
-            }
-            let message = "$concatArrays and $setUnion need arrays";
-            let elements = value.as_array().ok_or_else(|| Error::type_mismatch(message))?;
-            elements.iter().try_for_each(|(_, element)| add(element))
-        })
+    fn add(&mut self, group: usize, inputs: &Inputs<'_>, rows: Range<usize>, _: Option<&Times<'_>>) -> Result<()> {
+        self.add_rows(&|_| group, &inputs.cells, rows)
+    }
+
+    fn add_each(
+        &mut self,
+        groups: &[u32],
+        inputs: &Inputs<'_>,
+        rows: Range<usize>,
+        _: Option<&Times<'_>>,
+    ) -> Result<()> {
+        let start = rows.start;
+        let group_of = |row: usize| groups.get(row - start).map_or(usize::MAX, |group| *group as usize);
+        self.add_rows(&group_of, &inputs.cells, rows)
     }
 
     fn value(&self, group: usize) -> OwnedValue {
-        array_of(&mut self.groups.get(group).into_iter().flatten().map(OwnedValue::view))
+        let mut rest = self.groups.get(group).map_or(&[][..], |list| list);
+        array_of(&mut std::iter::from_fn(|| {
+            let (kind, behind) = rest.split_first()?;
+            let kind = Kind::from_byte(*kind)?;
+            let (bytes, behind) = behind.split_at_checked(value_len(kind, behind).ok()?)?;
+            rest = behind;
+            Some(Value::new_checked(kind, bytes))
+        }))
     }
 
     fn size_bytes(&self) -> usize {

@@ -6,13 +6,15 @@ mod covariance;
 mod deviation;
 mod extreme;
 mod first_last;
+mod kernels;
 mod list;
 mod model;
 mod percentile;
 mod ranked;
 mod sum;
 mod table;
+mod words;
 
-pub use accumulation::Accumulation;
-pub use model::{Accumulator, Times};
+pub use accumulation::{Accumulation, cannot_fail};
+pub use model::{Accumulator, Inputs, Times};
 pub use table::COVARIANCES;

@@ -2,8 +2,9 @@
 
 use std::ops::Range;
 
-use crate::block::Column;
+use crate::block::{Block, Column, ColumnBuilder, ColumnData};
 use crate::error::{Error, ErrorCode, Result};
+use crate::query::expr::BoundExpr;
 use crate::value::{Collation, DocWriter, Kind, Number, OwnedValue, Value};
 
 /// An accumulator for all groups of a stage.
@@ -11,14 +12,37 @@ pub trait Accumulator {
     /// Adds a state for one more group, the next by number, with its `n` if the accumulator has one.
     fn grow(&mut self, n: usize);
 
-    /// Adds cells of a column to a group. If rows come out of order, `times` gives their order, with one time per row
-    /// of the column.
+    /// Adds rows to a group. If rows come out of order, `times` gives their order, with one time per row of the inputs.
     ///
     /// Errors: values that cannot be accumulated.
-    fn add(&mut self, group: usize, cells: &Column, rows: Range<usize>, times: Option<&Times<'_>>) -> Result<()>;
+    fn add(&mut self, group: usize, inputs: &Inputs<'_>, rows: Range<usize>, times: Option<&Times<'_>>) -> Result<()>;
+
+    /// Adds rows, each to a group of its own: there is one number for each of these rows.
+    ///
+    /// Errors: as `add`.
+    fn add_each(
+        &mut self,
+        groups: &[u32],
+        inputs: &Inputs<'_>,
+        rows: Range<usize>,
+        times: Option<&Times<'_>>,
+    ) -> Result<()> {
+        let mut start = rows.start;
+        for run in groups.chunk_by(|a, b| a == b) {
+            let group = run.first().copied().unwrap_or_default();
+            self.add(group as usize, inputs, start..start + run.len(), times)?;
+            start += run.len();
+        }
+        Ok(())
+    }
 
     /// The result for a group.
     fn value(&self, group: usize) -> OwnedValue;
+
+    /// Appends the result for a group to a column.
+    fn put(&self, group: usize, to: &mut ColumnBuilder) {
+        to.push(self.value(group).view());
+    }
 
     /// Merges one group into another, as if that had seen these values as well. Does nothing and answers false if the
     /// accumulator cannot merge.
@@ -29,6 +53,33 @@ pub trait Accumulator {
     /// The bytes that it holds, if they may become many.
     fn size_bytes(&self) -> usize {
         0
+    }
+}
+
+/// What an accumulator takes of the rows of a block.
+pub struct Inputs<'a> {
+    /// Its values; those that it shows, if it has keys.
+    pub cells: Column,
+    /// What it ranks the values by, a column for each key.
+    pub keys: Vec<Column>,
+    /// What it shows of the rows that it keeps, and all rows, in place of `cells`.
+    pub(super) shown: Option<(&'a BoundExpr, &'a Block)>,
+}
+
+impl Inputs<'_> {
+    /// A single column.
+    pub fn of(cells: Column) -> Inputs<'static> {
+        Inputs { cells, keys: Vec::new(), shown: None }
+    }
+
+    /// What is shown of some rows.
+    ///
+    /// Errors: those of the expression.
+    pub(super) fn shown_of(&self, rows: &[u32]) -> Result<Column> {
+        match self.shown {
+            Some((expr, block)) => expr.column(&block.gather(rows)),
+            None => Ok(self.cells.gather(rows)),
+        }
     }
 }
 
@@ -61,7 +112,7 @@ pub struct Settings {
 }
 
 /// A number as a double, which is how the server computes here, decimals included; `None` for other values.
-pub(super) fn number(value: Value<'_>) -> Option<f64> {
+fn number(value: Value<'_>) -> Option<f64> {
     Number::of(value).map(Number::near_double)
 }
 
@@ -72,23 +123,57 @@ pub(super) fn list_is_full() -> Error {
 
 pub(super) fn array_of(values: &mut dyn Iterator<Item = Value<'_>>) -> OwnedValue {
     let mut writer = DocWriter::new();
-    for (place, value) in values.enumerate() {
-        writer.value(&place.to_string(), value);
+    let mut place = Vec::from(*b"0");
+    for value in values {
+        writer.value(std::str::from_utf8(&place).unwrap_or_default(), value);
+        count_up(&mut place);
     }
     Value::new_checked(Kind::Array, writer.finish().view().as_bytes()).to_owned()
 }
 
-/// Calls `see` with every present cell of a range.
+/// The next number after one in decimal digits.
+fn count_up(digits: &mut Vec<u8>) {
+    for digit in digits.iter_mut().rev() {
+        if *digit < b'9' {
+            *digit += 1;
+            return;
+        }
+        *digit = b'0';
+    }
+    digits.insert(0, b'1');
+}
+
+/// Calls `see` with every present cell of a range, and its row.
 pub(super) fn each_cell(
     cells: &Column,
     rows: Range<usize>,
-    see: &mut dyn FnMut(Value<'_>) -> Result<()>,
+    see: &mut dyn FnMut(usize, Value<'_>) -> Result<()>,
 ) -> Result<()> {
     let mut scratch = Vec::new();
     for row in rows {
         if let Some(value) = cells.value(row, &mut scratch) {
-            see(value)?;
+            see(row, value)?;
         }
     }
     Ok(())
+}
+
+/// Calls `see` with every number of a range as a double, and its row.
+pub(super) fn each_number(cells: &Column, rows: Range<usize>, see: &mut dyn FnMut(usize, f64)) {
+    match (cells.data(), cells.presence()) {
+        (ColumnData::F64(cells), None) => {
+            rows.clone().zip(cells.get(rows).unwrap_or_default()).for_each(|(row, x)| see(row, *x));
+        }
+        (ColumnData::I32(cells), None) => {
+            rows.clone().zip(cells.get(rows).unwrap_or_default()).for_each(|(row, n)| see(row, f64::from(*n)));
+        }
+        _ => {
+            let mut scratch = Vec::new();
+            for row in rows {
+                if let Some(x) = cells.value(row, &mut scratch).and_then(number) {
+                    see(row, x);
+                }
+            }
+        }
+    }
 }

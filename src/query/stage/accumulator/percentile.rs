@@ -1,12 +1,12 @@
 //! `$median` and `$percentile`.
 
+use std::cmp::Ordering;
 use std::ops::Range;
 
-use super::model::{Accumulator, Settings, Times, array_of, each_cell, list_is_full, number};
-use crate::block::Column;
+use super::model::{Accumulator, Inputs, Settings, Times, array_of, each_number, list_is_full};
 use crate::error::Result;
 use crate::limits::STAGE_SIZE_BYTES_MAX;
-use crate::query::expr::quantile;
+use crate::query::expr::{quantile, rank_of};
 use crate::value::OwnedValue;
 
 /// The numbers of groups, from which percentiles are computed.
@@ -25,8 +25,26 @@ impl Percentiles {
         Percentiles { wanted: percentiles, is_continuous, groups: Vec::new(), size_bytes: 0 }
     }
 
-    fn at(&self, sorted: &[f64], share: f64) -> OwnedValue {
-        quantile(sorted, share, self.is_continuous).map_or_else(OwnedValue::null, OwnedValue::double)
+    /// The percentile at `share` of numbers, which are put in order as far as it takes.
+    fn at(&self, numbers: &mut [f64], share: f64) -> OwnedValue {
+        let place = rank_of(numbers.len(), share, self.is_continuous) as usize;
+        if place < numbers.len() {
+            let (_, _, above) = numbers.select_nth_unstable_by(place, f64::total_cmp);
+            // Between two numbers, both count.
+            if let Some(next) = (0..above.len()).min_by(|a, b| match (above.get(*a), above.get(*b)) {
+                (Some(a), Some(b)) => a.total_cmp(b),
+                _ => Ordering::Equal,
+            }) {
+                above.swap(0, next);
+            }
+        }
+        quantile(numbers, share, self.is_continuous).map_or_else(OwnedValue::null, OwnedValue::double)
+    }
+}
+
+impl Percentiles {
+    fn check_size(&self) -> Result<()> {
+        if self.size_bytes > STAGE_SIZE_BYTES_MAX { Err(list_is_full()) } else { Ok(()) }
     }
 }
 
@@ -35,23 +53,37 @@ impl Accumulator for Percentiles {
         self.groups.push(Vec::new());
     }
 
-    fn add(&mut self, group: usize, cells: &Column, rows: Range<usize>, _: Option<&Times<'_>>) -> Result<()> {
+    fn add(&mut self, group: usize, inputs: &Inputs<'_>, rows: Range<usize>, _: Option<&Times<'_>>) -> Result<()> {
         let Some(numbers) = self.groups.get_mut(group) else { return Ok(()) };
         self.size_bytes += 8 * rows.len();
-        each_cell(cells, rows, &mut |value| {
-            numbers.extend(number(value).filter(|x| !x.is_nan()));
-            Ok(())
-        })?;
-        if self.size_bytes > STAGE_SIZE_BYTES_MAX { Err(list_is_full()) } else { Ok(()) }
+        each_number(&inputs.cells, rows, &mut |_, x| numbers.extend(Some(x).filter(|x| !x.is_nan())));
+        self.check_size()
+    }
+
+    fn add_each(
+        &mut self,
+        groups: &[u32],
+        inputs: &Inputs<'_>,
+        rows: Range<usize>,
+        _: Option<&Times<'_>>,
+    ) -> Result<()> {
+        self.size_bytes += 8 * rows.len();
+        let start = rows.start;
+        each_number(&inputs.cells, rows, &mut |row, x| {
+            let numbers = groups.get(row - start).and_then(|group| self.groups.get_mut(*group as usize));
+            if let Some(numbers) = numbers.filter(|_| !x.is_nan()) {
+                numbers.push(x);
+            }
+        });
+        self.check_size()
     }
 
     fn value(&self, group: usize) -> OwnedValue {
-        let mut sorted = self.groups.get(group).cloned().unwrap_or_default();
-        sorted.sort_unstable_by(f64::total_cmp);
+        let mut numbers = self.groups.get(group).cloned().unwrap_or_default();
         if self.wanted.is_empty() {
-            return self.at(&sorted, 0.5);
+            return self.at(&mut numbers, 0.5);
         }
-        let found: Vec<OwnedValue> = self.wanted.iter().map(|p| self.at(&sorted, *p)).collect();
+        let found: Vec<OwnedValue> = self.wanted.iter().map(|p| self.at(&mut numbers, *p)).collect();
         array_of(&mut found.iter().map(OwnedValue::view))
     }
 

@@ -6,27 +6,31 @@
 use std::cmp::Ordering;
 use std::ops::Range;
 
-use super::model::{Accumulator, Settings, Times, array_of, list_is_full};
-use crate::block::Column;
+use super::model::{Accumulator, Inputs, Settings, Times, array_of, list_is_full};
+use super::words::{word_of, word_of_date, word_of_double};
+use crate::block::{Column, ColumnData};
 use crate::error::{Error, Result};
 use crate::limits::STAGE_SIZE_BYTES_MAX;
 use crate::value::{Collation, Kind, OwnedValue, Value};
 
-/// How cells are ranked, and which are kept.
+/// How rows are ranked, and which are kept.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Rank {
-    /// The first cells: without keys all cells tie, and of ties the first ones stay.
+    /// The first rows: without keys all rows tie, and of ties the first ones stay.
     First,
     Last,
     /// By the values themselves, ascending; null does not count.
     Least,
     Greatest,
-    /// Cells are objects of the output and its keys; keeps the first or the last by these.
+    /// The first or the last rows by their keys.
     Top,
     Bottom,
 }
 
-/// The kept cells of each group, in key order.
+/// The kept rows of each group, in key order.
+///
+/// A word for each row tells most rows apart, so that nearly all are rejected by one comparison. Values are made of rows
+/// only when those of a block are through.
 pub(super) struct Ranked {
     rank: Rank,
     /// True if the result is a single value instead of a list.
@@ -34,98 +38,256 @@ pub(super) struct Ranked {
     /// The direction of each key.
     ascending: Vec<bool>,
     collation: Collation,
-    groups: Vec<(usize, Vec<RankedEntry>)>,
+    groups: Vec<Kept>,
+    /// Groups that keep rows of the block that is being added.
+    touched: Vec<usize>,
     size_bytes: usize,
 }
 
-struct RankedEntry {
-    keys: Vec<OwnedValue>,
-    output: OwnedValue,
+/// The rows that a group keeps.
+struct Kept {
+    /// The maximum number.
+    n: usize,
+    entries: Vec<RankedEntry>,
+    is_touched: bool,
+    /// A row whose word is above this one is not kept, nor, for `Rank::Bottom`, one whose word is below it.
+    bound: Option<u64>,
 }
 
-impl RankedEntry {
+struct RankedEntry {
+    word: u64,
+    /// The place of the row, if rows come out of order; by this, ties are broken.
+    place: i64,
+    content: Content,
+}
+
+enum Content {
+    /// A row of the block that is being added.
+    Row(u32),
+    /// The keys, unless they are the output itself, and the output.
+    Values(Vec<OwnedValue>, OwnedValue),
+}
+
+impl Content {
     fn size_bytes(&self) -> usize {
-        self.keys.iter().chain([&self.output]).map(|value| value.tagged().len() + 32).sum()
+        match self {
+            Content::Row(_) => 0,
+            Content::Values(keys, output) => keys.iter().chain([output]).map(|value| value.tagged().len() + 32).sum(),
+        }
+    }
+}
+
+/// The columns of the block that is being added.
+struct Keys<'a> {
+    columns: &'a [Column],
+    ascending: &'a [bool],
+    collation: &'a Collation,
+    /// True if the output is the key, and arrays compare as a whole.
+    by_value: bool,
+}
+
+impl Keys<'_> {
+    /// A key of a row; for an array, the element that sorts first.
+    fn key<'a>(&'a self, number: usize, row: usize, scratch: &'a mut Vec<u8>) -> Value<'a> {
+        let key = self.columns.get(number).and_then(|column| column.value(row, scratch)).unwrap_or(Value::NULL);
+        let ascending = self.ascending.get(number).is_none_or(|ascending| *ascending);
+        self.least(key, ascending)
+    }
+
+    fn least<'a>(&self, key: Value<'a>, ascending: bool) -> Value<'a> {
+        let Some(array) = key.as_array().filter(|_| !self.by_value) else { return key };
+        let order = |a: &Value<'_>, b: &Value<'_>| directed(self.collation.compare(*a, *b), ascending);
+        array.iter().map(|(_, element)| element).min_by(order).unwrap_or(Value::UNDEFINED)
+    }
+
+    /// The words of rows by their first key: smaller for a row that comes first. Equal words say nothing.
+    fn words(&self, rows: Range<usize>) -> Vec<u64> {
+        let (Some(column), Some(ascending)) = (self.columns.first(), self.ascending.first()) else {
+            return vec![0; rows.len()];
+        };
+        let mut words = Vec::with_capacity(rows.len());
+        let range = rows.clone();
+        match (column.data(), column.presence()) {
+            (ColumnData::F64(cells), None) => words.extend(cut(cells, range).iter().map(|x| word_of_double(*x))),
+            (ColumnData::I32(cells), None) => {
+                words.extend(cut(cells, range).iter().map(|n| word_of_double(f64::from(*n))))
+            }
+            (ColumnData::Date(cells), None) => words.extend(cut(cells, range).iter().map(|ms| word_of_date(*ms))),
+            _ => {
+                let mut scratch = Vec::new();
+                let bytes_compare = self.collation.is_simple();
+                words.extend(rows.map(|row| word_of(self.key(0, row, &mut scratch), bytes_compare)));
+            }
+        }
+        if !ascending {
+            words.iter_mut().for_each(|word| *word = !*word);
+        }
+        words
+    }
+
+    /// The order of two rows.
+    fn compare(&self, new: &RankedEntry, known: &RankedEntry) -> Ordering {
+        if new.word != known.word {
+            return new.word.cmp(&known.word);
+        }
+        let (mut scratch, mut other) = (Vec::new(), Vec::new());
+        for (number, ascending) in self.ascending.iter().enumerate() {
+            let key = self.key_of(number, new, &mut scratch);
+            let order = directed(self.collation.compare(key, self.key_of(number, known, &mut other)), *ascending);
+            if order.is_ne() {
+                return order;
+            }
+        }
+        new.place.cmp(&known.place)
+    }
+
+    fn key_of<'a>(&'a self, number: usize, entry: &'a RankedEntry, scratch: &'a mut Vec<u8>) -> Value<'a> {
+        match &entry.content {
+            Content::Row(row) => self.key(number, *row as usize, scratch),
+            Content::Values(keys, output) => keys.get(number).unwrap_or(output).view(),
+        }
+    }
+
+    /// Errors: `BadValue` if several keys of a row are arrays.
+    fn check_arrays(&self, rows: Range<usize>) -> Result<()> {
+        let columns: Vec<&Column> = self.columns.iter().filter(|column| column.kind().is_none()).collect();
+        let mut scratch = Vec::new();
+        for row in rows.filter(|_| columns.len() > 1) {
+            let mut is_array =
+                |column: &&&Column| column.value(row, &mut scratch).is_some_and(|value| value.kind() == Kind::Array);
+            if columns.iter().filter(&mut is_array).count() > 1 {
+                return Err(Error::bad_value("Cannot sort with keys that are parallel arrays"));
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Kept {
+    /// Takes a row if it is among those to keep. Returns the bytes of the row that it replaces, and whether it was
+    /// taken.
+    fn offer(&mut self, rank: Rank, keys: &Keys<'_>, new: RankedEntry) -> (usize, bool) {
+        let mut freed = 0;
+        let entries = &mut self.entries;
+        if entries.len() >= self.n {
+            let worst = match rank {
+                Rank::First => return (0, false),
+                Rank::Last => 0,
+                // Of tied smallest values, the last one is dropped.
+                Rank::Bottom => match entries.first() {
+                    Some(first) if keys.compare(&new, first).is_gt() => {
+                        entries.iter().skip(1).take_while(|entry| keys.compare(first, entry).is_eq()).count()
+                    }
+                    _ => return (0, false),
+                },
+                _ => match entries.last() {
+                    Some(last) if keys.compare(&new, last).is_lt() => entries.len() - 1,
+                    _ => return (0, false),
+                },
+            };
+            freed = entries.remove(worst).content.size_bytes();
+        }
+        let at = match rank {
+            Rank::First | Rank::Last => entries.len(),
+            _ => entries.partition_point(|known| keys.compare(&new, known).is_ge()),
+        };
+        entries.insert(at, new);
+        let worst = if rank == Rank::Bottom { entries.first() } else { entries.last() };
+        self.bound = worst.filter(|_| entries.len() >= self.n).map(|worst| worst.word);
+        (freed, true)
     }
 }
 
 impl Ranked {
     pub fn new(rank: Rank, is_single: bool, settings: &Settings) -> Ranked {
         let ascending = match rank {
-            // The place of the row follows the value, if rows come out of order.
-            Rank::Least => vec![true, true],
-            Rank::Greatest => vec![false, true],
+            Rank::Least => vec![true],
+            Rank::Greatest => vec![false],
             _ => settings.ascending.clone(),
         };
-        Ranked { rank, is_single, ascending, collation: settings.collation.clone(), groups: Vec::new(), size_bytes: 0 }
+        let collation = settings.collation.clone();
+        Ranked { rank, is_single, ascending, collation, groups: Vec::new(), touched: Vec::new(), size_bytes: 0 }
     }
 
-    /// The keys of a cell; `None` if it does not compete.
-    fn entry(&self, cell: Value<'_>) -> Result<Option<RankedEntry>> {
-        let (keys, output) = match self.rank {
-            Rank::First | Rank::Last => (Vec::new(), cell),
-            Rank::Least | Rank::Greatest if matches!(cell.kind(), Kind::Null | Kind::Undefined) => return Ok(None),
-            Rank::Least | Rank::Greatest => (vec![cell.to_owned()], cell),
-            Rank::Top | Rank::Bottom => {
-                let (mut keys, mut arrays) = (Vec::new(), 0);
-                let parts = cell.as_doc().and_then(|cell| cell.get("keys")?.as_array());
-                for ((_, key), ascending) in parts.into_iter().flatten().zip(&self.ascending) {
-                    arrays += usize::from(key.as_array().is_some());
-                    keys.push(self.key(key, *ascending));
+    fn add_rows(
+        &mut self,
+        group_of: &dyn Fn(usize) -> usize,
+        inputs: &Inputs<'_>,
+        rows: Range<usize>,
+        times: Option<&Times<'_>>,
+    ) -> Result<()> {
+        let Ranked { rank, ascending, collation, groups, touched, size_bytes, .. } = self;
+        let by_value = matches!(rank, Rank::Least | Rank::Greatest);
+        let columns = if by_value { std::slice::from_ref(&inputs.cells) } else { &inputs.keys };
+        let keys = Keys { columns, ascending, collation, by_value };
+        keys.check_arrays(rows.clone())?;
+        let words = keys.words(rows.clone());
+        for (row, word) in rows.zip(words) {
+            let group = group_of(row);
+            let Some(kept) = groups.get_mut(group) else { continue };
+            let is_worse = |bound| if *rank == Rank::Bottom { word < bound } else { word > bound };
+            if *rank != Rank::Last && kept.bound.is_some_and(is_worse) || by_value && !counts(&inputs.cells, row) {
+                continue;
+            }
+            let place = times.map_or(0, |times| times.place(row));
+            let content = Content::Row(u32::try_from(row).unwrap_or(u32::MAX));
+            let (freed, is_kept) = kept.offer(*rank, &keys, RankedEntry { word, place, content });
+            *size_bytes -= freed;
+            if is_kept && !kept.is_touched {
+                kept.is_touched = true;
+                touched.push(group);
+            }
+        }
+        self.make_values(inputs, by_value)
+    }
+
+    /// Makes values of the rows of this block that are kept.
+    fn make_values(&mut self, inputs: &Inputs<'_>, by_value: bool) -> Result<()> {
+        let Ranked { ascending, collation, groups, touched, size_bytes, .. } = self;
+        let columns = if by_value { &[][..] } else { &inputs.keys };
+        let keys = Keys { columns, ascending, collation, by_value };
+        let of_rows = |kept: &mut Kept, see: &mut dyn FnMut(&mut Content, u32)| {
+            for entry in &mut kept.entries {
+                if let Content::Row(row) = entry.content {
+                    see(&mut entry.content, row);
                 }
-                if arrays > 1 {
-                    return Err(Error::bad_value("Cannot sort with keys that are parallel arrays"));
-                }
-                (keys, cell.as_doc().and_then(|cell| cell.get("output")).unwrap_or(Value::NULL))
             }
         };
-        Ok(Some(RankedEntry { keys, output: output.to_owned() }))
-    }
-
-    /// For an array, the element that sorts first.
-    fn key(&self, key: Value<'_>, ascending: bool) -> OwnedValue {
-        let Some(array) = key.as_array() else { return key.to_owned() };
-        let order = |a: &Value<'_>, b: &Value<'_>| directed(self.collation.compare(*a, *b), ascending);
-        array
-            .iter()
-            .map(|(_, element)| element)
-            .min_by(order)
-            .unwrap_or(Value::new_checked(Kind::Undefined, &[]))
-            .to_owned()
-    }
-
-    fn compare(&self, a: &RankedEntry, b: &RankedEntry) -> Ordering {
-        let keys = a.keys.iter().zip(&b.keys).zip(&self.ascending);
-        let each = keys.map(|((a, b), up)| directed(self.collation.compare(a.view(), b.view()), *up));
-        each.fold(Ordering::Equal, Ordering::then)
-    }
-
-    fn offer(&self, (n, list): &mut (usize, Vec<RankedEntry>), new: RankedEntry) -> isize {
-        let mut size_bytes = 0;
-        if list.len() >= *n {
-            // Of tied smallest values, the last one is dropped.
-            let least = || list.partition_point(|known| list.first().is_some_and(|l| self.compare(known, l).is_le()));
-            let worst = match self.rank {
-                Rank::Last => 0,
-                Rank::Bottom => least().saturating_sub(1),
-                _ => list.len().saturating_sub(1),
-            };
-            let Some(order) = list.get(worst).map(|worst| self.compare(&new, worst)) else { return 0 };
-            let wins = match self.rank {
-                Rank::Last => true,
-                Rank::Bottom => order.is_gt(),
-                _ => order.is_lt(),
-            };
-            if !wins {
-                return 0;
-            }
-            size_bytes -= list.remove(worst).size_bytes() as isize;
+        let mut rows = Vec::new();
+        for group in touched.iter() {
+            groups.get_mut(*group).into_iter().for_each(|kept| of_rows(kept, &mut |_, row| rows.push(row)));
         }
-        size_bytes += new.size_bytes() as isize;
-        let at = list.partition_point(|known| self.compare(known, &new).is_le());
-        list.insert(at, new);
-        size_bytes
+        let shown = inputs.shown_of(&rows)?;
+        let (mut at, mut scratch) = (0, Vec::new());
+        for group in touched.drain(..) {
+            let Some(kept) = groups.get_mut(group) else { continue };
+            kept.is_touched = false;
+            of_rows(kept, &mut |content, row| {
+                let output = shown.value(at, &mut scratch).unwrap_or(Value::NULL).to_owned();
+                let numbers = 0..columns.len();
+                let keys = numbers.map(|number| keys.key(number, row as usize, &mut scratch).to_owned()).collect();
+                *content = Content::Values(keys, output);
+                *size_bytes += content.size_bytes();
+                at += 1;
+            });
+        }
+        if self.size_bytes > STAGE_SIZE_BYTES_MAX { Err(list_is_full()) } else { Ok(()) }
     }
+}
+
+/// True for cells that are neither missing nor null.
+fn counts(cells: &Column, row: usize) -> bool {
+    match cells.kind() {
+        Some(_) => cells.is_present(row),
+        None => {
+            let mut scratch = Vec::new();
+            cells.value(row, &mut scratch).is_some_and(|value| !matches!(value.kind(), Kind::Null | Kind::Undefined))
+        }
+    }
+}
+
+fn cut<T>(cells: &[T], rows: Range<usize>) -> &[T] {
+    cells.get(rows).unwrap_or_default()
 }
 
 fn directed(order: Ordering, ascending: bool) -> Ordering {
@@ -134,34 +296,34 @@ fn directed(order: Ordering, ascending: bool) -> Ordering {
 
 impl Accumulator for Ranked {
     fn grow(&mut self, n: usize) {
-        self.groups.push((n, Vec::new()));
+        self.groups.push(Kept { n, entries: Vec::new(), is_touched: false, bound: None });
     }
 
-    fn add(&mut self, group: usize, cells: &Column, rows: Range<usize>, times: Option<&Times<'_>>) -> Result<()> {
-        let Some(mut known) = self.groups.get_mut(group).map(std::mem::take) else { return Ok(()) };
-        let mut scratch = Vec::new();
-        for row in rows {
-            let cell = cells.value(row, &mut scratch).unwrap_or(Value::NULL);
-            if let Some(mut entry) = self.entry(cell)? {
-                entry.keys.extend(times.map(|times| OwnedValue::int64(times.place(row))));
-                self.size_bytes = self.size_bytes.saturating_add_signed(self.offer(&mut known, entry));
-            }
-            if self.size_bytes > STAGE_SIZE_BYTES_MAX {
-                return Err(list_is_full());
-            }
-        }
-        if let Some(group) = self.groups.get_mut(group) {
-            *group = known;
-        }
-        Ok(())
+    fn add(&mut self, group: usize, inputs: &Inputs<'_>, rows: Range<usize>, times: Option<&Times<'_>>) -> Result<()> {
+        self.add_rows(&|_| group, inputs, rows, times)
+    }
+
+    fn add_each(
+        &mut self,
+        groups: &[u32],
+        inputs: &Inputs<'_>,
+        rows: Range<usize>,
+        times: Option<&Times<'_>>,
+    ) -> Result<()> {
+        let start = rows.start;
+        let group_of = |row: usize| groups.get(row - start).map_or(usize::MAX, |group| *group as usize);
+        self.add_rows(&group_of, inputs, rows, times)
     }
 
     fn value(&self, group: usize) -> OwnedValue {
-        let list = self.groups.get(group).map_or(&[][..], |(_, list)| list);
-        match (self.is_single, list.first()) {
-            (true, Some(only)) => only.output.clone(),
-            (true, None) => OwnedValue::null(),
-            _ => array_of(&mut list.iter().map(|entry| entry.output.view())),
+        let entries = self.groups.get(group).map_or(&[][..], |kept| &kept.entries);
+        let mut outputs = entries.iter().filter_map(|entry| match &entry.content {
+            Content::Values(_, output) => Some(output.view()),
+            Content::Row(_) => None,
+        });
+        match self.is_single {
+            true => outputs.next().unwrap_or(Value::NULL).to_owned(),
+            false => array_of(&mut outputs),
         }
     }
 

@@ -1,10 +1,10 @@
 //! Finds out whether a `$group` needs only the first or last rows by time, or only summaries.
 
 use super::spec::GroupSpec;
-use crate::query::expr::{BoundExpr, Expr};
+use crate::query::expr::BoundExpr;
 use crate::query::plan::{RowsPerGroup, Which};
 use crate::query::sort::SortSpec;
-use crate::query::stage::accumulator::Accumulation;
+use crate::query::stage::accumulator::{Accumulation, cannot_fail};
 
 impl GroupSpec {
     /// Replaces accumulators that keep one row by a sort on time by `$first` or `$last`, if all others accept rows in
@@ -66,16 +66,6 @@ impl GroupSpec {
         }
         let which = if which? { Which::Last } else { Which::First };
         wanted.bins.is_empty().then_some(RowsPerGroup { which, count, ..wanted })
-    }
-}
-
-/// True for fields, constants, and arrays and objects of these.
-fn cannot_fail(expr: &Expr) -> bool {
-    match expr {
-        Expr::Constant(_) | Expr::Field(..) => true,
-        Expr::Array(items) => items.iter().all(cannot_fail),
-        Expr::Object(fields) => fields.iter().all(|(_, field)| cannot_fail(field)),
-        Expr::Call(..) => false,
     }
 }
 

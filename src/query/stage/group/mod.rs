@@ -1,6 +1,8 @@
 //! `$group`: combines rows with equal keys.
 
 mod edges;
+mod ids;
+mod keys;
 mod parse;
 mod run;
 mod spec;

@@ -1,19 +1,21 @@
 //! A running `$group`, which combines rows with equal keys.
 //!
-//! Source: mongodb/mongo src/mongo/db/exec/agg/group_base_stage.cpp. Keys are computed as columns. Consecutive rows
-//! with the same cells form a run: its group is looked up once, and it goes to the accumulators as a range of their
-//! columns.
+//! Source: mongodb/mongo src/mongo/db/exec/agg/group_base_stage.cpp. Keys are computed as columns, and all rows of a block
+//! get the numbers of their groups. Each accumulator then takes the numbers and the columns of its input.
 
 use std::ops::Range;
+use std::rc::Rc;
 
-use super::spec::{GroupSpec, Key};
+use super::ids::Ids;
+use super::keys::GroupKeys;
+use super::spec::GroupSpec;
 use crate::block::{Block, Column, ColumnBuilder, ColumnData};
 use crate::error::{Error, ErrorCode, Result};
 use crate::limits::STAGE_SIZE_BYTES_MAX;
-use crate::query::exec::{Flow, KnownValues};
-use crate::query::stage::accumulator::{Accumulation, Accumulator, Times};
+use crate::query::exec::{Flow, Numbers};
+use crate::query::stage::accumulator::{Accumulation, Accumulator, Inputs, Times};
 use crate::query::stage::running::Stage;
-use crate::value::{DocWriter, Kind, OwnedValue, Value, append_key, append_missing_key};
+use crate::value::{Kind, Value, append_key};
 
 /// With fewer rows than this, groups are not returned before the end, because each release costs as much as some rows.
 const GIVEN_ROWS_MIN: usize = 1024;
@@ -28,11 +30,18 @@ fn ones(weights: &[u32], kind: Kind) -> Column {
     Column::new(data, None)
 }
 
+fn inputs_of<'a>(field: &'a Accumulation, rows: &'a Block) -> Result<Inputs<'a>> {
+    match (rows.weights(), field.counts_as()) {
+        (Some(weights), Some(kind)) => Ok(Inputs::of(ones(weights, kind))),
+        _ => field.inputs(rows),
+    }
+}
+
 /// A running `$group`.
 pub struct Group {
-    spec: GroupSpec,
-    /// The ids, by the keys of their parts.
-    groups: KnownValues,
+    spec: Rc<GroupSpec>,
+    groups: GroupKeys,
+    ids: Ids,
     /// The place of each group's first row, if rows come out of order; its id is shown.
     places: Vec<i64>,
     accumulators: Vec<Box<dyn Accumulator>>,
@@ -47,17 +56,16 @@ pub struct Group {
 
 impl Group {
     pub fn new(spec: GroupSpec) -> Group {
-        let accumulators = spec.fields.iter().map(Accumulation::start).collect();
-        let groups = KnownValues::new(spec.collation.clone());
         Group {
-            spec,
-            groups,
+            groups: GroupKeys::new(spec.key.parts().len(), &spec.collation),
+            ids: Ids::default(),
             places: Vec::new(),
-            accumulators,
+            accumulators: spec.fields.iter().map(Accumulation::start).collect(),
             size_bytes: 0,
             last: Vec::new(),
             rows: 0,
             made: Vec::new(),
+            spec: Rc::new(spec),
         }
     }
 
@@ -65,43 +73,41 @@ impl Group {
     ///
     /// Errors: those of accumulators and of their inputs, and 292.
     pub fn add(&mut self, rows: &Block, keys: &[Column]) -> Result<()> {
-        let input = |field: &Accumulation| match (rows.weights(), field.counts_as()) {
-            (Some(weights), Some(kind)) => Ok(ones(weights, kind)),
-            _ => field.input.column(rows),
-        };
-        let inputs = self.spec.fields.iter().map(input).collect::<Result<Vec<_>>>()?;
-        let sorting = self.spec.unsorted_by.clone();
-        let times = sorting.as_ref().and_then(|(name, ascending)| match rows.column(name)?.data() {
+        let spec = Rc::clone(&self.spec);
+        let inputs = spec.fields.iter().map(|field| inputs_of(field, rows)).collect::<Result<Vec<_>>>()?;
+        let sorting = spec.unsorted_by.as_ref();
+        let times = sorting.and_then(|(name, ascending)| match rows.column(name)?.data() {
             ColumnData::Date(ms) => Some(Times { ms, ascending: *ascending }),
             _ => None,
         });
         if sorting.is_some() && times.is_none() && rows.rows() > 0 {
             return Err(Error::internal("Unsorted rows have no date column as their time field"));
         }
-        let mut scratch = vec![Vec::new(); keys.len()];
         let mut start = 0;
-        while start < rows.rows() {
-            let run = start..keys.iter().map(|key| run_end(key, start)).min().unwrap_or(rows.rows());
-            if !self.spec.in_order.is_empty() {
+        if !spec.in_order.is_empty() {
+            let ordered: Vec<&Column> = spec.in_order.iter().filter_map(|place| keys.get(*place)).collect();
+            let mut ends = vec![0; ordered.len()];
+            let mut row = 0;
+            while row < rows.rows() {
+                for (end, key) in ends.iter_mut().zip(&ordered).filter(|(end, _)| **end <= row) {
+                    *end = run_end(key, row);
+                }
                 let mut cells = Vec::new();
-                for key in self.spec.in_order.iter().filter_map(|place| keys.get(*place)) {
-                    append_key(&mut cells, key.value(start, &mut Vec::new()).unwrap_or(Value::NULL));
+                for key in &ordered {
+                    append_key(&mut cells, key.value(row, &mut Vec::new()).unwrap_or(Value::NULL));
                 }
                 if cells != self.last {
-                    if self.rows >= GIVEN_ROWS_MIN {
+                    if self.rows + (row - start) >= GIVEN_ROWS_MIN {
+                        self.add_range(keys, &inputs, start..row, times.as_ref())?;
                         self.give();
+                        start = row;
                     }
                     self.last = cells;
                 }
-                self.rows += run.len();
+                row = ends.iter().copied().min().unwrap_or(rows.rows());
             }
-            let place = times.as_ref().and_then(|times| run.clone().map(|row| times.place(row)).min());
-            let group = self.group_of(keys, start, place, &mut scratch)?;
-            for (accumulator, input) in self.accumulators.iter_mut().zip(&inputs) {
-                accumulator.add(group, input, run.clone(), times.as_ref())?;
-            }
-            start = run.end;
         }
+        self.add_range(keys, &inputs, start..rows.rows(), times.as_ref())?;
         let size_bytes = self.accumulators.iter().map(|a| a.size_bytes()).sum::<usize>() + self.size_bytes;
         if size_bytes > STAGE_SIZE_BYTES_MAX {
             return Err(Error::new(
@@ -112,96 +118,111 @@ impl Group {
         Ok(())
     }
 
+    fn add_range(
+        &mut self,
+        keys: &[Column],
+        inputs: &[Inputs<'_>],
+        rows: Range<usize>,
+        times: Option<&Times<'_>>,
+    ) -> Result<()> {
+        if rows.is_empty() {
+            return Ok(());
+        }
+        self.rows += rows.len();
+        let numbers = self.groups.numbers(keys, &rows);
+        self.note_groups(keys, &numbers, &rows)?;
+        if let Some(times) = times {
+            self.note_places(keys, &numbers, &rows, times);
+        }
+        for (accumulator, inputs) in self.accumulators.iter_mut().zip(inputs) {
+            match &numbers {
+                Numbers::Each(numbers) => accumulator.add_each(numbers, inputs, rows.clone(), times)?,
+                runs => runs.for_each_run(rows.clone(), &mut |group, run| {
+                    accumulator.add(group as usize, inputs, run, times)
+                })?,
+            }
+        }
+        Ok(())
+    }
+
+    /// Makes room for groups that are new, whose numbers follow those of the known ones in the order of rows.
+    ///
+    /// Errors: an `n` that is not a positive integer.
+    fn note_groups(&mut self, keys: &[Column], numbers: &Numbers, rows: &Range<usize>) -> Result<()> {
+        match numbers {
+            Numbers::Each(numbers) => {
+                for (row, group) in rows.clone().zip(numbers) {
+                    if *group as usize >= self.ids.len() {
+                        self.note_group(keys, *group, row)?;
+                    }
+                }
+                Ok(())
+            }
+            runs => runs.for_each_run(rows.clone(), &mut |group, run| {
+                if group as usize >= self.ids.len() { self.note_group(keys, group, run.start) } else { Ok(()) }
+            }),
+        }
+    }
+
+    #[cold]
+    fn note_group(&mut self, keys: &[Column], group: u32, row: usize) -> Result<()> {
+        self.size_bytes += 2 * self.groups.key_len(group) + 64;
+        self.ids.add(&self.spec.key, keys, row);
+        let id = self.ids.id(group as usize).as_doc();
+        for (field, accumulator) in self.spec.fields.iter().zip(&mut self.accumulators) {
+            accumulator.grow(field.count(id)?);
+        }
+        Ok(())
+    }
+
+    /// Shows the id of each group's first row by time.
+    fn note_places(&mut self, keys: &[Column], numbers: &Numbers, rows: &Range<usize>, times: &Times<'_>) {
+        self.places.resize(self.ids.len(), i64::MAX);
+        let may_differ = self.groups.has_aliases();
+        let Group { spec, ids, places, .. } = self;
+        let mut note = |group: u32, row: usize| {
+            let place = times.place(row);
+            if let Some(first) = places.get_mut(group as usize).filter(|first| place < **first) {
+                *first = place;
+                if may_differ {
+                    ids.replace(group as usize, &spec.key, keys, row);
+                }
+            }
+        };
+        match numbers {
+            Numbers::Each(numbers) => rows.clone().zip(numbers).for_each(|(row, group)| note(*group, row)),
+            runs => {
+                let see = &mut |group, run: Range<usize>| {
+                    if let Some(first) = run.min_by_key(|row| times.place(*row)) {
+                        note(group, first);
+                    }
+                    Ok::<(), Error>(())
+                };
+                // Nothing here can fail.
+                let _ = runs.for_each_run(rows.clone(), see);
+            }
+        }
+    }
+
     /// Returns the rows of all groups, which are complete, and drops the groups.
     fn give(&mut self) {
-        let groups = std::mem::replace(&mut self.groups, KnownValues::new(self.spec.collation.clone()));
+        self.groups = GroupKeys::new(self.spec.key.parts().len(), &self.spec.collation);
         let accumulators = self.spec.fields.iter().map(Accumulation::start).collect();
         let accumulators = std::mem::replace(&mut self.accumulators, accumulators);
         (self.size_bytes, self.rows) = (0, 0);
         self.places.clear();
-        let ids = groups.values();
-        if ids.is_empty() {
+        let ids = std::mem::take(&mut self.ids);
+        if ids.len() == 0 {
             return;
         }
         let mut block = Block::new(ids.len());
-        let mut column = ColumnBuilder::with_capacity(ids.len());
-        ids.iter().for_each(|id| column.push(id.view()));
-        block.set_column("_id", column.finish());
+        block.set_column("_id", ids.column());
         for (field, accumulator) in self.spec.fields.iter().zip(&accumulators) {
             let mut column = ColumnBuilder::with_capacity(ids.len());
-            (0..ids.len()).for_each(|group| column.push(accumulator.value(group).view()));
+            (0..ids.len()).for_each(|group| accumulator.put(group, &mut column));
             block.set_column(&field.name, column.finish());
         }
         self.made.push(block);
-    }
-
-    /// The group of a row, and the row's place if rows come out of order.
-    ///
-    /// Errors: an `n` that is not a positive integer.
-    fn group_of(&mut self, keys: &[Column], row: usize, place: Option<i64>, scratch: &mut [Vec<u8>]) -> Result<usize> {
-        let mut bytes = Vec::new();
-        let values: Vec<Option<Value<'_>>> =
-            keys.iter().zip(scratch).map(|(key, scratch)| key.value(row, scratch)).collect();
-        for value in &values {
-            match value {
-                Some(value) => append_key(&mut bytes, *value),
-                // As the only part of a key, a missing value counts as null; among others it is left out.
-                None if values.len() == 1 => append_key(&mut bytes, Value::NULL),
-                None => append_missing_key(&mut bytes),
-            }
-        }
-        let (group, is_new) = self.groups.add(&bytes, &mut || self.spec.key.id(&values));
-        if is_new {
-            self.size_bytes += 2 * bytes.len() + 64;
-            let id = self.groups.values().get(group).and_then(|id| id.view().as_doc());
-            for (field, accumulator) in self.spec.fields.iter().zip(&mut self.accumulators) {
-                accumulator.grow(field.count(id)?);
-            }
-            self.places.extend(place);
-        } else if let (Some(place), Some(first)) = (place, self.places.get_mut(group))
-            && place < *first
-        {
-            *first = place;
-            if !self.groups.values().get(group).is_some_and(|id| self.spec.key.shows(id.view(), &values)) {
-                self.groups.replace(group, self.spec.key.id(&values));
-            }
-        }
-        Ok(group)
-    }
-}
-
-impl Key {
-    fn id(&self, values: &[Option<Value<'_>>]) -> OwnedValue {
-        match (self, values) {
-            (Key::Object(fields), _) => {
-                let mut writer = DocWriter::new();
-                for ((name, _), value) in fields.iter().zip(values) {
-                    match value {
-                        Some(value) => {
-                            writer.value(name, *value);
-                        }
-                        // An object with one field always has it.
-                        None if fields.len() == 1 => {
-                            writer.value(name, Value::NULL);
-                        }
-                        None => {}
-                    }
-                }
-                OwnedValue::doc(writer.finish().view())
-            }
-            (Key::One(_), [Some(value)]) => Value::to_owned(*value),
-            (Key::One(_), _) => OwnedValue::null(),
-        }
-    }
-
-    /// True if an id that compares equal to these values is also equal by bytes.
-    fn shows(&self, id: Value<'_>, values: &[Option<Value<'_>>]) -> bool {
-        let is_same = |(a, b): (Value<'_>, &Value<'_>)| a.kind() == b.kind() && a.bytes() == b.bytes();
-        let mut values = values.iter().flatten();
-        match (self, id.as_doc()) {
-            (Key::Object(_), Some(id)) => id.iter().map(|(_, part)| part).zip(values).all(is_same),
-            _ => values.next().is_none_or(|value| is_same((id, value))),
-        }
     }
 }
 

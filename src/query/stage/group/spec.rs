@@ -43,7 +43,7 @@ impl GroupSpec {
     pub fn needed_fields(&self) -> FieldSet {
         let mut needed = FieldSet::none();
         self.unsorted_by.iter().for_each(|(time_field, _)| needed.add_path(time_field));
-        for expr in self.key.parts().into_iter().chain(self.fields.iter().map(|field| &field.input)) {
+        for expr in self.key.parts().into_iter().chain(self.fields.iter().flat_map(Accumulation::exprs)) {
             needed.add_all(expr.fields());
         }
         needed

@@ -16,10 +16,10 @@ impl Partition<'_> {
         let mut filled = ColumnBuilder::with_capacity(self.rows);
         let (mut last, mut scratch) = (None, Vec::new());
         for row in 0..self.rows {
-            if !is_null(self.input.value(row, &mut scratch)) {
+            if !is_null(self.input.cells.value(row, &mut scratch)) {
                 last = Some(row);
             }
-            filled.push(last.and_then(|row| self.input.value(row, &mut scratch)).unwrap_or(Value::NULL));
+            filled.push(last.and_then(|row| self.input.cells.value(row, &mut scratch)).unwrap_or(Value::NULL));
         }
         filled.finish()
     }
@@ -45,7 +45,7 @@ impl Partition<'_> {
                 return Err(Error::new(ErrorCode::Location6050106, message));
             }
             xs.push(x);
-            let y = self.input.value(row, &mut scratch);
+            let y = self.input.cells.value(row, &mut scratch);
             let number = y.and_then(Number::of);
             if number.is_none() && !is_null(y) {
                 return Err(Error::type_mismatch("A value to fill must be numeric, null or missing"));
@@ -58,7 +58,7 @@ impl Partition<'_> {
         for (row, x) in xs.iter().enumerate() {
             if point(row).is_some() {
                 left = Some(row);
-                filled.push(self.input.value(row, &mut scratch).unwrap_or(Value::NULL));
+                filled.push(self.input.cells.value(row, &mut scratch).unwrap_or(Value::NULL));
                 continue;
             }
             right = (right.max(row)..self.rows).find(|row| point(*row).is_some()).unwrap_or(self.rows);

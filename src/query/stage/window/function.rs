@@ -2,7 +2,7 @@
 //!
 //! Source: mongodb/mongo src/mongo/db/pipeline/window_function/window_function_exec_*.cpp.
 
-use super::super::accumulator::Accumulation;
+use super::super::accumulator::{Accumulation, Inputs};
 use super::bounds::Window;
 use super::slide::over_windows;
 use crate::block::{Column, ColumnBuilder, ColumnData};
@@ -43,7 +43,7 @@ pub(super) struct Partition<'a> {
     pub rows: usize,
     /// The sort key if it is one field, and whether it is ascending.
     pub order: Option<&'a (Column, bool)>,
-    pub input: Column,
+    pub input: Inputs<'a>,
     pub window: &'a Window,
     pub collation: &'a Collation,
 }
@@ -102,7 +102,7 @@ impl Partition<'_> {
         for row in 0..self.rows {
             let from = i64::try_from(row).ok().and_then(|row| usize::try_from(row.checked_add(by)?).ok());
             match from.filter(|from| *from < self.rows) {
-                Some(from) => shifted.push(self.input.value(from, &mut scratch).unwrap_or(Value::NULL)),
+                Some(from) => shifted.push(self.input.cells.value(from, &mut scratch).unwrap_or(Value::NULL)),
                 None => shifted.push(default.view()),
             }
         }
@@ -133,7 +133,7 @@ impl Partition<'_> {
         let mut derivatives = ColumnBuilder::with_capacity(self.rows);
         let mut scratch = Vec::new();
         let mut y_at = |row: usize| {
-            let value = self.input.value(row, &mut scratch).filter(|value| value.kind() != Kind::Null);
+            let value = self.input.cells.value(row, &mut scratch).filter(|value| value.kind() != Kind::Null);
             let Some(value) = value else {
                 let message = "$derivative input must not be null or missing";
                 return Err(Error::new(ErrorCode::Location5624903, message));
@@ -163,7 +163,7 @@ impl Partition<'_> {
         let mut before = None;
         let mut scratch = Vec::new();
         for row in 0..self.rows {
-            let y = self.input.value(row, &mut scratch).and_then(Number::of);
+            let y = self.input.cells.value(row, &mut scratch).and_then(Number::of);
             let message = "The input value of $integral must be numeric";
             let y = y.ok_or_else(|| Error::new(ErrorCode::Location5423900, message))?;
             let x = self.place_at(row, unit_ms, codes)?;
@@ -177,7 +177,7 @@ impl Partition<'_> {
         let windows = self.window.ranges(self.rows, self.order.map(|(column, _)| column))?;
         // There is no trapezoid before the first row of a window.
         let inner: Vec<_> = windows.iter().map(|window| (window.start + 1).min(window.end)..window.end).collect();
-        let sums = over_windows(sum, &areas.finish(), &inner)?;
+        let sums = over_windows(sum, &Inputs::of(areas.finish()), &inner)?;
         let mut integrals = ColumnBuilder::with_capacity(self.rows);
         for (row, window) in windows.iter().enumerate() {
             let sum = sums.value(row, &mut scratch).unwrap_or(Value::NULL);
@@ -202,14 +202,15 @@ impl Partition<'_> {
             number.ok_or_else(|| Error::type_mismatch("The input of $minMaxScaler must be numeric"))
         };
         // All values are checked first, so that a non-number among them is an error.
-        (0..self.rows).try_for_each(|row| number(&self.input, row).map(|_| ()))?;
+        (0..self.rows).try_for_each(|row| number(&self.input.cells, row).map(|_| ()))?;
         let windows = self.window.ranges(self.rows, self.order.map(|(column, _)| column))?;
         let [least, greatest] = edges;
         let (least, greatest) =
             (over_windows(least, &self.input, &windows)?, over_windows(greatest, &self.input, &windows)?);
         let mut spread = ColumnBuilder::with_capacity(self.rows);
         for row in 0..self.rows {
-            let (value, least, greatest) = (number(&self.input, row)?, number(&least, row)?, number(&greatest, row)?);
+            let (value, least, greatest) =
+                (number(&self.input.cells, row)?, number(&least, row)?, number(&greatest, row)?);
             let share = match least.compare(greatest).is_eq() {
                 true => ZERO,
                 false => over(minus(value, least), minus(greatest, least)),
@@ -228,7 +229,7 @@ impl Partition<'_> {
         let exact = [exact, minus(Number::Integer(1), exact)];
         let near = [alpha, 1.0 - alpha].map(Number::Double);
         for row in 0..self.rows {
-            if let Some(x) = self.input.value(row, &mut scratch).and_then(Number::of) {
+            if let Some(x) = self.input.cells.value(row, &mut scratch).and_then(Number::of) {
                 average = Some(average.map_or(x, |average| {
                     let is_exact = [x, average].iter().any(|number| matches!(number, Number::Decimal(_)));
                     let [newest, others] = if is_exact { exact } else { near };

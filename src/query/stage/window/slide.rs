@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::super::accumulator::{Accumulation, Accumulator};
+use super::super::accumulator::{Accumulation, Accumulator, Inputs};
 use crate::block::{Column, ColumnBuilder};
 use crate::error::{Error, ErrorCode, Result};
 use crate::limits::STAGE_SIZE_BYTES_MAX;
@@ -16,7 +16,7 @@ use crate::value::OwnedValue;
 /// 1e100 would be 0.
 ///
 /// Errors: those of the accumulator; `ExceededMemoryLimit` if the values take too much memory.
-pub(super) fn over_windows(spec: &Accumulation, cells: &Column, windows: &[Range<usize>]) -> Result<Column> {
+pub(super) fn over_windows(spec: &Accumulation, inputs: &Inputs<'_>, windows: &[Range<usize>]) -> Result<Column> {
     let mut values = ColumnBuilder::with_capacity(windows.len());
     let mut sums =
         WindowSums { spec, n: spec.count(None)?, accumulator: spec.start(), held: 0..0, split: 0, groups: 0 };
@@ -25,7 +25,7 @@ pub(super) fn over_windows(spec: &Accumulation, cells: &Column, windows: &[Range
     let mut size_bytes = 0;
     for window in windows {
         if value.is_none() || sums.held != *window {
-            sums.move_to(cells, window)?;
+            sums.move_to(inputs, window)?;
             value = None;
         }
         let value = value.get_or_insert_with(|| sums.value());
@@ -66,7 +66,7 @@ impl WindowSums<'_> {
         self.grow();
     }
 
-    fn move_to(&mut self, cells: &Column, window: &Range<usize>) -> Result<()> {
+    fn move_to(&mut self, inputs: &Inputs<'_>, window: &Range<usize>) -> Result<()> {
         let goes_on = self.held.start <= window.start && window.start <= self.held.end && self.held.end <= window.end;
         if !goes_on {
             self.restart(window.start);
@@ -80,13 +80,13 @@ impl WindowSums<'_> {
                     self.restart(window.start);
                     break;
                 }
-                self.accumulator.add(group, cells, row..row + 1, None)?;
+                self.accumulator.add(group, inputs, row..row + 1, None)?;
                 before = group;
             }
             self.held.start = window.start;
         }
         if self.held.end < window.end {
-            self.accumulator.add(0, cells, self.held.end..window.end, None)?;
+            self.accumulator.add(0, inputs, self.held.end..window.end, None)?;
         }
         self.held = window.clone();
         Ok(())

@@ -14,6 +14,7 @@ use crate::error::{Error, ErrorCode, Result};
 use crate::limits::STAGE_SIZE_BYTES_MAX;
 use crate::query::exec::Flow;
 use crate::query::expr::BoundExpr;
+use crate::query::stage::accumulator::Inputs;
 use crate::query::stage::group::run_end;
 use crate::query::stage::model::Others;
 use crate::query::stage::running::Stage;
@@ -37,7 +38,7 @@ impl Spec for WindowSpec {
     fn reads(&self, behind: FieldSet) -> FieldSet {
         let order = self.order.iter().map(|(expr, _)| expr);
         let chosen = self.choice.iter().map(|choice| &choice.field);
-        let inputs = self.outputs.iter().map(|output| &output.input);
+        let inputs = self.outputs.iter().flat_map(WindowOutput::exprs);
         read_by(behind, self.partition.iter().chain(order).chain(inputs).chain(chosen))
     }
 
@@ -53,6 +54,15 @@ pub(super) struct WindowOutput {
     pub(super) function: WindowFunction,
     pub(super) input: BoundExpr,
     pub(super) window: Window,
+}
+
+impl WindowOutput {
+    fn exprs(&self) -> Box<dyn Iterator<Item = &BoundExpr> + '_> {
+        match &self.function {
+            WindowFunction::Accumulator(accumulation) => Box::new(accumulation.exprs()),
+            _ => Box::new(std::iter::once(&self.input)),
+        }
+    }
 }
 
 /// A running `$setWindowFields` over sorted rows.
@@ -100,7 +110,10 @@ impl Windows {
             let partition = Partition {
                 rows: rows.rows(),
                 order: order.as_ref(),
-                input: input.column(&rows)?,
+                input: match function {
+                    WindowFunction::Accumulator(accumulation) => accumulation.inputs(&rows)?,
+                    _ => Inputs::of(input.column(&rows)?),
+                },
                 window,
                 collation: &self.spec.collation,
             };

@@ -1,0 +1,251 @@
+//! Numbers the values of columns.
+
+use std::ops::Range;
+
+use super::super::known::KnownValues;
+use super::kernels::WordTable;
+use super::numbers::Numbers;
+use crate::block::{Bytes12, Column, ColumnData, VarData};
+use crate::value::{Collation, Kind, OwnedValue, Value, append_key, append_missing_key, append_text_key};
+
+/// The number of missing values that count as nothing.
+pub const NOTHING: u32 = u32::MAX;
+
+/// What missing values count as.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Missing {
+    Null,
+    /// A value of its own, which only undefined equals.
+    Undefined,
+    /// No value at all: their number is `NOTHING`.
+    Nothing,
+}
+
+/// Numbers values from 0 on, in first-seen order. Values that compare equal have the same number.
+///
+/// The keys of values decide (`append_key`): 1, 1.0 and int64 1 are one value. In front of them, tables know the numbers
+/// of cells that were seen in exactly this form.
+pub struct Coder {
+    known: KnownValues,
+    missing: Missing,
+    /// The number of missing values, once there was one.
+    missing_number: Option<u32>,
+    /// The length of each value's key.
+    key_lens: Vec<usize>,
+    /// Doubles, int32s, int64s, dates and booleans by their bits.
+    words: [WordTable; 5],
+    has_aliases: bool,
+    key: Vec<u8>,
+}
+
+impl Coder {
+    /// A coder that knows no values.
+    pub fn new(collation: Collation, missing: Missing) -> Coder {
+        Coder {
+            known: KnownValues::new(collation),
+            missing,
+            missing_number: None,
+            key_lens: Vec::new(),
+            words: Default::default(),
+            has_aliases: false,
+            key: Vec::new(),
+        }
+    }
+
+    /// The values, in the order of their numbers.
+    pub fn values(&self) -> &[OwnedValue] {
+        self.known.values()
+    }
+
+    /// The values, by value.
+    pub fn into_values(self) -> Vec<OwnedValue> {
+        self.known.into_values()
+    }
+
+    /// The length of the key of the value with this number.
+    pub fn key_len(&self, number: u32) -> usize {
+        self.key_lens.get(number as usize).copied().unwrap_or_default()
+    }
+
+    /// True if values that compare equal have come in different forms, such as 1 and 1.0.
+    pub fn has_aliases(&self) -> bool {
+        self.has_aliases
+    }
+
+    /// The number of a value.
+    pub fn number(&mut self, value: Value<'_>) -> u32 {
+        let Some((table, word)) = word_of(value) else { return self.number_by_key(value) };
+        if let Some(number) = self.words.get(table).and_then(|words| words.get(word)) {
+            return number;
+        }
+        let number = self.number_by_key(value);
+        if let Some(words) = self.words.get_mut(table) {
+            words.insert(word, number);
+        }
+        number
+    }
+
+    fn number_by_key(&mut self, value: Value<'_>) -> u32 {
+        self.key.clear();
+        append_key(&mut self.key, value);
+        // Missing fields count as undefined, but are not shown.
+        self.has_aliases |= value.kind() == Kind::Undefined && self.missing == Missing::Undefined;
+        self.number_of_key(value.kind(), &mut || value.to_owned(), &|known| known.bytes() == value.bytes())
+    }
+
+    /// The number of the value whose key is in `key`.
+    fn number_of_key(
+        &mut self,
+        kind: Kind,
+        value: &mut dyn FnMut() -> OwnedValue,
+        is_same: &dyn Fn(Value<'_>) -> bool,
+    ) -> u32 {
+        let (number, is_new) = self.known.add(&self.key, value);
+        if is_new {
+            self.key_lens.push(self.key.len());
+        } else if !self.has_aliases {
+            let known = self.known.values().get(number).map(OwnedValue::view);
+            self.has_aliases = !known.is_some_and(|known| known.kind() == kind && is_same(known));
+        }
+        u32::try_from(number).unwrap_or(NOTHING)
+    }
+
+    fn number_of_text(&mut self, text: &[u8]) -> u32 {
+        self.key.clear();
+        append_text_key(&mut self.key, text);
+        let value = || OwnedValue::string(std::str::from_utf8(text).unwrap_or_default());
+        // The length comes first, and a NUL last.
+        let text_of = |known: &[u8]| known.split_at_checked(4).and_then(|(_, rest)| Some(rest.split_last()?.1 == text));
+        self.number_of_key(Kind::String, &mut { value }, &|known| text_of(known.bytes()) == Some(true))
+    }
+
+    /// The number of a missing value.
+    pub fn number_of_missing(&mut self) -> u32 {
+        if let Some(number) = self.missing_number {
+            return number;
+        }
+        let number = match self.missing {
+            Missing::Nothing => NOTHING,
+            Missing::Null => self.number_by_key(Value::NULL),
+            Missing::Undefined => {
+                self.key.clear();
+                append_missing_key(&mut self.key);
+                self.number_of_key(Kind::Undefined, &mut || Value::UNDEFINED.to_owned(), &|_| true)
+            }
+        };
+        self.missing_number = Some(number);
+        number
+    }
+
+    /// The number of one row's cell.
+    fn number_of_row(&mut self, cells: &Column, row: usize, scratch: &mut Vec<u8>) -> u32 {
+        match cells.value(row, scratch) {
+            Some(value) => self.number(value),
+            None => self.number_of_missing(),
+        }
+    }
+
+    /// The numbers of these rows' cells.
+    pub fn numbers(&mut self, cells: &Column, rows: Range<usize>) -> Numbers {
+        if cells.presence().is_some() {
+            let mut scratch = Vec::new();
+            return Numbers::Each(rows.map(|row| self.number_of_row(cells, row, &mut scratch)).collect());
+        }
+        match cells.data() {
+            ColumnData::F64(cells) => self.numbers_of_words(Kind::Double, bytemuck::cast_slice(cut(cells, rows))),
+            ColumnData::I64(cells) => self.numbers_of_words(Kind::Int64, bytemuck::cast_slice(cut(cells, rows))),
+            ColumnData::Date(cells) => self.numbers_of_words(Kind::Date, bytemuck::cast_slice(cut(cells, rows))),
+            ColumnData::I32(cells) => {
+                let words: Vec<u64> = cut(cells, rows).iter().map(|n| u64::from(n.cast_unsigned())).collect();
+                self.numbers_of_words(Kind::Int32, &words)
+            }
+            ColumnData::Bool(cells) => {
+                let words: Vec<u64> = cut(cells, rows).iter().map(|truth| u64::from(*truth)).collect();
+                self.numbers_of_words(Kind::Bool, &words)
+            }
+            ColumnData::ObjectId(cells) => {
+                let number = &mut |id: Bytes12| self.number_by_key(Value::new_checked(Kind::ObjectId, &id));
+                Numbers::of_cells(cut(cells, rows), number)
+            }
+            ColumnData::Dictionary(index, values) => self.numbers_of_entries(cut(index, rows), values),
+            ColumnData::String(cells) => of_bytes(cells, rows, &mut |text| self.number_of_text(text)),
+            ColumnData::Bson(cells) => of_bytes(cells, rows, &mut |tagged| self.number(Value::tagged_checked(tagged))),
+        }
+    }
+
+    fn numbers_of_words(&mut self, kind: Kind, words: &[u64]) -> Numbers {
+        if Numbers::suits_runs(words) {
+            return Numbers::of_cells(words, &mut |word| self.number_of_word(kind, word));
+        }
+        let mut numbers = Vec::with_capacity(words.len());
+        while let Some(behind @ [_, ..]) = words.get(numbers.len()..) {
+            table_of(kind).and_then(|table| self.words.get(table)).into_iter().for_each(|words| {
+                words.append_known(behind, &mut numbers);
+            });
+            if let Some(unknown) = words.get(numbers.len()) {
+                numbers.push(self.number_of_word(kind, *unknown));
+            }
+        }
+        Numbers::Each(numbers)
+    }
+
+    fn number_of_word(&mut self, kind: Kind, word: u64) -> u32 {
+        let bytes = word.to_le_bytes();
+        let len = match kind {
+            Kind::Int32 => 4,
+            Kind::Bool => 1,
+            _ => 8,
+        };
+        self.number(Value::new_checked(kind, bytes.get(..len).unwrap_or_default()))
+    }
+
+    /// Asks for each entry of a dictionary once, when the first row has it: other entries do not count.
+    fn numbers_of_entries(&mut self, index: &[u32], values: &Column) -> Numbers {
+        let mut scratch = Vec::new();
+        if values.len() > 2 * index.len() {
+            return Numbers::of_cells(index, &mut |entry| self.number_of_row(values, entry as usize, &mut scratch));
+        }
+        let mut known = vec![None; values.len()];
+        Numbers::of_cells(index, &mut |entry| match known.get_mut(entry as usize) {
+            Some(Some(number)) => *number,
+            Some(slot) => *slot.insert(self.number_of_row(values, entry as usize, &mut scratch)),
+            None => NOTHING,
+        })
+    }
+}
+
+/// The place in `words` of the table for values of this type.
+fn table_of(kind: Kind) -> Option<usize> {
+    [Kind::Double, Kind::Int32, Kind::Int64, Kind::Date, Kind::Bool].iter().position(|known| *known == kind)
+}
+
+/// The table for a value, and the value as a word.
+fn word_of(value: Value<'_>) -> Option<(usize, u64)> {
+    let mut word = [0; 8];
+    word.get_mut(..value.bytes().len())?.copy_from_slice(value.bytes());
+    Some((table_of(value.kind())?, u64::from_le_bytes(word)))
+}
+
+fn cut<T>(cells: &[T], rows: Range<usize>) -> &[T] {
+    cells.get(rows).unwrap_or_default()
+}
+
+fn of_bytes(cells: &VarData, rows: Range<usize>, number: &mut dyn FnMut(&[u8]) -> u32) -> Numbers {
+    let mut last: Option<(&[u8], u32)> = None;
+    let mut runs: Vec<(u32, usize)> = Vec::new();
+    for row in rows.clone() {
+        let cell = cells.get(row);
+        match last {
+            Some((known, _)) if known == cell => {}
+            _ => {
+                let number = number(cell);
+                last = Some((cell, number));
+                runs.push((number, 0));
+            }
+        }
+        if let Some((_, end)) = runs.last_mut() {
+            *end = row + 1 - rows.start;
+        }
+    }
+    Numbers::of_runs(runs)
+}

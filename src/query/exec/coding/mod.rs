@@ -1,0 +1,14 @@
+//! Numbers the values of whole columns, so that groups and sets compare small integers instead of values.
+
+mod coder;
+mod kernels;
+mod numbers;
+mod pairs;
+#[cfg(test)]
+pub mod samples;
+#[cfg(test)]
+mod tests;
+
+pub use coder::{Coder, Missing, NOTHING};
+pub use numbers::{Numbers, merge};
+pub use pairs::Pairs;

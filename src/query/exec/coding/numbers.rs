@@ -1,0 +1,166 @@
+//! A number for each row.
+
+use std::ops::Range;
+
+use super::kernels::{changes, equal_cells};
+use super::pairs::Pairs;
+
+/// Rows go by runs if their runs have at least this many rows on average.
+const RUN_ROWS_MIN: usize = 8;
+
+/// A number for each row of a range.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Numbers {
+    /// All rows have the same one.
+    One(u32),
+    /// Consecutive rows with one number, and where they end, counted from the start of the range.
+    Runs(Vec<(u32, usize)>),
+    /// One per row.
+    Each(Vec<u32>),
+}
+
+impl Numbers {
+    /// The number of each of `cells`; `number` is asked in order, and perhaps only once for each run of equal cells.
+    pub fn of_cells<T: Copy + PartialEq>(cells: &[T], number: &mut dyn FnMut(T) -> u32) -> Numbers {
+        let Some(first) = cells.first() else { return Numbers::Runs(Vec::new()) };
+        if !Numbers::suits_runs(cells) {
+            return Numbers::Each(cells.iter().map(|cell| number(*cell)).collect());
+        }
+        if equal_cells(cells) == cells.len() {
+            return Numbers::One(number(*first));
+        }
+        let mut found = Vec::new();
+        let mut start = 0;
+        while let Some(behind @ [cell, ..]) = cells.get(start..) {
+            start += equal_cells(behind);
+            found.push((number(*cell), start));
+        }
+        Numbers::Runs(found)
+    }
+
+    /// True if runs of equal cells are long, or if there is only one.
+    pub fn suits_runs<T: Copy + PartialEq>(cells: &[T]) -> bool {
+        let changes = changes(cells);
+        changes == 0 || (changes + 1) * RUN_ROWS_MIN <= cells.len()
+    }
+
+    /// These runs in the form that suits their length.
+    pub(super) fn of_runs(runs: Vec<(u32, usize)>) -> Numbers {
+        match runs.as_slice() {
+            [(only, _)] => Numbers::One(*only),
+            [.., (_, rows)] if runs.len() * RUN_ROWS_MIN > *rows => {
+                let rows = *rows;
+                Numbers::Each(Numbers::Runs(runs).into_each(rows))
+            }
+            _ => Numbers::Runs(runs),
+        }
+    }
+
+    /// One number for each of `rows` rows.
+    pub fn into_each(self, rows: usize) -> Vec<u32> {
+        match self {
+            Numbers::One(number) => vec![number; rows],
+            Numbers::Runs(runs) => {
+                let mut each = Vec::with_capacity(rows);
+                runs.into_iter().for_each(|(number, end)| each.resize(end, number));
+                each
+            }
+            Numbers::Each(numbers) => numbers,
+        }
+    }
+
+    /// Calls `see` with the rows of each run, as parts of `rows`.
+    ///
+    /// Errors: those of `see`.
+    pub fn for_each_run<E>(
+        &self,
+        rows: Range<usize>,
+        see: &mut dyn FnMut(u32, Range<usize>) -> Result<(), E>,
+    ) -> Result<(), E> {
+        match self {
+            Numbers::One(number) => see(*number, rows),
+            Numbers::Runs(runs) => {
+                let mut start = rows.start;
+                for (number, end) in runs {
+                    let end = rows.start + end;
+                    see(*number, start..end)?;
+                    start = end;
+                }
+                Ok(())
+            }
+            Numbers::Each(numbers) => {
+                let mut start = 0;
+                while let Some(behind @ [number, ..]) = numbers.get(start..) {
+                    let end = start + equal_cells(behind);
+                    see(*number, rows.start + start..rows.start + end)?;
+                    start = end;
+                }
+                Ok(())
+            }
+        }
+    }
+}
+
+/// Numbers the pairs of the two numbers of each of `rows` rows.
+pub fn merge(pairs: &mut Pairs, a: Numbers, b: Numbers, rows: usize) -> Numbers {
+    if let (Numbers::Each(_), _) | (_, Numbers::Each(_)) = (&a, &b) {
+        let (mut a, b) = (a.into_each(rows), b.into_each(rows));
+        pairs.number_all(&mut a, &b);
+        return Numbers::Each(a);
+    }
+    let runs = |numbers: Numbers| match numbers {
+        Numbers::Runs(runs) => runs,
+        Numbers::One(number) => vec![(number, rows)],
+        Numbers::Each(_) => Vec::new(),
+    };
+    let (a, b) = (runs(a), runs(b));
+    let (mut left, mut right) = (a.as_slice(), b.as_slice());
+    let mut merged = Vec::with_capacity(a.len() + b.len());
+    while let ([(x, x_end), left_rest @ ..], [(y, y_end), right_rest @ ..]) = (left, right) {
+        let end = *x_end.min(y_end);
+        merged.push((pairs.number(*x, *y), end));
+        left = if *x_end == end { left_rest } else { left };
+        right = if *y_end == end { right_rest } else { right };
+    }
+    Numbers::of_runs(merged)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn runs() -> impl Strategy<Value = Vec<u8>> {
+        let run = (0..4_u8, prop_oneof![1..3_usize, 20..60_usize]);
+        proptest::collection::vec(run, 1..6)
+            .prop_map(|runs| runs.into_iter().flat_map(|(cell, count)| vec![cell; count]).collect())
+    }
+
+    proptest! {
+        #[test]
+        fn runs_of_two_parts_make_the_runs_of_their_pairs(a in runs(), b in runs()) {
+            let rows = a.len().min(b.len());
+            let (a, b) = (&a[..rows], &b[..rows]);
+            let numbers = |cells: &[u8]| Numbers::of_cells(cells, &mut |cell| u32::from(cell));
+            prop_assert_eq!(numbers(a).into_each(rows), a.iter().map(|cell| u32::from(*cell)).collect::<Vec<_>>());
+            let merged = merge(&mut Pairs::default(), numbers(a), numbers(b), rows);
+            let mut known = Vec::new();
+            let mut expected = Vec::new();
+            for pair in a.iter().zip(b) {
+                let at = known.iter().position(|known| *known == pair);
+                expected.push(at.unwrap_or(known.len()) as u32);
+                if at.is_none() {
+                    known.push(pair);
+                }
+            }
+            let mut seen = Vec::new();
+            merged.for_each_run(5..5 + rows, &mut |number, run| {
+                assert_eq!(run.start, 5 + seen.len());
+                seen.resize(run.end - 5, number);
+                Ok::<(), ()>(())
+            }).unwrap();
+            prop_assert_eq!(&seen, &expected);
+            prop_assert_eq!(merged.into_each(rows), expected);
+        }
+    }
+}

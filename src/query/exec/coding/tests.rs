@@ -1,0 +1,119 @@
+use proptest::prelude::*;
+
+use super::samples::{any_column, cell, column_of, owned, without_case};
+use super::{Coder, Missing, NOTHING};
+use crate::block::{Column, ColumnData};
+use crate::value::{Collation, OwnedValue, Value};
+
+fn numbers(coder: &mut Coder, column: &Column) -> Vec<u32> {
+    coder.numbers(column, 0..column.len()).into_each(column.len())
+}
+
+fn coder(missing: Missing) -> Coder {
+    Coder::new(Collation::default(), missing)
+}
+
+#[test]
+fn numbers_that_compare_equal_have_one_number_whatever_their_type() {
+    let mut coder = coder(Missing::Null);
+    let doubles = Column::new(ColumnData::F64(vec![1.0, 0.0, -0.0, f64::NAN, 1.0]), None);
+    assert_eq!(numbers(&mut coder, &Column::new(ColumnData::I32(vec![1, 2, 2]), None)), [0, 1, 1]);
+    assert!(!coder.has_aliases());
+    assert_eq!(numbers(&mut coder, &doubles), [0, 2, 2, 3, 0]);
+    assert!(coder.has_aliases());
+    assert_eq!(numbers(&mut coder, &Column::new(ColumnData::I64(vec![2, 0, 1]), None)), [1, 2, 0]);
+    let decimal = owned("2.00".parse::<bson::Decimal128>().unwrap());
+    assert_eq!(numbers(&mut coder, &column_of(&[Some(decimal), Some(OwnedValue::date(1))])), [1, 4]);
+    // The first form of each value is kept.
+    let first: Vec<_> = coder.into_values();
+    assert_eq!(first[..3], [OwnedValue::int32(1), OwnedValue::int32(2), OwnedValue::double(0.0)]);
+}
+
+#[test]
+fn values_in_one_form_have_no_aliases() {
+    let mut coder = coder(Missing::Undefined);
+    for _ in 0..2 {
+        for column in [
+            Column::new(ColumnData::F64(vec![1.0, f64::NAN]), None),
+            Column::new(ColumnData::Bool(vec![0, 1]), None),
+            Column::new(ColumnData::ObjectId(vec![[1; 12], [2; 12]]), None),
+            column_of(&[Some(OwnedValue::string("a")), None, Some(OwnedValue::string("a\0"))]),
+            column_of(&[Some(OwnedValue::null()), Some(owned(bson::rawdoc! { "a": 1 }))]),
+        ] {
+            numbers(&mut coder, &column);
+        }
+    }
+    assert_eq!((coder.has_aliases(), coder.values().len()), (false, 11));
+    numbers(&mut coder, &column_of(&[Some(Value::UNDEFINED.to_owned())]));
+    assert_eq!((coder.has_aliases(), coder.values().len()), (true, 11));
+}
+
+#[test]
+fn a_missing_value_counts_as_null_or_as_itself_or_as_nothing() {
+    let column = column_of(&[Some(OwnedValue::null()), None, Some(OwnedValue::int32(7)), None]);
+    assert_eq!(numbers(&mut coder(Missing::Null), &column), [0, 0, 1, 0]);
+    assert_eq!(numbers(&mut coder(Missing::Undefined), &column), [0, 1, 2, 1]);
+    let mut coder = coder(Missing::Nothing);
+    assert_eq!(numbers(&mut coder, &column), [0, NOTHING, 1, NOTHING]);
+    assert_eq!(coder.values().len(), 2);
+}
+
+#[test]
+fn strings_that_a_collation_takes_for_equal_have_one_number() {
+    let text = |text: &str| Some(OwnedValue::string(text));
+    let column = column_of(&[text("b"), text("a"), text("B"), text("A"), text("a"), text("c")]);
+    let mut coder = Coder::new(without_case(), Missing::Null);
+    assert_eq!(numbers(&mut coder, &column), [0, 1, 0, 1, 1, 2]);
+    let entries = column_of(&[text("C"), text("A"), text("b")]);
+    let dictionary = Column::new(ColumnData::Dictionary(vec![1, 2, 0, 1], Box::new(entries)), None);
+    assert_eq!(numbers(&mut coder, &dictionary), [1, 0, 2, 1]);
+    assert!(coder.has_aliases());
+}
+
+#[test]
+fn an_entry_of_a_dictionary_that_no_row_has_gets_no_number() {
+    let entries = column_of(&[0, 1, 2, 1].map(|n| Some(OwnedValue::int32(n))));
+    for index in [vec![3, 1, 3, 0], vec![3, 1]] {
+        let column = Column::new(ColumnData::Dictionary(index.clone(), Box::new(entries.clone())), None);
+        let mut coder = coder(Missing::Null);
+        assert_eq!(numbers(&mut coder, &column), [0, 0, 0, 1][..index.len()]);
+        assert_eq!(coder.values().len(), if index.len() > 2 { 2 } else { 1 });
+    }
+}
+
+proptest! {
+    #[test]
+    fn numbers_are_those_of_a_list_of_all_values_seen(
+        columns in prop::collection::vec(any_column(50), 1..6), cuts in (0..50_usize, 0..50_usize),
+        is_collated in any::<bool>(),
+    ) {
+        let collation = if is_collated { without_case() } else { Collation::default() };
+        for missing in [Missing::Null, Missing::Undefined, Missing::Nothing] {
+            let mut coder = Coder::new(collation.clone(), missing);
+            let mut known: Vec<OwnedValue> = Vec::new();
+            for column in &columns {
+                let rows = cuts.0.min(cuts.1)..50;
+                let found = coder.numbers(column, rows.clone()).into_each(rows.len());
+                for (row, number) in rows.zip(found) {
+                    let value = match (cell(column, row), missing) {
+                        (Some(value), _) => value,
+                        (None, Missing::Null) => OwnedValue::null(),
+                        (None, Missing::Undefined) => Value::UNDEFINED.to_owned(),
+                        (None, Missing::Nothing) => {
+                            prop_assert_eq!(number, NOTHING);
+                            continue;
+                        }
+                    };
+                    let at = known.iter().position(|known| collation.equal(known.view(), value.view()));
+                    prop_assert_eq!(number as usize, at.unwrap_or(known.len()), "{:?}", value);
+                    if at.is_none() {
+                        known.push(value.clone());
+                    }
+                    let differs = known[number as usize] != value;
+                    prop_assert!(!differs || coder.has_aliases());
+                }
+            }
+            prop_assert_eq!(coder.values(), &known[..]);
+        }
+    }
+}

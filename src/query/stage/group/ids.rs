@@ -1,0 +1,86 @@
+//! The ids of groups.
+
+use super::spec::Key;
+use crate::block::{Column, ColumnBuilder, VarData};
+use crate::value::{Kind, Value};
+
+/// The ids of groups by their numbers.
+#[derive(Default)]
+pub(super) struct Ids {
+    /// Ids: type byte, then value bytes.
+    shown: VarData,
+    /// Where the id of each group stands in `shown`.
+    places: Vec<u32>,
+    scratch: Vec<u8>,
+}
+
+impl Ids {
+    /// The number of groups.
+    pub fn len(&self) -> usize {
+        self.places.len()
+    }
+
+    /// The id of a group.
+    pub fn id(&self, group: usize) -> Value<'_> {
+        self.places.get(group).map_or(Value::NULL, |place| Value::tagged_checked(self.shown.get(*place as usize)))
+    }
+
+    /// Adds the next group, whose id is that of a row.
+    pub fn add(&mut self, key: &Key, columns: &[Column], row: usize) {
+        self.places.push(u32::try_from(self.shown.len()).unwrap_or(u32::MAX));
+        self.write(key, columns, row);
+    }
+
+    /// Shows the id of another row, which compares equal to the one known.
+    pub fn replace(&mut self, group: usize, key: &Key, columns: &[Column], row: usize) {
+        let last = self.shown.len();
+        self.write(key, columns, row);
+        if let Some(place) = self.places.get_mut(group) {
+            if self.shown.get(*place as usize) == self.shown.get(last) {
+                self.shown.offsets.pop();
+                self.shown.bytes.truncate(self.shown.offsets.last().map_or(0, |end| *end as usize));
+            } else {
+                *place = u32::try_from(last).unwrap_or(u32::MAX);
+            }
+        }
+    }
+
+    /// The ids as a column.
+    pub fn column(&self) -> Column {
+        let mut column = ColumnBuilder::with_capacity(self.len());
+        (0..self.len()).for_each(|group| column.push(self.id(group)));
+        column.finish()
+    }
+
+    fn write(&mut self, key: &Key, columns: &[Column], row: usize) {
+        let Ids { shown, scratch, .. } = self;
+        match key {
+            Key::One(_) => {
+                let value = columns.first().and_then(|column| column.value(row, scratch)).unwrap_or(Value::NULL);
+                shown.bytes.push(value.kind().byte());
+                shown.bytes.extend_from_slice(value.bytes());
+            }
+            Key::Object(fields) => {
+                shown.bytes.push(Kind::Object.byte());
+                let start = shown.bytes.len();
+                shown.bytes.extend_from_slice(&[0; 4]);
+                for ((name, _), column) in fields.iter().zip(columns) {
+                    let value = match column.value(row, scratch) {
+                        Some(value) => value,
+                        // An object with one field always has it.
+                        None if fields.len() == 1 => Value::NULL,
+                        None => continue,
+                    };
+                    shown.bytes.push(value.kind().byte());
+                    shown.bytes.extend_from_slice(name.as_bytes());
+                    shown.bytes.push(0);
+                    shown.bytes.extend_from_slice(value.bytes());
+                }
+                shown.bytes.push(0);
+                let len = u32::try_from(shown.bytes.len() - start).unwrap_or(u32::MAX).to_le_bytes();
+                shown.bytes.iter_mut().skip(start).zip(len).for_each(|(to, byte)| *to = byte);
+            }
+        }
+        shown.seal();
+    }
+}

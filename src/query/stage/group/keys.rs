@@ -1,0 +1,113 @@
+//! Numbers the groups of rows by the columns of their keys.
+
+use std::ops::Range;
+
+use crate::block::Column;
+use crate::query::exec::{Coder, Missing, Numbers, Pairs, merge};
+use crate::value::Collation;
+
+/// The groups of a `$group`, numbered from 0 on in the order of their first rows.
+pub(super) struct GroupKeys {
+    /// One for each part of the key.
+    coders: Vec<Coder>,
+    /// Pairs of the number of the parts so far, which is that of an earlier pair or of the first part, and the number
+    /// of the next part.
+    pairs: Vec<Pairs>,
+}
+
+impl GroupKeys {
+    /// No groups by keys of so many parts.
+    pub fn new(parts: usize, collation: &Collation) -> GroupKeys {
+        // As the only part of a key, a missing value counts as null; among others it is left out.
+        let missing = if parts == 1 { Missing::Null } else { Missing::Undefined };
+        GroupKeys {
+            coders: (0..parts).map(|_| Coder::new(collation.clone(), missing)).collect(),
+            pairs: (1..parts).map(|_| Pairs::default()).collect(),
+        }
+    }
+
+    /// The groups of these rows.
+    pub fn numbers(&mut self, keys: &[Column], rows: &Range<usize>) -> Numbers {
+        let mut parts = self.coders.iter_mut().zip(keys).map(|(coder, key)| coder.numbers(key, rows.clone()));
+        let first = parts.next().unwrap_or(Numbers::One(0));
+        parts.zip(&mut self.pairs).fold(first, |groups, (part, pairs)| merge(pairs, groups, part, rows.len()))
+    }
+
+    /// True if keys that compare equal may differ in their bytes.
+    pub fn has_aliases(&self) -> bool {
+        self.coders.iter().any(Coder::has_aliases)
+    }
+
+    /// The length of the key of a group.
+    pub fn key_len(&self, group: u32) -> usize {
+        let (mut len, mut number) = (0, group);
+        for (pairs, coder) in self.pairs.iter().zip(self.coders.iter().skip(1)).rev() {
+            let Some((before, part)) = pairs.pair(number as usize) else { break };
+            len += coder.key_len(part);
+            number = before;
+        }
+        len + self.coders.first().map_or(0, |coder| coder.key_len(number))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::block::ColumnData;
+    use crate::query::exec::samples::{any_column, cell, without_case};
+    use crate::value::{OwnedValue, Value};
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn groups_are_those_of_comparing_every_row_with_all_before(
+            blocks in prop::collection::vec([any_column(40), any_column(40), any_column(40)], 1..5),
+            parts in 1..4_usize, is_collated in any::<bool>(),
+        ) {
+            let collation = if is_collated { without_case() } else { Collation::default() };
+            let mut keys = GroupKeys::new(parts, &collation);
+            let mut known: Vec<Vec<OwnedValue>> = Vec::new();
+            for block in &blocks {
+                let columns = &block[..parts];
+                let found = keys.numbers(columns, &(3..40)).into_each(37);
+                for (row, number) in (3..40).zip(found) {
+                    let missing = if parts == 1 { Value::NULL } else { Value::UNDEFINED };
+                    let key: Vec<_> =
+                        columns.iter().map(|column| cell(column, row).unwrap_or(missing.to_owned())).collect();
+                    let equal = |known: &Vec<OwnedValue>| {
+                        known.iter().zip(&key).all(|(a, b)| collation.equal(a.view(), b.view()))
+                    };
+                    let at = known.iter().position(equal).unwrap_or(known.len());
+                    prop_assert_eq!(number as usize, at, "{:?}", key);
+                    prop_assert!(at == known.len() || known[at] == key || keys.has_aliases());
+                    if at == known.len() {
+                        let mut bytes = Vec::new();
+                        key.iter().for_each(|part| crate::value::append_key(&mut bytes, part.view()));
+                        prop_assert!(is_collated || keys.key_len(number) == bytes.len());
+                        known.push(key);
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn thousands_of_groups_keep_their_numbers_over_many_blocks() {
+        let mut keys = GroupKeys::new(3, &Collation::default());
+        let minutes =
+            |first: i64| Column::new(ColumnData::Date((first..first + 60).map(|n| n * 60_000).collect()), None);
+        for round in 0..2 {
+            let mut next = 0;
+            for host in 0..100 {
+                for hour in 0..6 {
+                    let host = Column::constant(OwnedValue::string(&format!("host_{host}")).view(), 60);
+                    let parity = Column::new(ColumnData::I32((0..60).map(|n| n % 2).collect()), None);
+                    let numbers = keys.numbers(&[host, minutes(hour * 60), parity], &(0..60));
+                    assert_eq!(numbers, Numbers::Each((next..next + 60).collect()), "round {round}");
+                    next += 60;
+                }
+            }
+        }
+        assert!(!keys.has_aliases());
+    }
+}
