@@ -130,7 +130,9 @@ impl Coder {
             Missing::Undefined => {
                 self.key.clear();
                 append_missing_key(&mut self.key);
-                self.number_of_key(Kind::Undefined, &mut || Value::UNDEFINED.to_owned(), &|_| true)
+                self.number_of_key(Kind::Undefined, &mut || Value::UNDEFINED.to_owned(), &|known| {
+                    known.kind() == Kind::Undefined
+                })
             }
         };
         self.missing_number = Some(number);

@@ -12,6 +12,24 @@ pub fn equal_cells<T: Copy + PartialEq>(cells: &[T]) -> usize {
     cells.iter().position(|cell| cell != first).unwrap_or(cells.len())
 }
 
+/// A pair as a word: the first half is the upper one.
+#[inline]
+pub fn pair_word(a: u32, b: u32) -> u64 {
+    u64::from(a) << 32 | u64::from(b)
+}
+
+/// Puts the number of each pair in place of its first half, up to the first unknown pair. Returns how many there are. The
+/// number plus one stands at the place `a << width | b`; 0 stands for none.
+pub fn number_pairs(places: &[u32], width: u32, a: &mut [u32], b: &[u32]) -> usize {
+    for (row, (a, b)) in a.iter_mut().zip(b).enumerate() {
+        match places.get((*a as usize) << width | *b as usize) {
+            Some(number) if *number > 0 && *b >> width == 0 => *a = number - 1,
+            _ => return row,
+        }
+    }
+    b.len()
+}
+
 /// A number for each known word, by open addressing.
 #[derive(Clone, Debug, Default)]
 pub struct WordTable {
@@ -67,6 +85,17 @@ impl WordTable {
         if let Some(slot) = self.slots.get_mut(place) {
             *slot = (word, number);
         }
+    }
+
+    /// Puts the number of each pair in place of its first half, up to the first unknown pair. Returns how many there are.
+    pub fn number_pairs(&self, a: &mut [u32], b: &[u32]) -> usize {
+        for (row, (a, b)) in a.iter_mut().zip(b).enumerate() {
+            match self.get(pair_word(*a, *b)) {
+                Some(number) => *a = number,
+                None => return row,
+            }
+        }
+        b.len()
     }
 
     /// Appends the numbers of the words at the front, up to the first unknown one.

@@ -1,6 +1,6 @@
 //! Numbers pairs of numbers.
 
-use super::kernels::WordTable;
+use super::kernels::{WordTable, number_pairs, pair_word as word};
 
 /// A table with this many places may have a place for every pair.
 const PLACES_MAX: usize = 1 << 16;
@@ -16,10 +16,6 @@ pub struct Pairs {
     /// The numbers of pairs that have no place.
     words: WordTable,
     is_hashed: bool,
-}
-
-fn word(a: u32, b: u32) -> u64 {
-    u64::from(a) << 32 | u64::from(b)
 }
 
 fn halves(word: u64) -> (u32, u32) {
@@ -53,8 +49,17 @@ impl Pairs {
 
     /// The number of each pair, in place of its first number.
     pub fn number_all(&mut self, a: &mut [u32], b: &[u32]) {
-        for (a, b) in a.iter_mut().zip(b) {
-            *a = self.number(*a, *b);
+        let mut done = 0;
+        while let (Some(a @ [_, ..]), Some(b @ [_, ..])) = (a.get_mut(done..), b.get(done..)) {
+            let known = match self.is_hashed {
+                true => self.words.number_pairs(a, b),
+                false => number_pairs(&self.places, self.width, a, b),
+            };
+            // The next one is new.
+            if let (Some(a), Some(b)) = (a.get_mut(known), b.get(known)) {
+                *a = self.number(*a, *b);
+            }
+            done += known + 1;
         }
     }
 
@@ -132,6 +137,15 @@ mod tests {
                 prop_assert_eq!(pairs.pair(expected as usize), Some((*a, *b)));
             }
             prop_assert_eq!(pairs.len(), model.len());
+            let all: Vec<(u32, u32)> = small.iter().chain(&large).copied().collect();
+            for first in [0, all.len() / 2] {
+                let (mut numbers, seconds): (Vec<u32>, Vec<u32>) = all[first..].iter().copied().unzip();
+                let mut pairs = Pairs::default();
+                pairs.number_all(&mut numbers, &seconds);
+                let mut one_by_one = Pairs::default();
+                let expected: Vec<u32> = all[first..].iter().map(|(a, b)| one_by_one.number(*a, *b)).collect();
+                prop_assert_eq!(&numbers, &expected);
+            }
         }
     }
 

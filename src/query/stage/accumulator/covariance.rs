@@ -7,7 +7,7 @@ use std::ops::Range;
 use super::model::{Accumulator, Inputs, Times, each_cell};
 use crate::error::Result;
 use crate::value::decimal::{minus, over, plus, result, times};
-use crate::value::{Number, OwnedValue};
+use crate::value::{Number, OwnedValue, Value};
 
 const ZERO: Number = Number::Integer(0);
 
@@ -70,11 +70,11 @@ impl Accumulator for Covariances {
         true
     }
 
-    fn value(&self, group: usize) -> OwnedValue {
-        let Some(JointMoments { count, products, .. }) = self.groups.get(group).copied() else {
-            return OwnedValue::null();
-        };
-        let divisor = if self.is_sample { count - 1 } else { count };
-        if divisor < 1 { OwnedValue::null() } else { result(over(products, Number::Integer(divisor))) }
+    fn show(&self, group: usize, see: &mut dyn FnMut(Value<'_>)) {
+        let found = self.groups.get(group).and_then(|JointMoments { count, products, .. }| {
+            let divisor = if self.is_sample { count - 1 } else { *count };
+            (divisor > 0).then(|| result(over(*products, Number::Integer(divisor))))
+        });
+        see(found.as_ref().map_or(Value::NULL, OwnedValue::view));
     }
 }

@@ -2,32 +2,17 @@
 
 use std::ops::Range;
 
-use super::model::{Accumulator, Inputs, Times, each_number};
+use super::kernels::{Moments, add_moments};
+use super::model::{Accumulator, Inputs, Times, each_number, present, show_double};
+use crate::block::ColumnData;
 use crate::error::Result;
-use crate::value::OwnedValue;
+use crate::value::Value;
 
 /// Standard deviations of groups by Welford's method. Values other than numbers do not count.
 pub(super) struct Deviations {
     /// True for `$stdDevSamp`.
     is_sample: bool,
     groups: Vec<Moments>,
-}
-
-#[derive(Clone, Copy, Default)]
-struct Moments {
-    count: f64,
-    mean: f64,
-    /// Sum of the squared deviations from the mean.
-    squares: f64,
-}
-
-impl Moments {
-    fn add(&mut self, x: f64) {
-        self.count += 1.0;
-        let delta = x - self.mean;
-        self.mean += delta / self.count;
-        self.squares += delta * (x - self.mean);
-    }
 }
 
 impl Deviations {
@@ -54,6 +39,14 @@ impl Accumulator for Deviations {
         rows: Range<usize>,
         _: Option<&Times<'_>>,
     ) -> Result<()> {
+        if let ColumnData::F64(cells) = inputs.cells.data() {
+            let cells = cells.get(rows.clone()).unwrap_or_default();
+            match present(groups, cells, inputs.cells.presence(), rows) {
+                None => add_moments(groups, cells, &mut self.groups),
+                Some((groups, cells)) => add_moments(&groups, &cells, &mut self.groups),
+            }
+            return Ok(());
+        }
         let start = rows.start;
         each_number(&inputs.cells, rows, &mut |row, x| {
             let group = groups.get(row - start).and_then(|group| self.groups.get_mut(*group as usize));
@@ -74,12 +67,9 @@ impl Accumulator for Deviations {
         true
     }
 
-    fn value(&self, group: usize) -> OwnedValue {
+    fn show(&self, group: usize, see: &mut dyn FnMut(Value<'_>)) {
         let Moments { count, squares, .. } = self.groups.get(group).copied().unwrap_or_default();
         let divisor = if self.is_sample { count - 1.0 } else { count };
-        match divisor < 0.5 {
-            true => OwnedValue::null(),
-            false => OwnedValue::double((squares / divisor).sqrt()),
-        }
+        if divisor < 0.5 { see(Value::NULL) } else { show_double((squares / divisor).sqrt(), see) }
     }
 }

@@ -108,8 +108,8 @@ impl Accumulator for FirstOrLast {
         Ok(())
     }
 
-    fn value(&self, group: usize) -> OwnedValue {
-        self.groups.get(group).cloned().flatten().unwrap_or_else(OwnedValue::null)
+    fn show(&self, group: usize, see: &mut dyn FnMut(Value<'_>)) {
+        see(self.groups.get(group).and_then(Option::as_ref).map_or(Value::NULL, OwnedValue::view));
     }
 
     fn size_bytes(&self) -> usize {
@@ -152,8 +152,8 @@ impl Accumulator for Merged {
         })
     }
 
-    fn value(&self, group: usize) -> OwnedValue {
-        self.groups.get(group).cloned().unwrap_or_else(OwnedValue::null)
+    fn show(&self, group: usize, see: &mut dyn FnMut(Value<'_>)) {
+        see(self.groups.get(group).map_or(Value::NULL, OwnedValue::view));
     }
 
     fn size_bytes(&self) -> usize {

@@ -2,12 +2,12 @@
 
 use std::ops::Range;
 
-use super::model::{Accumulator, Inputs, Times, array_of, each_cell, list_is_full};
+use super::model::{Accumulator, Inputs, Times, each_cell, list_is_full, show_array};
 use crate::block::Column;
 use crate::error::{Error, Result};
 use crate::limits::STAGE_SIZE_BYTES_MAX;
 use crate::query::exec::{Coder, Missing, NOTHING, Pairs};
-use crate::value::{Collation, Kind, OwnedValue, Value, value_len};
+use crate::value::{Collation, Kind, Value, value_len};
 
 /// Lists of values per group; missing values are left out.
 pub(super) struct Lists {
@@ -105,15 +105,16 @@ impl Accumulator for Lists {
         self.add_rows(&group_of, &inputs.cells, rows)
     }
 
-    fn value(&self, group: usize) -> OwnedValue {
+    fn show(&self, group: usize, see: &mut dyn FnMut(Value<'_>)) {
         let mut rest = self.groups.get(group).map_or(&[][..], |list| list);
-        array_of(&mut std::iter::from_fn(|| {
+        let mut values = std::iter::from_fn(|| {
             let (kind, behind) = rest.split_first()?;
             let kind = Kind::from_byte(*kind)?;
             let (bytes, behind) = behind.split_at_checked(value_len(kind, behind).ok()?)?;
             rest = behind;
             Some(Value::new_checked(kind, bytes))
-        }))
+        });
+        show_array(&mut values, see);
     }
 
     fn size_bytes(&self) -> usize {

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use crate::block::{Block, Column, ColumnBuilder, ColumnData};
+use crate::block::{Bitmap, Block, Column, ColumnData};
 use crate::error::{Error, ErrorCode, Result};
 use crate::query::expr::BoundExpr;
 use crate::value::{Collation, DocWriter, Kind, Number, OwnedValue, Value};
@@ -36,12 +36,14 @@ pub trait Accumulator {
         Ok(())
     }
 
-    /// The result for a group.
-    fn value(&self, group: usize) -> OwnedValue;
+    /// Shows the result for a group.
+    fn show(&self, group: usize, see: &mut dyn FnMut(Value<'_>));
 
-    /// Appends the result for a group to a column.
-    fn put(&self, group: usize, to: &mut ColumnBuilder) {
-        to.push(self.value(group).view());
+    /// The result for a group.
+    fn value(&self, group: usize) -> OwnedValue {
+        let mut value = None;
+        self.show(group, &mut |seen| value = Some(seen.to_owned()));
+        value.unwrap_or_else(OwnedValue::null)
     }
 
     /// Merges one group into another, as if that had seen these values as well. Does nothing and answers false if the
@@ -121,14 +123,32 @@ pub(super) fn list_is_full() -> Error {
     Error::new(ErrorCode::ExceededMemoryLimit, "A list of a $group exceeds the memory limit")
 }
 
-pub(super) fn array_of(values: &mut dyn Iterator<Item = Value<'_>>) -> OwnedValue {
+/// Shows an array of values.
+pub(super) fn show_array(values: &mut dyn Iterator<Item = Value<'_>>, see: &mut dyn FnMut(Value<'_>)) {
     let mut writer = DocWriter::new();
     let mut place = Vec::from(*b"0");
     for value in values {
         writer.value(std::str::from_utf8(&place).unwrap_or_default(), value);
         count_up(&mut place);
     }
-    Value::new_checked(Kind::Array, writer.finish().view().as_bytes()).to_owned()
+    see(Value::new_checked(Kind::Array, writer.finish().view().as_bytes()));
+}
+
+/// Shows a double.
+pub(super) fn show_double(x: f64, see: &mut dyn FnMut(Value<'_>)) {
+    see(Value::new_checked(Kind::Double, &x.to_le_bytes()));
+}
+
+/// The groups and cells of rows whose cells are present; `None` if all are.
+pub(super) fn present<T: Copy>(
+    groups: &[u32],
+    cells: &[T],
+    presence: Option<&Bitmap>,
+    rows: Range<usize>,
+) -> Option<(Vec<u32>, Vec<T>)> {
+    let presence = presence?;
+    let all = rows.zip(groups.iter().zip(cells));
+    Some(all.filter(|(row, _)| presence.get(*row)).map(|(_, (group, cell))| (*group, *cell)).unzip())
 }
 
 /// The next number after one in decimal digits.

@@ -3,11 +3,11 @@
 use std::cmp::Ordering;
 use std::ops::Range;
 
-use super::model::{Accumulator, Inputs, Settings, Times, array_of, each_number, list_is_full};
+use super::model::{Accumulator, Inputs, Settings, Times, each_number, list_is_full, show_array, show_double};
 use crate::error::Result;
 use crate::limits::STAGE_SIZE_BYTES_MAX;
 use crate::query::expr::{quantile, rank_of};
-use crate::value::OwnedValue;
+use crate::value::{OwnedValue, Value};
 
 /// The numbers of groups, from which percentiles are computed.
 pub(super) struct Percentiles {
@@ -26,7 +26,7 @@ impl Percentiles {
     }
 
     /// The percentile at `share` of numbers, which are put in order as far as it takes.
-    fn at(&self, numbers: &mut [f64], share: f64) -> OwnedValue {
+    fn at(&self, numbers: &mut [f64], share: f64) -> Option<f64> {
         let place = rank_of(numbers.len(), share, self.is_continuous) as usize;
         if place < numbers.len() {
             let (_, _, above) = numbers.select_nth_unstable_by(place, f64::total_cmp);
@@ -38,7 +38,7 @@ impl Percentiles {
                 above.swap(0, next);
             }
         }
-        quantile(numbers, share, self.is_continuous).map_or_else(OwnedValue::null, OwnedValue::double)
+        quantile(numbers, share, self.is_continuous)
     }
 }
 
@@ -78,13 +78,17 @@ impl Accumulator for Percentiles {
         self.check_size()
     }
 
-    fn value(&self, group: usize) -> OwnedValue {
+    fn show(&self, group: usize, see: &mut dyn FnMut(Value<'_>)) {
         let mut numbers = self.groups.get(group).cloned().unwrap_or_default();
         if self.wanted.is_empty() {
-            return self.at(&mut numbers, 0.5);
+            return match self.at(&mut numbers, 0.5) {
+                Some(median) => show_double(median, see),
+                None => see(Value::NULL),
+            };
         }
-        let found: Vec<OwnedValue> = self.wanted.iter().map(|p| self.at(&mut numbers, *p)).collect();
-        array_of(&mut found.iter().map(OwnedValue::view))
+        let value = |p: &f64| self.at(&mut numbers, *p).map_or_else(OwnedValue::null, OwnedValue::double);
+        let found: Vec<OwnedValue> = self.wanted.iter().map(value).collect();
+        show_array(&mut found.iter().map(OwnedValue::view), see);
     }
 
     fn size_bytes(&self) -> usize {

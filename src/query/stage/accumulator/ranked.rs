@@ -6,8 +6,9 @@
 use std::cmp::Ordering;
 use std::ops::Range;
 
-use super::model::{Accumulator, Inputs, Settings, Times, array_of, list_is_full};
-use super::words::{word_of, word_of_date, word_of_double};
+use super::kernels::next_within;
+use super::model::{Accumulator, Inputs, Settings, Times, list_is_full, show_array};
+use super::words::{word_of, words_of_dates, words_of_doubles, words_of_int32s};
 use crate::block::{Column, ColumnData};
 use crate::error::{Error, Result};
 use crate::limits::STAGE_SIZE_BYTES_MAX;
@@ -39,6 +40,9 @@ pub(super) struct Ranked {
     ascending: Vec<bool>,
     collation: Collation,
     groups: Vec<Kept>,
+    /// For each group: a row whose rank is above this one is not kept. The rank is the word of a row; turned around, if the
+    /// last rows are kept.
+    bounds: Vec<u64>,
     /// Groups that keep rows of the block that is being added.
     touched: Vec<usize>,
     size_bytes: usize,
@@ -50,8 +54,6 @@ struct Kept {
     n: usize,
     entries: Vec<RankedEntry>,
     is_touched: bool,
-    /// A row whose word is above this one is not kept, nor, for `Rank::Bottom`, one whose word is below it.
-    bound: Option<u64>,
 }
 
 struct RankedEntry {
@@ -106,21 +108,16 @@ impl Keys<'_> {
             return vec![0; rows.len()];
         };
         let mut words = Vec::with_capacity(rows.len());
-        let range = rows.clone();
+        let flip = if *ascending { 0 } else { u64::MAX };
         match (column.data(), column.presence()) {
-            (ColumnData::F64(cells), None) => words.extend(cut(cells, range).iter().map(|x| word_of_double(*x))),
-            (ColumnData::I32(cells), None) => {
-                words.extend(cut(cells, range).iter().map(|n| word_of_double(f64::from(*n))))
-            }
-            (ColumnData::Date(cells), None) => words.extend(cut(cells, range).iter().map(|ms| word_of_date(*ms))),
+            (ColumnData::F64(cells), None) => words_of_doubles(cut(cells, rows), flip, &mut words),
+            (ColumnData::I32(cells), None) => words_of_int32s(cut(cells, rows), flip, &mut words),
+            (ColumnData::Date(cells), None) => words_of_dates(cut(cells, rows), flip, &mut words),
             _ => {
                 let mut scratch = Vec::new();
                 let bytes_compare = self.collation.is_simple();
-                words.extend(rows.map(|row| word_of(self.key(0, row, &mut scratch), bytes_compare)));
+                words.extend(rows.map(|row| word_of(self.key(0, row, &mut scratch), bytes_compare) ^ flip));
             }
-        }
-        if !ascending {
-            words.iter_mut().for_each(|word| *word = !*word);
         }
         words
     }
@@ -192,9 +189,20 @@ impl Kept {
             _ => entries.partition_point(|known| keys.compare(&new, known).is_ge()),
         };
         entries.insert(at, new);
-        let worst = if rank == Rank::Bottom { entries.first() } else { entries.last() };
-        self.bound = worst.filter(|_| entries.len() >= self.n).map(|worst| worst.word);
         (freed, true)
+    }
+
+    /// The rank of the worst row, if another one must be better than that.
+    fn bound(&self, rank: Rank) -> u64 {
+        let worst = match rank {
+            _ if self.entries.len() < self.n => None,
+            // All words are 0, and all ranks 1.
+            Rank::First => return 0,
+            Rank::Last => None,
+            Rank::Bottom => self.entries.first().map(|worst| !worst.word),
+            _ => self.entries.last().map(|worst| worst.word),
+        };
+        worst.unwrap_or(u64::MAX)
     }
 }
 
@@ -206,33 +214,53 @@ impl Ranked {
             _ => settings.ascending.clone(),
         };
         let collation = settings.collation.clone();
-        Ranked { rank, is_single, ascending, collation, groups: Vec::new(), touched: Vec::new(), size_bytes: 0 }
+        Ranked {
+            rank,
+            is_single,
+            ascending,
+            collation,
+            groups: Vec::new(),
+            bounds: Vec::new(),
+            touched: Vec::new(),
+            size_bytes: 0,
+        }
     }
 
+    /// Adds rows of these groups.
     fn add_rows(
         &mut self,
-        group_of: &dyn Fn(usize) -> usize,
+        of_rows: &[u32],
         inputs: &Inputs<'_>,
         rows: Range<usize>,
         times: Option<&Times<'_>>,
     ) -> Result<()> {
-        let Ranked { rank, ascending, collation, groups, touched, size_bytes, .. } = self;
+        let Ranked { rank, ascending, collation, groups, bounds, touched, size_bytes, .. } = self;
         let by_value = matches!(rank, Rank::Least | Rank::Greatest);
         let columns = if by_value { std::slice::from_ref(&inputs.cells) } else { &inputs.keys };
         let keys = Keys { columns, ascending, collation, by_value };
         keys.check_arrays(rows.clone())?;
-        let words = keys.words(rows.clone());
-        for (row, word) in rows.zip(words) {
-            let group = group_of(row);
-            let Some(kept) = groups.get_mut(group) else { continue };
-            let is_worse = |bound| if *rank == Rank::Bottom { word < bound } else { word > bound };
-            if *rank != Rank::Last && kept.bound.is_some_and(is_worse) || by_value && !counts(&inputs.cells, row) {
+        // Ranks.
+        let mut words = keys.words(rows.clone());
+        let flip = match rank {
+            Rank::Bottom => u64::MAX,
+            Rank::First => 1,
+            _ => 0,
+        };
+        words.iter_mut().for_each(|word| *word ^= flip);
+        let mut next = 0;
+        while let Some(at) = next_within(of_rows, &words, bounds, next) {
+            next = at + 1;
+            let (row, group) = (rows.start + at, of_rows.get(at).map_or(usize::MAX, |group| *group as usize));
+            let (Some(kept), Some(bound)) = (groups.get_mut(group), bounds.get_mut(group)) else { continue };
+            if by_value && !counts(&inputs.cells, row) {
                 continue;
             }
+            let word = words.get(at).map_or(0, |rank| rank ^ flip);
             let place = times.map_or(0, |times| times.place(row));
             let content = Content::Row(u32::try_from(row).unwrap_or(u32::MAX));
             let (freed, is_kept) = kept.offer(*rank, &keys, RankedEntry { word, place, content });
             *size_bytes -= freed;
+            *bound = kept.bound(*rank);
             if is_kept && !kept.is_touched {
                 kept.is_touched = true;
                 touched.push(group);
@@ -256,6 +284,10 @@ impl Ranked {
         let mut rows = Vec::new();
         for group in touched.iter() {
             groups.get_mut(*group).into_iter().for_each(|kept| of_rows(kept, &mut |_, row| rows.push(row)));
+        }
+        if rows.is_empty() {
+            touched.clear();
+            return Ok(());
         }
         let shown = inputs.shown_of(&rows)?;
         let (mut at, mut scratch) = (0, Vec::new());
@@ -296,11 +328,13 @@ fn directed(order: Ordering, ascending: bool) -> Ordering {
 
 impl Accumulator for Ranked {
     fn grow(&mut self, n: usize) {
-        self.groups.push(Kept { n, entries: Vec::new(), is_touched: false, bound: None });
+        self.groups.push(Kept { n, entries: Vec::new(), is_touched: false });
+        self.bounds.push(u64::MAX);
     }
 
     fn add(&mut self, group: usize, inputs: &Inputs<'_>, rows: Range<usize>, times: Option<&Times<'_>>) -> Result<()> {
-        self.add_rows(&|_| group, inputs, rows, times)
+        let group = u32::try_from(group).unwrap_or(u32::MAX);
+        self.add_rows(&vec![group; rows.len()], inputs, rows, times)
     }
 
     fn add_each(
@@ -310,20 +344,18 @@ impl Accumulator for Ranked {
         rows: Range<usize>,
         times: Option<&Times<'_>>,
     ) -> Result<()> {
-        let start = rows.start;
-        let group_of = |row: usize| groups.get(row - start).map_or(usize::MAX, |group| *group as usize);
-        self.add_rows(&group_of, inputs, rows, times)
+        self.add_rows(groups, inputs, rows, times)
     }
 
-    fn value(&self, group: usize) -> OwnedValue {
+    fn show(&self, group: usize, see: &mut dyn FnMut(Value<'_>)) {
         let entries = self.groups.get(group).map_or(&[][..], |kept| &kept.entries);
         let mut outputs = entries.iter().filter_map(|entry| match &entry.content {
             Content::Values(_, output) => Some(output.view()),
             Content::Row(_) => None,
         });
         match self.is_single {
-            true => outputs.next().unwrap_or(Value::NULL).to_owned(),
-            false => array_of(&mut outputs),
+            true => see(outputs.next().unwrap_or(Value::NULL)),
+            false => show_array(&mut outputs, see),
         }
     }
 

@@ -219,7 +219,7 @@ impl Group {
         block.set_column("_id", ids.column());
         for (field, accumulator) in self.spec.fields.iter().zip(&accumulators) {
             let mut column = ColumnBuilder::with_capacity(ids.len());
-            (0..ids.len()).for_each(|group| accumulator.put(group, &mut column));
+            (0..ids.len()).for_each(|group| accumulator.show(group, &mut |value| column.push(value)));
             block.set_column(&field.name, column.finish());
         }
         self.made.push(block);
