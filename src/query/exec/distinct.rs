@@ -1,6 +1,6 @@
 //! Collects the distinct values at a path.
 
-use super::coding::{Coder, Missing};
+use super::coding::{Coder, MissingAs};
 use super::executor::Flow;
 use super::measurements::Measurements;
 use super::sink::{Counters, Sink};
@@ -30,7 +30,7 @@ impl Distinct {
             measurements: Measurements::default(),
             of_meta: false,
             path,
-            known: Coder::new(Collation::default(), Missing::Nothing),
+            known: Coder::new(Collation::default(), MissingAs::Nothing),
             counted: 0,
             size_bytes: 0,
         }
@@ -71,7 +71,7 @@ impl Distinct {
 impl Sink for Distinct {
     fn begin(&mut self, plan: &Plan) {
         self.measurements = Measurements::new(plan);
-        self.known = Coder::new(plan.collation.clone(), Missing::Nothing);
+        self.known = Coder::new(plan.collation.clone(), MissingAs::Nothing);
         self.of_meta = plan.meta_field.as_deref() == Some(self.path.first());
     }
 

@@ -18,7 +18,7 @@ mod threshold;
 
 #[cfg(test)]
 pub use coding::samples;
-pub use coding::{Coder, Missing, NOTHING, Numbers, Pairs, merge};
+pub use coding::{Coder, MissingAs, NOTHING, Numbers, Pairs, merge};
 pub use count::Count;
 pub use distinct::Distinct;
 pub use ends::Ends;

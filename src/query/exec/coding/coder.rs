@@ -5,7 +5,7 @@ use std::ops::Range;
 use super::super::known::KnownValues;
 use super::kernels::WordTable;
 use super::numbers::Numbers;
-use crate::block::{Bytes12, Column, ColumnData, VarData};
+use crate::block::{Bytes12, Column, ColumnData};
 use crate::value::{Collation, Kind, OwnedValue, Value, append_key, append_missing_key, append_text_key};
 
 /// The number of missing values that count as nothing.
@@ -13,7 +13,7 @@ pub const NOTHING: u32 = u32::MAX;
 
 /// What missing values count as.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Missing {
+pub enum MissingAs {
     Null,
     /// A value of its own, which only undefined equals.
     Undefined,
@@ -27,7 +27,7 @@ pub enum Missing {
 /// of cells that were seen in exactly this form.
 pub struct Coder {
     known: KnownValues,
-    missing: Missing,
+    missing: MissingAs,
     /// The number of missing values, once there was one.
     missing_number: Option<u32>,
     /// The length of each value's key.
@@ -40,7 +40,7 @@ pub struct Coder {
 
 impl Coder {
     /// A coder that knows no values.
-    pub fn new(collation: Collation, missing: Missing) -> Coder {
+    pub fn new(collation: Collation, missing: MissingAs) -> Coder {
         Coder {
             known: KnownValues::new(collation),
             missing,
@@ -89,7 +89,7 @@ impl Coder {
         self.key.clear();
         append_key(&mut self.key, value);
         // Missing fields count as undefined, but are not shown.
-        self.has_aliases |= value.kind() == Kind::Undefined && self.missing == Missing::Undefined;
+        self.has_aliases |= value.kind() == Kind::Undefined && self.missing == MissingAs::Undefined;
         self.number_of_key(value.kind(), &mut || value.to_owned(), &|known| known.bytes() == value.bytes())
     }
 
@@ -125,9 +125,9 @@ impl Coder {
             return number;
         }
         let number = match self.missing {
-            Missing::Nothing => NOTHING,
-            Missing::Null => self.number_by_key(Value::NULL),
-            Missing::Undefined => {
+            MissingAs::Nothing => NOTHING,
+            MissingAs::Null => self.number_by_key(Value::NULL),
+            MissingAs::Undefined => {
                 self.key.clear();
                 append_missing_key(&mut self.key);
                 self.number_of_key(Kind::Undefined, &mut || Value::UNDEFINED.to_owned(), &|known| {
@@ -166,12 +166,17 @@ impl Coder {
                 self.numbers_of_words(Kind::Bool, &words)
             }
             ColumnData::ObjectId(cells) => {
-                let number = &mut |id: Bytes12| self.number_by_key(Value::new_checked(Kind::ObjectId, &id));
-                Numbers::of_cells(cut(cells, rows), number)
+                let number = &mut |id: &[u8]| self.number_by_key(Value::new_checked(Kind::ObjectId, id));
+                numbers_of_bytes(&|row| cells.get(row).map_or(&[], Bytes12::as_slice), rows, number)
             }
             ColumnData::Dictionary(index, values) => self.numbers_of_entries(cut(index, rows), values),
-            ColumnData::String(cells) => of_bytes(cells, rows, &mut |text| self.number_of_text(text)),
-            ColumnData::Bson(cells) => of_bytes(cells, rows, &mut |tagged| self.number(Value::tagged_checked(tagged))),
+            ColumnData::String(cells) => {
+                numbers_of_bytes(&|row| cells.get(row), rows, &mut |text| self.number_of_text(text))
+            }
+            ColumnData::Bson(cells) => {
+                let number = &mut |tagged: &[u8]| self.number(Value::tagged_checked(tagged));
+                numbers_of_bytes(&|row| cells.get(row), rows, number)
+            }
         }
     }
 
@@ -204,11 +209,13 @@ impl Coder {
     /// Asks for each entry of a dictionary once, when the first row has it: other entries do not count.
     fn numbers_of_entries(&mut self, index: &[u32], values: &Column) -> Numbers {
         let mut scratch = Vec::new();
+        let index: Vec<u64> = index.iter().map(|entry| u64::from(*entry)).collect();
+        // Many entries that no row has, as of a part of a block.
         if values.len() > 2 * index.len() {
-            return Numbers::of_cells(index, &mut |entry| self.number_of_row(values, entry as usize, &mut scratch));
+            return Numbers::of_cells(&index, &mut |entry| self.number_of_row(values, entry as usize, &mut scratch));
         }
         let mut known = vec![None; values.len()];
-        Numbers::of_cells(index, &mut |entry| match known.get_mut(entry as usize) {
+        Numbers::of_cells(&index, &mut |entry| match known.get_mut(entry as usize) {
             Some(Some(number)) => *number,
             Some(slot) => *slot.insert(self.number_of_row(values, entry as usize, &mut scratch)),
             None => NOTHING,
@@ -232,21 +239,21 @@ fn cut<T>(cells: &[T], rows: Range<usize>) -> &[T] {
     cells.get(rows).unwrap_or_default()
 }
 
-fn of_bytes(cells: &VarData, rows: Range<usize>, number: &mut dyn FnMut(&[u8]) -> u32) -> Numbers {
-    let mut last: Option<(&[u8], u32)> = None;
+/// Asks for each run of equal cells once.
+fn numbers_of_bytes<'a>(
+    cell: &dyn Fn(usize) -> &'a [u8],
+    rows: Range<usize>,
+    number: &mut dyn FnMut(&[u8]) -> u32,
+) -> Numbers {
+    let mut last: Option<&[u8]> = None;
     let mut runs: Vec<(u32, usize)> = Vec::new();
-    for row in rows.clone() {
-        let cell = cells.get(row);
-        match last {
-            Some((known, _)) if known == cell => {}
-            _ => {
-                let number = number(cell);
-                last = Some((cell, number));
-                runs.push((number, 0));
-            }
+    for (row, end) in rows.zip(1..) {
+        let cell = cell(row);
+        if last.replace(cell) != Some(cell) {
+            runs.push((number(cell), end));
         }
-        if let Some((_, end)) = runs.last_mut() {
-            *end = row + 1 - rows.start;
+        if let Some((_, to)) = runs.last_mut() {
+            *to = end;
         }
     }
     Numbers::of_runs(runs)

@@ -9,6 +9,6 @@ pub mod samples;
 #[cfg(test)]
 mod tests;
 
-pub use coder::{Coder, Missing, NOTHING};
+pub use coder::{Coder, MissingAs, NOTHING};
 pub use numbers::{Numbers, merge};
 pub use pairs::Pairs;

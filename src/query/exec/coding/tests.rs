@@ -1,7 +1,7 @@
 use proptest::prelude::*;
 
 use super::samples::{any_column, cell, column_of, owned, without_case};
-use super::{Coder, Missing, NOTHING};
+use super::{Coder, MissingAs, NOTHING};
 use crate::block::{Column, ColumnData};
 use crate::value::{Collation, OwnedValue, Value};
 
@@ -9,13 +9,13 @@ fn numbers(coder: &mut Coder, column: &Column) -> Vec<u32> {
     coder.numbers(column, 0..column.len()).into_each(column.len())
 }
 
-fn coder(missing: Missing) -> Coder {
+fn coder(missing: MissingAs) -> Coder {
     Coder::new(Collation::default(), missing)
 }
 
 #[test]
 fn numbers_that_compare_equal_have_one_number_whatever_their_type() {
-    let mut coder = coder(Missing::Null);
+    let mut coder = coder(MissingAs::Null);
     let doubles = Column::new(ColumnData::F64(vec![1.0, 0.0, -0.0, f64::NAN, 1.0]), None);
     assert_eq!(numbers(&mut coder, &Column::new(ColumnData::I32(vec![1, 2, 2]), None)), [0, 1, 1]);
     assert!(!coder.has_aliases());
@@ -31,7 +31,7 @@ fn numbers_that_compare_equal_have_one_number_whatever_their_type() {
 
 #[test]
 fn values_in_one_form_have_no_aliases() {
-    let mut coder = coder(Missing::Undefined);
+    let mut coder = coder(MissingAs::Undefined);
     for _ in 0..2 {
         for column in [
             Column::new(ColumnData::F64(vec![1.0, f64::NAN]), None),
@@ -51,9 +51,9 @@ fn values_in_one_form_have_no_aliases() {
 #[test]
 fn a_missing_value_counts_as_null_or_as_itself_or_as_nothing() {
     let column = column_of(&[Some(OwnedValue::null()), None, Some(OwnedValue::int32(7)), None]);
-    assert_eq!(numbers(&mut coder(Missing::Null), &column), [0, 0, 1, 0]);
-    assert_eq!(numbers(&mut coder(Missing::Undefined), &column), [0, 1, 2, 1]);
-    let mut coder = coder(Missing::Nothing);
+    assert_eq!(numbers(&mut coder(MissingAs::Null), &column), [0, 0, 1, 0]);
+    assert_eq!(numbers(&mut coder(MissingAs::Undefined), &column), [0, 1, 2, 1]);
+    let mut coder = coder(MissingAs::Nothing);
     assert_eq!(numbers(&mut coder, &column), [0, NOTHING, 1, NOTHING]);
     assert_eq!(coder.values().len(), 2);
 }
@@ -62,7 +62,7 @@ fn a_missing_value_counts_as_null_or_as_itself_or_as_nothing() {
 fn strings_that_a_collation_takes_for_equal_have_one_number() {
     let text = |text: &str| Some(OwnedValue::string(text));
     let column = column_of(&[text("b"), text("a"), text("B"), text("A"), text("a"), text("c")]);
-    let mut coder = Coder::new(without_case(), Missing::Null);
+    let mut coder = Coder::new(without_case(), MissingAs::Null);
     assert_eq!(numbers(&mut coder, &column), [0, 1, 0, 1, 1, 2]);
     let entries = column_of(&[text("C"), text("A"), text("b")]);
     let dictionary = Column::new(ColumnData::Dictionary(vec![1, 2, 0, 1], Box::new(entries)), None);
@@ -75,7 +75,7 @@ fn an_entry_of_a_dictionary_that_no_row_has_gets_no_number() {
     let entries = column_of(&[0, 1, 2, 1].map(|n| Some(OwnedValue::int32(n))));
     for index in [vec![3, 1, 3, 0], vec![3, 1]] {
         let column = Column::new(ColumnData::Dictionary(index.clone(), Box::new(entries.clone())), None);
-        let mut coder = coder(Missing::Null);
+        let mut coder = coder(MissingAs::Null);
         assert_eq!(numbers(&mut coder, &column), [0, 0, 0, 1][..index.len()]);
         assert_eq!(coder.values().len(), if index.len() > 2 { 2 } else { 1 });
     }
@@ -88,7 +88,7 @@ proptest! {
         is_collated in any::<bool>(),
     ) {
         let collation = if is_collated { without_case() } else { Collation::default() };
-        for missing in [Missing::Null, Missing::Undefined, Missing::Nothing] {
+        for missing in [MissingAs::Null, MissingAs::Undefined, MissingAs::Nothing] {
             let mut coder = Coder::new(collation.clone(), missing);
             let mut known: Vec<OwnedValue> = Vec::new();
             for column in &columns {
@@ -97,9 +97,9 @@ proptest! {
                 for (row, number) in rows.zip(found) {
                     let value = match (cell(column, row), missing) {
                         (Some(value), _) => value,
-                        (None, Missing::Null) => OwnedValue::null(),
-                        (None, Missing::Undefined) => Value::UNDEFINED.to_owned(),
-                        (None, Missing::Nothing) => {
+                        (None, MissingAs::Null) => OwnedValue::null(),
+                        (None, MissingAs::Undefined) => Value::UNDEFINED.to_owned(),
+                        (None, MissingAs::Nothing) => {
                             prop_assert_eq!(number, NOTHING);
                             continue;
                         }

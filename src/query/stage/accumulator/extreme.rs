@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 use std::ops::Range;
 
-use super::kernels::{Extreme, extreme_of, extreme_of_doubles, offer_doubles, offer_integers};
+use super::kernels::{GroupExtreme, extreme_of, extreme_of_doubles, offer_doubles, offer_integers};
 use super::model::{Accumulator, Inputs, Times, each_cell};
 use crate::block::{Column, ColumnData};
 use crate::error::Result;
@@ -12,7 +12,7 @@ use crate::value::{Collation, Kind, OwnedValue, Value};
 /// Extremes of groups in BSON order; null does not count.
 pub(super) struct ExtremeValues {
     is_max: bool,
-    groups: Vec<Extreme>,
+    groups: Vec<GroupExtreme>,
     /// The extremes that are neither doubles, nor integers, nor dates; empty before the first one.
     others: Vec<Option<OwnedValue>>,
     collation: Collation,
@@ -68,10 +68,10 @@ impl ExtremeValues {
             return;
         }
         if let Some(word) = word_of(value) {
-            *known = Extreme { word, place, kind: value.kind().byte() };
+            *known = GroupExtreme { word, place, kind: value.kind().byte() };
             return;
         }
-        *known = Extreme { word: 0, place, kind: OTHER };
+        *known = GroupExtreme { word: 0, place, kind: OTHER };
         self.others.resize(self.groups.len(), None);
         if let Some(other) = self.others.get_mut(group) {
             *other = Some(value.to_owned());
@@ -95,7 +95,7 @@ impl ExtremeValues {
 
 impl Accumulator for ExtremeValues {
     fn grow(&mut self, _: usize) {
-        self.groups.push(Extreme::default());
+        self.groups.push(GroupExtreme::default());
     }
 
     fn add(&mut self, group: usize, inputs: &Inputs<'_>, rows: Range<usize>, times: Option<&Times<'_>>) -> Result<()> {
@@ -180,7 +180,7 @@ impl Accumulator for ExtremeValues {
     }
 
     fn merge(&mut self, into: usize, from: usize) -> bool {
-        let Extreme { word, place, kind } = self.groups.get(from).copied().unwrap_or_default();
+        let GroupExtreme { word, place, kind } = self.groups.get(from).copied().unwrap_or_default();
         if let Some(value) = value_of(kind, &word.to_le_bytes()) {
             self.offer(into, value, place);
         } else if let Some(value) = self.others.get(from).cloned().flatten() {

@@ -155,7 +155,7 @@ pub fn add_moments(groups: &[u32], cells: &[f64], moments: &mut [Moments]) {
 
 /// The greatest or the least value of a group so far, of one type for all groups or several.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Extreme {
+pub struct GroupExtreme {
     /// The bits of a double, or an integer.
     pub word: u64,
     /// The place of its row, if rows come out of order. Of equal values, the one with the smallest place stays.
@@ -171,7 +171,7 @@ pub fn offer_doubles(
     cells: &[f64],
     places: &[i64],
     (kind, is_max): (u8, bool),
-    extremes: &mut [Extreme],
+    extremes: &mut [GroupExtreme],
 ) -> usize {
     for (row, (group, x)) in groups.iter().zip(cells).enumerate() {
         let Some(known) = extremes.get_mut(*group as usize).filter(|known| known.kind == kind) else { return row };
@@ -195,7 +195,7 @@ pub fn offer_integers<T: Copy + Into<i64>>(
     cells: &[T],
     places: &[i64],
     (kind, is_max): (u8, bool),
-    extremes: &mut [Extreme],
+    extremes: &mut [GroupExtreme],
 ) -> usize {
     for (row, (group, n)) in groups.iter().zip(cells).enumerate() {
         let Some(known) = extremes.get_mut(*group as usize).filter(|known| known.kind == kind) else { return row };
@@ -328,13 +328,13 @@ mod tests {
                 prop_assert_eq!(moments[at].mean.to_bits(), one_by_one.mean.to_bits());
             }
             // Groups know nothing at first, then the caller sets the first value.
-            let (mut extremes, mut integer_extremes) = (vec![Extreme::default(); 4], vec![Extreme::default(); 4]);
+            let (mut extremes, mut integer_extremes) = (vec![GroupExtreme::default(); 4], vec![GroupExtreme::default(); 4]);
             let mut from = 0;
             while from < rows.len() {
                 from += offer_doubles(&groups[from..], &doubles[from..], &[], (1, is_max), &mut extremes);
                 if let Some((group, x, n)) = rows.get(from) {
-                    extremes[*group as usize] = Extreme { word: x.to_bits(), place: 0, kind: 1 };
-                    integer_extremes[*group as usize] = Extreme { word: n.cast_unsigned(), place: 0, kind: 2 };
+                    extremes[*group as usize] = GroupExtreme { word: x.to_bits(), place: 0, kind: 1 };
+                    integer_extremes[*group as usize] = GroupExtreme { word: n.cast_unsigned(), place: 0, kind: 2 };
                     from += 1;
                 }
             }
@@ -343,7 +343,7 @@ mod tests {
                 let of = |row: &&(u32, f64, i64)| row.0 == group;
                 let doubles: Vec<f64> = rows.iter().filter(of).map(|row| row.1).collect();
                 let integers: Vec<i64> = rows.iter().filter(of).map(|row| row.2).collect();
-                let known = |extreme: &Extreme| (extreme.kind > 0).then_some(extreme.word);
+                let known = |extreme: &GroupExtreme| (extreme.kind > 0).then_some(extreme.word);
                 let at = group as usize;
                 prop_assert_eq!(known(&extremes[at]), extreme_of_doubles(&doubles, is_max).map(f64::to_bits));
                 prop_assert_eq!(known(&integer_extremes[at]), extreme_of(&integers, is_max).map(i64::cast_unsigned));
@@ -353,13 +353,13 @@ mod tests {
 
     #[test]
     fn of_equal_values_the_one_with_the_smallest_place_stays() {
-        let mut extremes = vec![Extreme { word: 0.0_f64.to_bits(), place: 5, kind: 1 }];
+        let mut extremes = vec![GroupExtreme { word: 0.0_f64.to_bits(), place: 5, kind: 1 }];
         let groups = [0; 4];
         offer_doubles(&groups, &[-1.0, 0.0, -0.0, 0.0], &[0, 7, 3, 4], (1, true), &mut extremes);
-        assert_eq!(extremes, [Extreme { word: (-0.0_f64).to_bits(), place: 3, kind: 1 }]);
-        let mut extremes = vec![Extreme { word: 4, place: 5, kind: 9 }];
+        assert_eq!(extremes, [GroupExtreme { word: (-0.0_f64).to_bits(), place: 3, kind: 1 }]);
+        let mut extremes = vec![GroupExtreme { word: 4, place: 5, kind: 9 }];
         offer_integers(&groups, &[4_i64, 4, 6, 5], &[6, 4, 1, 2], (9, false), &mut extremes);
-        assert_eq!(extremes, [Extreme { word: 4, place: 4, kind: 9 }]);
+        assert_eq!(extremes, [GroupExtreme { word: 4, place: 4, kind: 9 }]);
     }
 
     #[test]

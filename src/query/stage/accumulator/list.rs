@@ -6,7 +6,7 @@ use super::model::{Accumulator, Inputs, Times, each_cell, list_is_full, show_arr
 use crate::block::Column;
 use crate::error::{Error, Result};
 use crate::limits::STAGE_SIZE_BYTES_MAX;
-use crate::query::exec::{Coder, Missing, NOTHING, Pairs};
+use crate::query::exec::{Coder, MissingAs, NOTHING, Pairs};
 use crate::value::{Collation, Kind, Value, value_len};
 
 /// Lists of values per group; missing values are left out.
@@ -26,7 +26,7 @@ pub(super) struct Lists {
 
 impl Lists {
     pub fn new(is_set: bool, of_elements: bool, collation: &Collation) -> Lists {
-        let coder = Coder::new(collation.clone(), Missing::Nothing);
+        let coder = Coder::new(collation.clone(), MissingAs::Nothing);
         Lists { is_set, of_elements, groups: Vec::new(), coder, known: Pairs::default(), size_bytes: 0 }
     }
 

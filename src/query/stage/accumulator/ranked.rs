@@ -39,7 +39,7 @@ pub(super) struct Ranked {
     /// The direction of each key.
     ascending: Vec<bool>,
     collation: Collation,
-    groups: Vec<Kept>,
+    groups: Vec<KeptRows>,
     /// For each group: a row whose rank is above this one is not kept. The rank is the word of a row; turned around, if the
     /// last rows are kept.
     bounds: Vec<u64>,
@@ -49,7 +49,7 @@ pub(super) struct Ranked {
 }
 
 /// The rows that a group keeps.
-struct Kept {
+struct KeptRows {
     /// The maximum number.
     n: usize,
     entries: Vec<RankedEntry>,
@@ -160,7 +160,7 @@ impl Keys<'_> {
     }
 }
 
-impl Kept {
+impl KeptRows {
     /// Takes a row if it is among those to keep. Returns the bytes of the row that it replaces, and whether it was
     /// taken.
     fn offer(&mut self, rank: Rank, keys: &Keys<'_>, new: RankedEntry) -> (usize, bool) {
@@ -274,7 +274,7 @@ impl Ranked {
         let Ranked { ascending, collation, groups, touched, size_bytes, .. } = self;
         let columns = if by_value { &[][..] } else { &inputs.keys };
         let keys = Keys { columns, ascending, collation, by_value };
-        let of_rows = |kept: &mut Kept, see: &mut dyn FnMut(&mut Content, u32)| {
+        let of_rows = |kept: &mut KeptRows, see: &mut dyn FnMut(&mut Content, u32)| {
             for entry in &mut kept.entries {
                 if let Content::Row(row) = entry.content {
                     see(&mut entry.content, row);
@@ -328,7 +328,7 @@ fn directed(order: Ordering, ascending: bool) -> Ordering {
 
 impl Accumulator for Ranked {
     fn grow(&mut self, n: usize) {
-        self.groups.push(Kept { n, entries: Vec::new(), is_touched: false });
+        self.groups.push(KeptRows { n, entries: Vec::new(), is_touched: false });
         self.bounds.push(u64::MAX);
     }
 

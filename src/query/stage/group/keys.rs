@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use crate::block::Column;
-use crate::query::exec::{Coder, Missing, Numbers, Pairs, merge};
+use crate::query::exec::{Coder, MissingAs, Numbers, Pairs, merge};
 use crate::value::Collation;
 
 /// The groups of a `$group`, numbered from 0 on in the order of their first rows.
@@ -19,7 +19,7 @@ impl GroupKeys {
     /// No groups by keys of so many parts.
     pub fn new(parts: usize, collation: &Collation) -> GroupKeys {
         // As the only part of a key, a missing value counts as null; among others it is left out.
-        let missing = if parts == 1 { Missing::Null } else { Missing::Undefined };
+        let missing = if parts == 1 { MissingAs::Null } else { MissingAs::Undefined };
         GroupKeys {
             coders: (0..parts).map(|_| Coder::new(collation.clone(), missing)).collect(),
             pairs: (1..parts).map(|_| Pairs::default()).collect(),
