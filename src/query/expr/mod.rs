@@ -6,6 +6,7 @@ mod arithmetic;
 mod array;
 mod binary;
 mod bound;
+mod bucket;
 mod compare;
 mod control;
 mod convert;
@@ -35,6 +36,7 @@ mod vector;
 
 pub use arithmetic::computed;
 pub use bound::BoundExpr;
+pub use bucket::bucket_of;
 pub use compare::CompareOp;
 pub use date::TimeUnit;
 pub use globals::Globals;

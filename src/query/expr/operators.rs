@@ -77,6 +77,8 @@ pub(super) enum Op {
     DateDiff,
     DateAdd,
     DateSubtract,
+    /// The boundary below a value.
+    Bucket,
     /// Any other operator.
     More,
 }

@@ -9,14 +9,14 @@ use super::group::{Group, GroupSpec, Key};
 use super::model::Others;
 use super::parse::PipelineParser;
 use super::running::Stage;
-use super::spec::Spec;
-use crate::block::{Block, ColumnBuilder};
+use super::spec::{Spec, Step};
+use crate::block::{Block, Column, ColumnBuilder, ColumnData};
 use crate::error::{Error, ErrorCode, Result};
 use crate::limits::STAGE_SIZE_BYTES_MAX;
 use crate::query::exec::Flow;
-use crate::query::expr::Expr;
+use crate::query::expr::{BoundExpr, Expr, bucket_of};
 use crate::query::sort::SortSpec;
-use crate::value::{DocWriter, FieldSet, OwnedValue, Value, canonical_class, sort_by};
+use crate::value::{Collation, DocWriter, FieldSet, OwnedValue, Value, canonical_class, sort_by};
 
 #[cold]
 #[inline(never)]
@@ -97,7 +97,13 @@ impl PipelineParser<'_> {
                 group.begin_doc("count").int32("$sum", 1).end();
             }
         }
+        let by = self.expr(by)?;
         self.group(group.finish().view().as_value())?;
+        if let Some((Step::Group(group), _)) = self.steps.last_mut() {
+            // The same as what is shown, but for the time it takes.
+            let id = bucket_of(by.expr().clone(), boundaries, default);
+            group.key = Key::One(BoundExpr::new(id, by.globals().clone()));
+        }
         self.sort_by_id()
     }
 
@@ -234,6 +240,46 @@ struct BucketAuto {
     size_bytes: usize,
 }
 
+/// Numbers of which the order is that of the values, and which are equal if values are.
+fn ranks(column: &Column, collation: &Collation) -> Vec<u64> {
+    /// Negative numbers come first.
+    const SIGN: u64 = 1 << 63;
+    let of_integer = |n: i64| n.cast_unsigned() ^ SIGN;
+    let of_double = |x: f64| match x.to_bits() {
+        _ if x.is_nan() => 0,
+        _ if x == 0.0 => SIGN,
+        bits if bits & SIGN != 0 => !bits,
+        bits => bits | SIGN,
+    };
+    match column.data() {
+        _ if column.presence().is_some() => {}
+        ColumnData::F64(cells) => return cells.iter().map(|x| of_double(*x)).collect(),
+        ColumnData::I32(cells) => return cells.iter().map(|n| of_integer(i64::from(*n))).collect(),
+        ColumnData::I64(cells) | ColumnData::Date(cells) => return cells.iter().map(|n| of_integer(*n)).collect(),
+        ColumnData::Dictionary(index, values) => {
+            let values = ranks(values, collation);
+            return index.iter().map(|entry| values.get(*entry as usize).copied().unwrap_or_default()).collect();
+        }
+        _ => {}
+    }
+    let mut scratch = Vec::new();
+    let value = |row| column.value(row, &mut scratch).unwrap_or(Value::NULL).to_owned();
+    let mut values: Vec<(OwnedValue, usize)> = (0..column.len()).map(value).zip(0..).collect();
+    sort_by(&mut values, |a, b| collation.compare(a.0.view(), b.0.view()));
+    let mut ranks = vec![0; values.len()];
+    let (mut rank, mut last) = (0, None::<&OwnedValue>);
+    for (value, row) in &values {
+        if last.is_some_and(|last| !collation.equal(last.view(), value.view())) {
+            rank += 1;
+        }
+        last = Some(value);
+        if let Some(slot) = ranks.get_mut(*row) {
+            *slot = rank;
+        }
+    }
+    ranks
+}
+
 impl Stage for BucketAuto {
     fn push(&mut self, rows: Block) -> Result<Flow> {
         self.size_bytes += rows.size_bytes();
@@ -249,37 +295,38 @@ impl Stage for BucketAuto {
         let rows = Block::concat(std::mem::take(&mut self.held));
         let Key::One(by) = &self.spec.group.key else { return Ok(()) };
         let column = by.column(&rows)?;
-        let mut scratch = Vec::new();
-        let value = |row| column.value(row, &mut scratch).unwrap_or(Value::NULL).to_owned();
-        let mut values: Vec<(OwnedValue, usize)> = (0..rows.rows()).map(value).zip(0..).collect();
         let (collation, buckets, series) = (&self.spec.group.collation, self.spec.buckets, &self.spec.series);
-        sort_by(&mut values, |a, b| collation.compare(a.0.view(), b.0.view()));
+        let mut sorted: Vec<(u64, u32)> = ranks(&column, collation).into_iter().zip(0..).collect();
+        sorted.sort_unstable();
+        let value = |row: u32| column.value(row as usize, &mut Vec::new()).unwrap_or(Value::NULL).to_owned();
+        let number = |row: u32| PreferredNumbers::number(value(row).view());
         // Rounded to the nearest number of rows.
-        let size = ((2 * values.len() + buckets) / (2 * buckets)).max(1);
-        let mut ids: Vec<Option<OwnedValue>> = vec![None; values.len()];
-        let (mut rest, mut left) = (values.as_slice(), buckets);
+        let size = ((2 * sorted.len() + buckets) / (2 * buckets)).max(1);
+        let (mut ids, mut bucket_of) = (ColumnBuilder::new(), vec![0_u32; sorted.len()]);
+        let (mut rest, mut left) = (sorted.as_slice(), buckets);
         // The start of the next bucket, if that is not a value.
         let mut low = match (series, rest.first()) {
-            (Some(series), Some((first, _))) => {
-                for (value, _) in &values {
-                    PreferredNumbers::number(value.view())?;
+            (Some(series), Some((_, first))) => {
+                for (_, row) in &sorted {
+                    number(*row)?;
                 }
-                Some(series.below(PreferredNumbers::number(first.view())?))
+                Some(series.below(number(*first)?))
             }
             _ => None,
         };
-        while let Some((min, _)) = rest.first() {
+        let mut bucket_number = 0;
+        while let Some(min) = rest.first() {
             left -= 1;
             let wanted = if left == 0 { rest.len() } else { size.min(rest.len()) };
-            let max = rest.get(wanted - 1).map_or(min, |last| &last.0);
+            let max = rest.get(wanted - 1).unwrap_or(min);
             let bound = match series {
-                Some(series) => Some(series.above(PreferredNumbers::number(max.view())?)),
+                Some(series) => Some(series.above(number(max.1)?)),
                 None => None,
             };
             // Values below the boundary belong here, and equal values stay together.
-            let ties = |(value, _): &&(OwnedValue, usize)| match bound {
-                Some(bound) => PreferredNumbers::number(value.view()).is_ok_and(|value| value < bound),
-                None => collation.equal(value.view(), max.view()),
+            let ties = |(rank, row): &&(u64, u32)| match bound {
+                Some(bound) => number(*row).is_ok_and(|value| value < bound),
+                None => *rank == max.0,
             };
             let count = wanted + rest.iter().skip(wanted).take_while(ties).count();
             let (bucket, behind) = rest.split_at(count);
@@ -287,26 +334,30 @@ impl Stage for BucketAuto {
             match (series, bound) {
                 (Some(series), Some(mut bound)) => {
                     // A bucket of zeros ends before the next value.
-                    if let (true, Some((next, _))) = (bound == 0.0, behind.first()) {
-                        bound = series.below(PreferredNumbers::number(next.view())?);
+                    if let (true, Some((_, next))) = (bound == 0.0, behind.first()) {
+                        bound = series.below(number(*next)?);
                     }
                     id.double("min", low.replace(bound).unwrap_or_default()).double("max", bound);
                 }
                 _ => {
-                    id.value("min", min.view()).value("max", behind.first().map_or(max, |next| &next.0).view());
+                    id.value("min", value(min.1).view()).value("max", value(behind.first().unwrap_or(max).1).view());
                 }
             }
-            let id = OwnedValue::doc(id.finish().view());
+            ids.push(id.finish().view().as_value());
             for (_, row) in bucket {
-                if let Some(slot) = ids.get_mut(*row) {
-                    *slot = Some(id.clone());
+                if let Some(slot) = bucket_of.get_mut(*row as usize) {
+                    *slot = bucket_number;
                 }
             }
+            bucket_number += 1;
             rest = behind;
         }
-        let mut keys = ColumnBuilder::with_capacity(ids.len());
-        ids.iter().for_each(|id| keys.push(id.as_ref().map_or(Value::NULL, OwnedValue::view)));
-        self.group.add(&rows, &[keys.finish()])?;
+        // Rows of one bucket side by side, in the order in which they came.
+        let mut order: Vec<u32> = sorted.into_iter().map(|(_, row)| row).collect();
+        let bucket = |row: &u32| bucket_of.get(*row as usize).copied().unwrap_or_default();
+        order.sort_unstable_by_key(|row| (bucket(row), *row));
+        let keys = ColumnData::Dictionary(order.iter().map(bucket).collect(), Box::new(ids.finish()));
+        self.group.add(&rows.gather(&order), &[Column::new(keys, None)])?;
         self.group.finish()
     }
 

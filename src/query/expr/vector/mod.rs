@@ -6,6 +6,7 @@
 
 // Loaded later.
 
+mod bucket;
 mod cells;
 mod choice;
 mod comparison;

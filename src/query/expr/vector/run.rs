@@ -9,7 +9,7 @@ use std::rc::Rc;
 use super::cells::{Cells, Scratch, Vector, push};
 use super::mask::Mask;
 use super::program::{ExprStep, Program, Reads};
-use super::{choice, comparison, conversion, dates, general, membership, numbers, several, truth};
+use super::{bucket, choice, comparison, conversion, dates, general, membership, numbers, several, truth};
 use crate::block::{Bitmap, Block, Column, ColumnBuilder, ColumnData};
 use crate::error::Result;
 use crate::query::expr::datum::Datum;
@@ -265,6 +265,7 @@ impl<'a> Run<'a> {
             Op::Eq | Op::Ne | Op::Gt | Op::Gte | Op::Lt | Op::Lte | Op::Cmp => {
                 comparison::compared(operator, &typed, globals.collation())
             }
+            Op::Bucket => bucket::bucketed(&typed, globals.collation()),
             Op::Type => membership::types(&typed),
             Op::In => membership::contained(operator, &typed, globals.collation()),
             _ if operator.of_double.is_some() => numbers::of_doubles(operator, &typed),

@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use super::compile_if_loaded;
 use crate::block::{Bitmap, Block, Column, ColumnBuilder, ColumnData};
 use crate::query::expr::samples::globals;
-use crate::query::expr::{BoundExpr, Expr};
+use crate::query::expr::{BoundExpr, Expr, bucket_of};
 use crate::value::{Doc, Kind, OwnedValue, Value};
 
 const ROWS: usize = 6;
@@ -216,6 +216,23 @@ fn expression() -> impl Strategy<Value = Bson> {
     })
 }
 
+/// The boundary below a field, with and without a default.
+fn bucket() -> impl Strategy<Value = BoundExpr> {
+    let boundaries = prop_oneof![
+        prop::collection::vec(number(), 2..6)
+            .prop_map(|all| all.into_iter().map(OwnedValue::double).collect::<Vec<_>>()),
+        prop::collection::vec(int64(), 2..6).prop_map(|all| all.into_iter().map(OwnedValue::int64).collect()),
+        prop::collection::vec(date(), 2..6).prop_map(|all| all.into_iter().map(OwnedValue::date).collect()),
+        prop::collection::vec(text(), 2..6).prop_map(|all| all.iter().map(|text| OwnedValue::string(text)).collect()),
+    ];
+    let field = prop::sample::select(vec!["$a", "$b", "$i", "$l", "$d", "$t", "$s", "$v", "$m", "$m.x", "$none"]);
+    (field, boundaries, prop::option::of(int32())).prop_map(|(field, mut boundaries, default)| {
+        boundaries.sort_by(|a, b| globals().collation().compare(a.view(), b.view()));
+        let by = bound(&field.into()).unwrap().expr().clone();
+        BoundExpr::new(bucket_of(by, boundaries, default.map(OwnedValue::int32)), globals())
+    })
+}
+
 /// Type and bytes; all NaN are one.
 fn shown(value: Option<Value<'_>>) -> (Option<Kind>, Vec<u8>) {
     match value {
@@ -227,8 +244,12 @@ fn shown(value: Option<Value<'_>>) -> (Option<Kind>, Vec<u8>) {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(4000))]
     #[test]
-    fn vectorised_expressions_equal_those_evaluated_by_row(expr in expression(), block in block(), among in 1..64_u8) {
-        let Some(expr) = bound(&expr) else { return Ok(()) };
+    fn vectorised_expressions_equal_those_evaluated_by_row(
+        expr in prop_oneof![20 => expression().prop_map(|expr| bound(&expr)), 1 => bucket().prop_map(Some)],
+        block in block(),
+        among in 1..64_u8,
+    ) {
+        let Some(expr) = expr else { return Ok(()) };
         let mut compiled = None;
         if !compile_if_loaded(&expr, &mut compiled) {
             return Ok(());

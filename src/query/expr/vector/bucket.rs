@@ -1,0 +1,65 @@
+//! The operator behind `$bucket`: a binary search a row.
+
+use std::rc::Rc;
+
+use super::cells::{Cells, Scratch, Vector};
+use super::mask::Mask;
+use super::run::VectorArguments;
+use crate::block::{Bitmap, ColumnBuilder};
+use crate::query::expr::bucket::{place_below, within};
+use crate::value::{Collation, Number, Value};
+
+/// Integers beyond this may not be exact as doubles.
+const EXACT_MAX: i64 = 1 << 53;
+
+/// Arguments: the value, the default, and the boundaries, ascending. Rows outside are left out if there is no default.
+pub fn bucketed<'a>(arguments: &VectorArguments<'_, 'a>, collation: &Collation) -> Option<Vector<'a>> {
+    let (vector, constants) = (arguments.at(0)?, arguments.constants()?);
+    let [_, default, boundaries @ ..] = constants.as_slice() else { return None };
+    let outside = boundaries.len().checked_sub(1)?;
+    let index_of = |place: Option<usize>| u32::try_from(place.unwrap_or(outside)).unwrap_or(u32::MAX);
+    let mut scratch = Scratch::default();
+    let mut by_value = |row: usize| index_of(place_below(vector.value(row, &mut scratch), boundaries, collation));
+    let doubles = boundaries.iter().map(|boundary| double(*boundary)).collect::<Option<Vec<f64>>>();
+    let dates = boundaries.iter().map(|boundary| boundary.and_then(Value::as_date_ms)).collect::<Option<Vec<i64>>>();
+    let mut index = match (&vector.cells, doubles, dates) {
+        (Cells::Numbers(cells, _), Some(boundaries), _) => among(cells, &boundaries, &index_of),
+        (Cells::Dates(cells), _, Some(boundaries)) => among(cells, &boundaries, &index_of),
+        _ => (0..arguments.rows).map(|row| if vector.left.has(row) { 0 } else { by_value(row) }).collect(),
+    };
+    if let Some(absent) = vector.absent().rows() {
+        absent.iter().for_each(|row| {
+            if let Some(place) = index.get_mut(row) {
+                *place = by_value(row);
+            }
+        });
+    }
+    let mut left = vector.left.clone();
+    let mut entries = ColumnBuilder::with_capacity(boundaries.len());
+    boundaries.iter().take(outside).flatten().for_each(|boundary| entries.push(*boundary));
+    match default {
+        Some(default) => entries.push(*default),
+        None => {
+            entries.push_absent(1);
+            left.add(&Mask::of(Bitmap::from_slice(&index, |place| *place as usize == outside)));
+        }
+    }
+    let entries = Rc::new(Vector::made(entries.finish(), Mask::NONE));
+    Some(Cells::Indexed(index.into(), entries).with(Mask::NONE, Mask::NONE, left))
+}
+
+fn among<T: PartialOrd>(cells: &[T], boundaries: &[T], index_of: &dyn Fn(Option<usize>) -> u32) -> Vec<u32> {
+    let places: Vec<u32> = (0..=boundaries.len()).map(|reached| index_of(within(reached, boundaries.len()))).collect();
+    // A NaN is below all numbers, as nothing is below or equal to it.
+    let place = |cell: &T| places.get(boundaries.partition_point(|boundary| boundary <= cell)).copied().unwrap_or(0);
+    cells.iter().map(place).collect()
+}
+
+/// A number that is the same as a double, and not NaN.
+fn double(value: Option<Value<'_>>) -> Option<f64> {
+    match Number::of(value?)? {
+        Number::Double(x) if !x.is_nan() => Some(x),
+        Number::Integer(n) if (-EXACT_MAX..=EXACT_MAX).contains(&n) => Some(Number::Integer(n).near_double()),
+        _ => None,
+    }
+}
