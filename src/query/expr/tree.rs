@@ -88,6 +88,21 @@ impl Expr {
         self
     }
 
+    /// The same expression with other expressions in place of the paths into the document; `None` if one has none.
+    pub fn translated(&self, translate: &dyn Fn(&[Box<str>]) -> Option<Expr>) -> Option<Expr> {
+        let each = |items: &[Expr]| items.iter().map(|item| item.translated(translate)).collect::<Option<Vec<_>>>();
+        Some(match self {
+            Expr::Field(Variable::Root, path) => translate(path)?,
+            Expr::Constant(_) | Expr::Field(..) => self.clone(),
+            Expr::Object(fields) => {
+                let fields = fields.iter().map(|(name, field)| Some((name.clone(), field.translated(translate)?)));
+                Expr::Object(fields.collect::<Option<_>>()?)
+            }
+            Expr::Array(items) => Expr::Array(each(items)?),
+            Expr::Call(operator, items) => Expr::Call(operator, each(items)?),
+        })
+    }
+
     fn rename(&mut self, root: &str) {
         match self {
             Expr::Constant(_) => {}

@@ -90,6 +90,12 @@ impl Condition {
         Condition::new(self.expr.with_root(root))
     }
 
+    /// The filter with other expressions in place of the paths into the document; `None` if one has none.
+    pub fn translated(&self, translate: &dyn Fn(&[Box<str>]) -> Option<Expr>) -> Option<Filter> {
+        let expr = self.expr.expr().translated(translate)?;
+        Some(Filter::Expr(Rc::new(Condition::new(BoundExpr::new(expr, self.expr.globals().clone())))))
+    }
+
     /// True if the expression is true for `doc`, which may be limited to the fields that it reads.
     pub(super) fn matches(&self, doc: Doc<'_>) -> Result<bool> {
         self.expr.is_true(doc)

@@ -205,6 +205,15 @@ impl Filter {
         self.can_fail()
     }
 
+    /// True if it reads a variable of an enclosing pipeline.
+    pub fn reads_outer(&self) -> bool {
+        let mut reads = false;
+        self.for_each_leaf(&mut |leaf| {
+            reads |= matches!(leaf, Filter::Expr(condition) if condition.expr().reads_outer());
+        });
+        reads
+    }
+
     /// True if evaluating the filter can fail.
     pub fn can_fail(&self) -> bool {
         let mut can_fail = false;

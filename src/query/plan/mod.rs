@@ -12,7 +12,7 @@ mod stream;
 pub use demand::{Demand, Query, RowsPerGroup, Which};
 pub use find::{FindCommand, Hint, arguments};
 pub use indexes::{Index, IndexAccess, Interval, ReadAccess, check_hint, of_class};
-pub use projection::{Projection, write_set};
+pub use projection::{Origin, Projection, write_set};
 pub use pushdown::Split;
 pub use read_plan::ReadPlan;
 pub use rows::{CollectionFacts, Plan};

@@ -5,13 +5,15 @@
 use super::accumulator::Accumulation;
 use super::group::GroupSpec;
 use super::model::{DocumentSource, Foreign, Others, Out};
-use super::parse::PipelineParser;
+use super::optimise::optimise;
+use super::parse::{FindPart, PipelineParser};
 use super::pipeline::Pipeline;
 use super::source::documents;
-use super::spec::{ShownStep, Step, check_unpacking, reads};
+use super::spec::{ShownStep, Step, check_unpacking, narrow_appended, read_through};
 use crate::block::Block;
 use crate::error::{Error, Result};
 use crate::query::expr::Globals;
+use crate::query::filter::Filter;
 use crate::query::plan::{Demand, FindCommand, Projection, Query};
 use crate::query::sort::SortSpec;
 use crate::value::{Doc, DocBuf, DocWriter, FieldSet};
@@ -114,7 +116,14 @@ impl Foreign {
     ///
     /// Errors: as `Aggregation::parse`.
     pub fn parse(&self, time_field: &str) -> Result<Aggregation> {
-        let mut parsed = Aggregation::parse(self.stages.view(), &self.globals, time_field)?;
+        let mut parser = PipelineParser::new(&self.globals);
+        parser.begin_find();
+        parser.stages(self.stages.view())?;
+        if !self.filter.is_trivial() {
+            let find = parser.find(FindPart::Filter);
+            find.filter = Filter::and([std::mem::take(&mut find.filter), self.filter.clone()]);
+        }
+        let mut parsed = parser.finish_for(time_field, &self.fields)?;
         parsed.find.collation = self.globals.collation().clone();
         Ok(parsed)
     }
@@ -125,7 +134,16 @@ impl PipelineParser<'_> {
     ///
     /// Errors: 7183900.
     pub fn finish(self, time_field: &str) -> Result<Aggregation> {
-        let PipelineParser { steps, source, out, others, .. } = self;
+        self.finish_for(time_field, &FieldSet::All)
+    }
+
+    /// The same if nobody reads other fields of the result than these.
+    ///
+    /// Errors: as `finish`.
+    fn finish_for(self, time_field: &str, fields: &FieldSet) -> Result<Aggregation> {
+        let PipelineParser { mut steps, source, out, mut others, .. } = self;
+        optimise(&mut steps, &mut others);
+        narrow_appended(&steps, &mut others, fields);
         let mut steps = steps.into_iter();
         let Some((Step::Find(mut find), _)) = steps.next() else {
             return Err(Error::internal("A pipeline without a find"));
@@ -137,7 +155,7 @@ impl PipelineParser<'_> {
         {
             demand = limit_to_group(&mut find, group, shown, time_field);
         } else if source.is_none() {
-            demand.fields = reads(&steps);
+            demand.fields = read_through(&steps, fields.clone());
         }
         Ok(Aggregation { find: *find, demand, steps, source, out, others })
     }

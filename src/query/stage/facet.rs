@@ -5,11 +5,11 @@
 use std::rc::Rc;
 
 use super::model::Others;
+use super::optimise::optimise;
 use super::parse::PipelineParser;
 use super::pipeline::Pipeline;
 use super::running::Stage;
-use super::spec::check_unpacking;
-use super::spec::{ShownStep, Spec, reads};
+use super::spec::{ShownStep, Spec, check_unpacking, narrow_appended, reads};
 use super::table::{StagePlace, place_of};
 use crate::block::{Block, ColumnBuilder};
 use crate::error::{Error, ErrorCode, Result};
@@ -52,6 +52,8 @@ impl PipelineParser<'_> {
             let mut branch = PipelineParser::new(self.globals);
             branch.others = std::mem::take(&mut self.others);
             branch.stages(stages)?;
+            optimise(&mut branch.steps, &mut branch.others);
+            narrow_appended(&branch.steps, &mut branch.others, &FieldSet::All);
             self.others = branch.others;
             check_unpacking(&mut branch.steps, false)?;
             branches.push((name.into(), branch.steps));

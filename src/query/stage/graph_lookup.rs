@@ -7,7 +7,7 @@ use std::rc::Rc;
 
 use super::model::Others;
 use super::parse::PipelineParser;
-use super::reshape::{Made, with};
+use super::reshape::{Made, changed_at, with};
 use super::running::Stage;
 use super::spec::Spec;
 use super::subpipeline::{SubPipeline, array_of};
@@ -17,6 +17,7 @@ use crate::limits::STAGE_SIZE_BYTES_MAX;
 use crate::query::exec::Flow;
 use crate::query::expr::{BoundExpr, Globals};
 use crate::query::filter::Filter;
+use crate::query::plan::Origin;
 use crate::value::{
     Doc, DocBuf, DocWriter, Interner, Kind, Leaf, Number, OwnedValue, Path, Value, append_key, check_path, walk_doc,
 };
@@ -35,6 +36,14 @@ struct GraphSpec {
 }
 
 impl Spec for GraphSpec {
+    fn passes_filters(&self) -> Option<bool> {
+        Some(false)
+    }
+
+    fn origin(&self, name: &str) -> Origin<'_> {
+        changed_at(name, [&self.list])
+    }
+
     fn start(self: Rc<Self>, others: &Others) -> Box<dyn Stage> {
         Box::new(GraphLookup { spec: self, others: None, read: Some(Others::clone(others)), made: Made::default() })
     }

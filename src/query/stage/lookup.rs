@@ -9,7 +9,7 @@ use std::rc::Rc;
 
 use super::model::Others;
 use super::parse::PipelineParser;
-use super::reshape::{Made, with};
+use super::reshape::{Made, changed_at, with};
 use super::running::Stage;
 use super::spec::Spec;
 use super::subpipeline::{SubPipeline, elements};
@@ -21,6 +21,7 @@ use crate::limits::STAGE_SIZE_BYTES_MAX;
 use crate::query::exec::Flow;
 use crate::query::expr::{BoundExpr, Globals};
 use crate::query::filter::Filter;
+use crate::query::plan::Origin;
 use crate::value::{Doc, DocWriter, Interner, Kind, Leaf, OwnedValue, Path, Value, check_path, walk_doc};
 
 /// The specification of a `$lookup`.
@@ -37,6 +38,14 @@ struct LookupSpec {
 }
 
 impl Spec for LookupSpec {
+    fn passes_filters(&self) -> Option<bool> {
+        Some(false)
+    }
+
+    fn origin(&self, name: &str) -> Origin<'_> {
+        changed_at(name, [&self.to])
+    }
+
     fn start(self: Rc<Self>, others: &Others) -> Box<dyn Stage> {
         Box::new(Lookup {
             spec: self,

@@ -17,6 +17,7 @@ mod group;
 mod lookup;
 mod model;
 mod near;
+mod optimise;
 mod out;
 mod parse;
 mod pipeline;

@@ -4,7 +4,8 @@ use std::rc::Rc;
 
 use crate::block::Block;
 use crate::query::expr::{BoundExpr, Globals};
-use crate::value::{DocBuf, DocWriter};
+use crate::query::filter::Filter;
+use crate::value::{DocBuf, DocWriter, FieldSet};
 
 /// A source of documents that are not measurements.
 #[derive(Clone)]
@@ -74,6 +75,10 @@ pub struct Foreign {
     /// The stages, as an array.
     pub(super) stages: DocBuf,
     pub(super) globals: Globals,
+    /// What the rows must pass behind the stages.
+    pub(super) filter: Filter,
+    /// The top-level fields of the rows that somebody reads.
+    pub(super) fields: FieldSet,
 }
 
 /// The rows of each `Foreign` of a pipeline, in order.

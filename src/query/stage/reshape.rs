@@ -4,22 +4,27 @@ use std::rc::Rc;
 
 use super::finds::object;
 use super::model::Others;
-use super::parse::PipelineParser;
+use super::parse::{FindPart, PipelineParser};
 use super::running::Stage;
 use super::spec::{Spec, read_by};
 use crate::block::{Block, DocPivot};
 use crate::error::{Error, ErrorCode, Result};
 use crate::query::exec::Flow;
-use crate::query::expr::BoundExpr;
-use crate::query::plan::write_set;
+use crate::query::expr::{BoundExpr, Expr};
+use crate::query::plan::{Origin, Projection, write_set};
 use crate::value::{Doc, DocBuf, DocWriter, FieldSet, Kind, OwnedValue, Value, check_path};
 
 impl PipelineParser<'_> {
-    /// `$replaceWith`.
+    /// `$replaceWith`. With an object of fields it is a projection.
     ///
     /// Errors: those of expressions.
     pub fn replace_with(&mut self, new_root: Value<'_>) -> Result<()> {
-        let spec = RootSpec(self.expr(new_root)?);
+        let root = self.expr(new_root)?;
+        if let Some(projection) = of_fields(&root) {
+            self.find(FindPart::Projection).projection = projection;
+            return Ok(());
+        }
+        let spec = RootSpec(root);
         let mut options = DocWriter::new();
         options.value("newRoot", new_root);
         self.push(spec, "$replaceRoot", options.finish().view().as_value());
@@ -62,6 +67,13 @@ impl Made {
     pub fn take(&mut self) -> Option<Block> {
         self.0.take().map(DocPivot::finish)
     }
+}
+
+/// The projection to an object of fields.
+fn of_fields(root: &BoundExpr) -> Option<Projection> {
+    let Expr::Object(fields) = root.expr() else { return None };
+    let field = |(name, expr): &(Box<str>, Expr)| (name.clone(), BoundExpr::new(expr.clone(), root.globals().clone()));
+    Projection::replacing(fields.iter().map(field).collect())
 }
 
 /// `$replaceRoot` and `$replaceWith`: each row is replaced by the object that an expression gives.
@@ -173,6 +185,14 @@ impl Spec for UnwindSpec {
         behind
     }
 
+    fn passes_filters(&self) -> Option<bool> {
+        Some(!self.keeps_empty)
+    }
+
+    fn origin(&self, name: &str) -> Origin<'_> {
+        changed_at(name, [&self.path].into_iter().chain(&self.index))
+    }
+
     fn start(self: Rc<Self>, _others: &Others) -> Box<dyn Stage> {
         Box::new(Unwind { spec: self, made: Made::default() })
     }
@@ -230,6 +250,12 @@ fn reach<'a>(doc: Doc<'a>, path: &[Box<str>]) -> Option<Value<'a>> {
     let (first, below) = path.split_first()?;
     let value = doc.get(first)?;
     if below.is_empty() { Some(value) } else { reach(value.as_doc()?, below) }
+}
+
+/// The origin of a field in the result of a stage that changes what lies at these paths.
+pub(super) fn changed_at<'p>(name: &str, paths: impl IntoIterator<Item = &'p Vec<Box<str>>>) -> Origin<'static> {
+    let is_changed = paths.into_iter().any(|path| path.first().is_none_or(|first| **first == *name));
+    if is_changed { Origin::Unknown } else { Origin::Same }
 }
 
 /// The document with another value at a path.

@@ -3,13 +3,13 @@
 use std::rc::Rc;
 
 use super::group::{Group, GroupSpec};
-use super::model::Others;
+use super::model::{Foreign, Others};
 use super::running::Stage;
 use super::unpack::{Unpack, UnpackSpec, refused};
 use crate::error::{ErrorCode, Result};
 use crate::query::exec::Exec;
 use crate::query::expr::BoundExpr;
-use crate::query::plan::{CollectionFacts, Demand, FindCommand, Plan, Query};
+use crate::query::plan::{CollectionFacts, Demand, FindCommand, Origin, Plan, Query};
 use crate::value::{DocBuf, FieldSet};
 
 /// The specification of a stage. Its parser has already recorded what it needs from other collections (`PipelineParser::split`)
@@ -18,6 +18,21 @@ pub(super) trait Spec {
     /// The top-level fields that it reads of its rows, given that the fields in `behind` of its result are read.
     fn reads(&self, _behind: FieldSet) -> FieldSet {
         FieldSet::All
+    }
+
+    /// Whether filters on fields that come through unchanged may run in front of it, and if so, whether it drops rows.
+    fn passes_filters(&self) -> Option<bool> {
+        None
+    }
+
+    /// Where a top-level field of its result comes from.
+    fn origin(&self, _name: &str) -> Origin<'_> {
+        Origin::Unknown
+    }
+
+    /// Its rows in the others of the pipeline, if its result is the rows that it takes, and then those unchanged.
+    fn appended(&self) -> Option<usize> {
+        None
     }
 
     /// The running stage, possibly several in a row; `others` are the rows that the pipeline needs from other
@@ -74,7 +89,23 @@ impl Step {
 /// The top-level fields that are read by the steps and by the consumer of their result, who reads everything. Other
 /// columns are not decoded.
 pub(super) fn reads(steps: &[ShownStep]) -> FieldSet {
-    steps.iter().rev().fold(FieldSet::All, |behind, (step, _)| step.reads(behind))
+    read_through(steps, FieldSet::All)
+}
+
+/// The same if the consumer reads the fields in `behind`.
+pub(super) fn read_through(steps: &[ShownStep], behind: FieldSet) -> FieldSet {
+    steps.iter().rev().fold(behind, |behind, (step, _)| step.reads(behind))
+}
+
+/// Tells the pipelines whose rows are appended which fields the next step reads; `behind` as in `read_through`.
+pub(super) fn narrow_appended(steps: &[ShownStep], others: &mut [Foreign], behind: &FieldSet) {
+    for (at, (step, _)) in steps.iter().enumerate() {
+        if let Step::Other(spec) = step
+            && let Some(other) = spec.appended().and_then(|place| others.get_mut(place))
+        {
+            other.fields = read_through(steps.get(at + 1..).unwrap_or_default(), behind.clone());
+        }
+    }
 }
 
 /// Adds the fields that expressions read.

@@ -10,7 +10,7 @@ use crate::error::Result;
 use crate::query::expr::Globals;
 use crate::query::filter::Filter;
 use crate::query::plan::FindCommand;
-use crate::value::{Doc, DocBuf, DocWriter, Value};
+use crate::value::{Doc, DocBuf, DocWriter, FieldSet, Value};
 
 /// An array of some stages.
 pub(super) fn array_of<'a>(stages: impl Iterator<Item = Value<'a>>) -> DocBuf {
@@ -60,7 +60,9 @@ impl PipelineParser<'_> {
             }
         }
         let first = array_of(stages.into_iter().take(once));
-        self.others.push(Foreign { collection: collection.into(), stages: first, globals: globals.without_outer() });
+        let (collection, globals) = (collection.into(), globals.without_outer());
+        let (filter, fields) = (Filter::all(), FieldSet::All);
+        self.others.push(Foreign { collection, stages: first, globals, filter, fields });
         Ok(SubPipeline { place: self.others.len() - 1, rest })
     }
 
@@ -96,6 +98,11 @@ impl PipelineParser<'_> {
 }
 
 impl SubPipeline {
+    /// The place of its rows among the others, if they are all that it gives.
+    pub fn read_whole(&self) -> Option<usize> {
+        self.rest.is_none().then_some(self.place)
+    }
+
     /// The rows read in advance, or what the remaining stages make of them with the current values of variables.
     /// `wanted` selects the rows that are equal in fields.
     ///

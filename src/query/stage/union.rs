@@ -13,7 +13,7 @@ use super::table::forbid_writes;
 use crate::block::Block;
 use crate::error::{Error, ErrorCode, Result};
 use crate::query::exec::Flow;
-use crate::value::{Doc, Value};
+use crate::value::{Doc, FieldSet, Value};
 
 impl PipelineParser<'_> {
     /// `$unionWith`, with a name or with `{coll, pipeline}`.
@@ -53,6 +53,14 @@ pub(super) fn begins_with_documents(stages: Doc<'_>) -> bool {
 struct UnionSpec(SubPipeline);
 
 impl Spec for UnionSpec {
+    fn reads(&self, behind: FieldSet) -> FieldSet {
+        behind
+    }
+
+    fn appended(&self) -> Option<usize> {
+        self.0.read_whole()
+    }
+
     fn start(self: Rc<Self>, others: &Others) -> Box<dyn Stage> {
         Box::new(Union { spec: self, rows: Vec::new(), others: Some(Others::clone(others)) })
     }

@@ -10,6 +10,7 @@ mod foreign;
 mod gaps;
 mod groups;
 mod judge;
+mod moves;
 mod nested;
 mod pipelines;
 mod stages;
@@ -32,6 +33,8 @@ const PIPELINES: usize = 6;
 const SUMMARIES: usize = 2;
 /// Pipelines of a case with nested pipelines.
 const NESTED: usize = 2;
+/// Pipelines of a case with a filter behind what it may cross.
+const MOVING: usize = 4;
 
 /// Required arguments of stages.
 const REQUIRED: [&str; 17] = [
@@ -84,10 +87,13 @@ fn case(seed: u64, tally: &mut Tally) {
     let stored: Vec<Db> = forms.iter().map(|form| block_on(stored(&rows, &layout, form))).collect();
     let own = layout.get_document("collation").unwrap();
     let (summing, nesting) = (Random::new(!seed), Random::new(seed ^ 0x1727_6000));
+    let moving = Random::new(seed ^ 0x3456_7000);
     foreign::set_collection(&model);
-    for place in 0..PIPELINES + SUMMARIES + NESTED {
+    for place in 0..PIPELINES + SUMMARIES + NESTED + MOVING {
+        let is_moving = place >= PIPELINES + SUMMARIES + NESTED;
         let is_nested = place >= PIPELINES + SUMMARIES;
         let random = match place {
+            _ if is_moving => &moving,
             _ if is_nested => &nesting,
             PIPELINES.. => &summing,
             _ => &random,
@@ -96,6 +102,7 @@ fn case(seed: u64, tally: &mut Tally) {
         set_collation(other.as_ref().unwrap_or(own));
         let pipelines = Pipelines { random, collation: own };
         let (pipeline, expected) = match place {
+            _ if is_moving => pipelines.moving(&model),
             _ if is_nested => pipelines.nested(&model),
             PIPELINES.. => pipelines.summary(&model),
             _ => pipelines.pipeline(&model),

@@ -54,7 +54,7 @@ fn truths(op: CompareOp, a: &Vector<'_>, b: &Vector<'_>, collation: &Collation) 
     if let Some(truths) = of_texts(b, a, collation, |order| op.flipped().holds(order)) {
         return Some(truths);
     }
-    Some(match (operand(a)?, operand(b)?) {
+    match (operand(a)?, operand(b)?) {
         (Operand::Numbers(x, _), Operand::Numbers(y, _)) => of_doubles(op, &x, &y),
         (Operand::Longs(x), Operand::Longs(y)) | (Operand::Dates(x), Operand::Dates(y)) => of_integers(op, &x, &y),
         (Operand::Longs(x), Operand::Numbers(y, Int32s::All)) => of_integers(op, &x, &y.whole()),
@@ -62,7 +62,7 @@ fn truths(op: CompareOp, a: &Vector<'_>, b: &Vector<'_>, collation: &Collation) 
         (Operand::Longs(x), Operand::Numbers(y, _)) => of_doubles(op, &exact(&x)?, &y),
         (Operand::Numbers(x, _), Operand::Longs(y)) => of_doubles(op, &x, &exact(&y)?),
         _ => return None,
-    }?)
+    }
 }
 
 /// Integers as doubles; `None` if one is not exact.

@@ -1,7 +1,9 @@
 //! Projections: which fields of a measurement are kept, dropped or computed.
 
 mod apply;
+mod origin;
 mod parse;
 
 pub use apply::write_set;
+pub use origin::Origin;
 pub use parse::Projection;
