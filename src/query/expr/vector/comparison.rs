@@ -61,7 +61,7 @@ fn truths(op: CompareOp, a: &Vector<'_>, b: &Vector<'_>, collation: &Collation) 
         (Operand::Numbers(x, Int32s::All), Operand::Longs(y)) => of_integers(op, &x.whole(), &y),
         (Operand::Longs(x), Operand::Numbers(y, _)) => of_doubles(op, &exact(&x)?, &y),
         (Operand::Numbers(x, _), Operand::Longs(y)) => of_doubles(op, &x, &exact(&y)?),
-        _ => return None,
+        _ => None,
     }
 }
 

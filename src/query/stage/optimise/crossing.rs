@@ -85,7 +85,7 @@ impl<'a> Crossing<'a> {
                 }
                 condition.translated(&|path| self.translated(path))?
             }
-            (Filter::Schema(_), _) => return None,
+            (Filter::Schema(_) | Filter::Bucket(_), _) => return None,
         })
     }
 
