@@ -139,6 +139,11 @@ impl Accumulation {
         Ok(Inputs { cells, keys, shown })
     }
 
+    /// True if it ranks values by keys.
+    pub fn is_ranked(&self) -> bool {
+        !self.keys.is_empty()
+    }
+
     /// The accumulator, without groups.
     pub fn start(&self) -> Box<dyn Accumulator> {
         (self.spec.start)(&self.settings)

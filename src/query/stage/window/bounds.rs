@@ -5,7 +5,7 @@
 use std::ops::Range;
 
 use super::super::parse::PipelineParser;
-use crate::block::Column;
+use crate::block::{Column, ColumnData};
 use crate::error::{Error, ErrorCode, Result};
 use crate::query::expr::{Expr, TimeUnit};
 use crate::query::sort::SortSpec;
@@ -111,33 +111,74 @@ impl Window {
             }
             (By::Values(unit), ..) => unit,
         };
+        let distance = |bound: &Option<OwnedValue>| bound.as_ref().and_then(|bound| Number::of(bound.view()));
+        let (low, high) = (distance(&self.low), distance(&self.high));
+        if let Some(places) = order.and_then(|order| integers(order, unit, [low, high])) {
+            let move_by = |place: &i64, by| match moved(Number::Integer(*place), by, unit)? {
+                Number::Integer(place) => Ok(place),
+                _ => Err(Error::internal("A window extends beyond all integers")),
+            };
+            let starts = edges(places, low, move_by, |place, limit| place < limit)?;
+            return Ok(spans(rows, starts, edges(places, high, move_by, |place, limit| place <= limit)?));
+        }
         let mut places = Vec::with_capacity(rows);
         let mut scratch = Vec::new();
         for row in 0..rows {
             places.push(place(order.and_then(|order| order.value(row, &mut scratch)), unit)?);
         }
-        let distance = |bound: &Option<OwnedValue>| bound.as_ref().and_then(|bound| Number::of(bound.view()));
-        let (low, high) = (distance(&self.low), distance(&self.high));
-        let mut ranges = Vec::with_capacity(rows);
-        for from in &places {
-            let start = match low {
-                Some(low) => {
-                    let low = moved(*from, low, unit)?;
-                    places.partition_point(|place| place.compare(low).is_lt())
-                }
-                None => 0,
-            };
-            let end = match high {
-                Some(high) => {
-                    let high = moved(*from, high, unit)?;
-                    places.partition_point(|place| place.compare(high).is_le())
-                }
-                None => rows,
-            };
-            ranges.push(start.min(end)..end);
-        }
-        Ok(ranges)
+        let move_by = |place: &Number, by| moved(*place, by, unit);
+        let starts = edges(&places, low, move_by, |place, limit| place.compare(*limit).is_lt())?;
+        Ok(spans(rows, starts, edges(&places, high, move_by, |place, limit| place.compare(*limit).is_le())?))
     }
+}
+
+/// The cells of a sort key that are dates or integers and stay so where the ends of windows are. They are in order.
+fn integers(order: &Column, unit: Option<TimeUnit>, by: [Option<Number>; 2]) -> Option<&[i64]> {
+    let cells = match (order.data(), unit) {
+        _ if order.presence().is_some() => return None,
+        (ColumnData::Date(cells), Some(_)) => return Some(cells),
+        (ColumnData::I64(cells), None) => cells,
+        _ => return None,
+    };
+    let fits = |by: Option<Number>| match by {
+        Some(Number::Integer(by)) => {
+            [cells.first(), cells.last()].into_iter().flatten().all(|cell| cell.checked_add(by).is_some())
+        }
+        other => other.is_none(),
+    };
+    by.into_iter().all(fits).then_some(cells)
+}
+
+/// For each place, how many places lie before its end of a window, which is `by` away; `None` without an end. The end
+/// moves along with the places; back where a month is shorter than the one before.
+fn edges<T>(
+    places: &[T],
+    by: Option<Number>,
+    moved: impl Fn(&T, Number) -> Result<T>,
+    is_before: impl Fn(&T, &T) -> bool,
+) -> Result<Option<Vec<usize>>> {
+    let Some(by) = by else { return Ok(None) };
+    let (mut edges, mut edge) = (Vec::with_capacity(places.len()), 0);
+    for place in places {
+        let limit = moved(place, by)?;
+        while places.get(edge).is_some_and(|place| is_before(place, &limit)) {
+            edge += 1;
+        }
+        while edge.checked_sub(1).and_then(|at| places.get(at)).is_some_and(|place| !is_before(place, &limit)) {
+            edge -= 1;
+        }
+        edges.push(edge);
+    }
+    Ok(Some(edges))
+}
+
+fn spans(rows: usize, starts: Option<Vec<usize>>, ends: Option<Vec<usize>>) -> Vec<Range<usize>> {
+    let at = |edges: &Option<Vec<usize>>, row: usize| edges.as_ref().and_then(|edges| edges.get(row)).copied();
+    let span = |row| {
+        let end = at(&ends, row).unwrap_or(rows);
+        at(&starts, row).unwrap_or(0).min(end)..end
+    };
+    (0..rows).map(span).collect()
 }
 
 /// The unit of time with this name.

@@ -1,7 +1,8 @@
 //! `$locf` and `$linearFill`: values for rows that have none.
 
+use super::cells::{Axis, NOWHERE, cell, except, picked, typed};
 use super::function::{Partition, place};
-use crate::block::{Column, ColumnBuilder};
+use crate::block::{Column, ColumnBuilder, ColumnData};
 use crate::error::{Error, ErrorCode, Result};
 use crate::value::decimal::{minus, over, plus, result, times};
 use crate::value::{Kind, Number, Value};
@@ -13,15 +14,21 @@ fn is_null(value: Option<Value<'_>>) -> bool {
 impl Partition<'_> {
     /// The last value so far that is not null.
     pub(super) fn carried(&self) -> Column {
-        let mut filled = ColumnBuilder::with_capacity(self.rows);
-        let (mut last, mut scratch) = (None, Vec::new());
+        let typed = typed(&self.input.cells);
+        let column = typed.as_deref().unwrap_or(&self.input.cells);
+        let (mut last, mut scratch) = (NOWHERE, Vec::new());
+        let mut rows = Vec::with_capacity(self.rows);
         for row in 0..self.rows {
-            if !is_null(self.input.cells.value(row, &mut scratch)) {
-                last = Some(row);
+            let is_there = match typed {
+                Some(_) => column.is_present(row),
+                None => !is_null(column.value(row, &mut scratch)),
+            };
+            if is_there {
+                last = u32::try_from(row).unwrap_or(NOWHERE);
             }
-            filled.push(last.and_then(|row| self.input.cells.value(row, &mut scratch)).unwrap_or(Value::NULL));
+            rows.push(last);
         }
-        filled.finish()
+        picked(column, &rows, Value::NULL)
     }
 
     /// Values on the line between the neighbouring values; null if there is none on one side.
@@ -29,6 +36,44 @@ impl Partition<'_> {
     /// Errors: `TypeMismatch` if a value is neither a number nor null, or if sort keys are neither all numbers nor all
     /// dates; 6050106 if rows tie.
     pub(super) fn interpolated(&self) -> Result<Column> {
+        match self.doubles_interpolated() {
+            Some(column) => Ok(column),
+            None => self.values_interpolated(),
+        }
+    }
+
+    /// The same over vectors; `None` unless all values are doubles and all sort keys differ and have one type.
+    fn doubles_interpolated(&self) -> Option<Column> {
+        let input = typed(&self.input.cells)?;
+        let ColumnData::F64(ys) = input.data() else { return None };
+        let xs = self.axis(false).or_else(|| self.axis(true)).filter(Axis::is_distinct)?;
+        let mut filled = ys.clone();
+        let mut others = Vec::new();
+        let (mut left, mut row) = (None, 0);
+        while row < self.rows {
+            if input.is_present(row) {
+                left = Some(row);
+                row += 1;
+                continue;
+            }
+            let right = (row..self.rows).find(|row| input.is_present(*row));
+            let gap = row..right.unwrap_or(self.rows);
+            match (left, right) {
+                (Some(left), Some(right)) => {
+                    let slope = (cell(ys, right) - cell(ys, left)) / xs.distance(left, right);
+                    for (row, y) in gap.clone().zip(filled.get_mut(gap.clone()).into_iter().flatten()) {
+                        *y = cell(ys, left) + xs.distance(left, row) * slope;
+                    }
+                }
+                _ => others.extend(gap.clone().map(|row| (row, Value::NULL))),
+            }
+            row = gap.end;
+        }
+        Some(except(ColumnData::F64(filled), &others))
+    }
+
+    /// The same value by value.
+    pub(super) fn values_interpolated(&self) -> Result<Column> {
         let mut scratch = Vec::new();
         let (mut xs, mut ys) = (Vec::with_capacity(self.rows), Vec::with_capacity(self.rows));
         let mut kind = None;

@@ -2,20 +2,23 @@
 //!
 //! Source: mongodb/mongo src/mongo/db/pipeline/window_function/window_function_exec_*.cpp.
 
+use std::ops::Range;
+
 use super::super::accumulator::{Accumulation, Inputs};
 use super::bounds::Window;
-use super::slide::over_windows;
-use crate::block::{Column, ColumnBuilder, ColumnData};
-use crate::error::{Error, ErrorCode, Result};
+use super::cells::{Axis, NOWHERE, cell, doubles, except, picked, typed};
+use super::kernel::{Kernel, accumulated};
+use crate::block::{Bitmap, Column, ColumnBuilder, ColumnData};
+use crate::error::{Error, Result};
 use crate::value::decimal::{minus, over, plus, result, times};
 use crate::value::{Collation, Decimal, Kind, Number, OwnedValue, Value, compare_sort_keys, sort_key};
 
-const ZERO: Number = Number::Integer(0);
+pub(super) const ZERO: Number = Number::Integer(0);
 
 /// A window function.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum WindowFunction {
-    Accumulator(Box<Accumulation>),
+    Accumulator(Option<Kernel>, Box<Accumulation>),
     /// `$rank`: one more than the number of rows before all that tie.
     Rank,
     /// `$denseRank`: the same, with tied rows counted once.
@@ -59,19 +62,32 @@ impl Partition<'_> {
     /// Errors: values that the function does not accept.
     pub fn compute(&self, function: &WindowFunction) -> Result<Column> {
         match function {
-            WindowFunction::Accumulator(spec) => {
-                let windows = self.window.ranges(self.rows, self.order.map(|(column, _)| column))?;
-                over_windows(spec, &self.input, &windows)
+            WindowFunction::Accumulator(kernel, spec) => {
+                accumulated(kernel.as_ref(), spec, &self.input, &self.windows()?)
             }
             WindowFunction::Rank | WindowFunction::DenseRank | WindowFunction::Number => Ok(self.ranks(function)),
             WindowFunction::Shift(by, default) => Ok(self.shifted(*by, default)),
             WindowFunction::Derivative(unit_ms) => self.derivatives(*unit_ms),
             WindowFunction::Integral(unit_ms, sum) => self.integrals(*unit_ms, sum),
             WindowFunction::Spread(low, high, edges) => self.spread(*low, *high, edges),
-            WindowFunction::MovingAverage(alpha) => self.moving_averages(*alpha),
+            WindowFunction::MovingAverage(alpha) => Ok(self.moving_averages(*alpha)),
             WindowFunction::Carry => Ok(self.carried()),
             WindowFunction::Line => self.interpolated(),
         }
+    }
+
+    /// The rows that the window of each row holds.
+    ///
+    /// Errors: those of `Window::ranges`.
+    pub(super) fn windows(&self) -> Result<Vec<Range<usize>>> {
+        self.window.ranges(self.rows, self.order.map(|(column, _)| column))
+    }
+
+    /// The sort key as places on an axis, if all rows have a number, or a date if `is_date`.
+    pub(super) fn axis(&self, is_date: bool) -> Option<Axis<'_>> {
+        let (column, _) = self.order?;
+        let fits = column.presence().is_none() && (column.kind() == Some(Kind::Date)) == is_date;
+        Axis::of(column).filter(|_| fits)
     }
 
     pub(super) fn order_at<'a>(&'a self, row: usize, scratch: &'a mut Vec<u8>) -> Option<Value<'a>> {
@@ -79,118 +95,44 @@ impl Partition<'_> {
     }
 
     fn ranks(&self, function: &WindowFunction) -> Column {
-        let ascending = self.order.is_none_or(|(_, ascending)| *ascending);
-        let (mut before, mut scratch) = (Vec::new(), Vec::new());
-        let mut rank = 0;
-        let mut ranks = Vec::with_capacity(self.rows);
-        for row in 0..self.rows {
-            let ties = *function != WindowFunction::Number && row > 0 && {
-                let key = |row, scratch| sort_key(self.order_at(row, scratch), &[], ascending, self.collation);
-                compare_sort_keys(key(row - 1, &mut before), key(row, &mut scratch), self.collation).is_eq()
-            };
-            if !ties {
-                rank = if *function == WindowFunction::DenseRank { rank + 1 } else { row + 1 };
-            }
-            ranks.push(i64::try_from(rank).unwrap_or(i64::MAX));
+        fn equal<T: PartialEq>(cells: &[T], row: usize) -> bool {
+            row.checked_sub(1).is_some_and(|before| cells.get(before) == cells.get(row))
         }
+        let is_dense = *function == WindowFunction::DenseRank;
+        let key = self.order.map(|(column, _)| column).filter(|column| column.presence().is_none());
+        let ranks = match key.map(Column::data) {
+            _ if *function == WindowFunction::Number => ranked(self.rows, is_dense, |_| false),
+            // NaN ties with itself.
+            Some(ColumnData::F64(cells)) => ranked(self.rows, is_dense, |row| {
+                let is_nan = |row| cell(cells, row).is_nan();
+                equal(cells, row) || row > 0 && is_nan(row) && is_nan(row - 1)
+            }),
+            Some(ColumnData::I32(cells)) => ranked(self.rows, is_dense, |row| equal(cells, row)),
+            Some(ColumnData::I64(cells) | ColumnData::Date(cells)) => {
+                ranked(self.rows, is_dense, |row| equal(cells, row))
+            }
+            _ => {
+                let ascending = self.order.is_none_or(|(_, ascending)| *ascending);
+                let (mut before, mut scratch) = (Vec::new(), Vec::new());
+                ranked(self.rows, is_dense, |row| {
+                    let key = |row, scratch| sort_key(self.order_at(row, scratch), &[], ascending, self.collation);
+                    row > 0
+                        && compare_sort_keys(key(row - 1, &mut before), key(row, &mut scratch), self.collation).is_eq()
+                })
+            }
+        };
         Column::new(ColumnData::I64(ranks), None)
     }
 
     fn shifted(&self, by: i64, default: &OwnedValue) -> Column {
-        let mut shifted = ColumnBuilder::with_capacity(self.rows);
-        let mut scratch = Vec::new();
-        for row in 0..self.rows {
-            let from = i64::try_from(row).ok().and_then(|row| usize::try_from(row.checked_add(by)?).ok());
-            match from.filter(|from| *from < self.rows) {
-                Some(from) => shifted.push(self.input.cells.value(from, &mut scratch).unwrap_or(Value::NULL)),
-                None => shifted.push(default.view()),
-            }
+        let rows = i64::try_from(self.rows).unwrap_or(i64::MAX);
+        let from = |row: i64| row.checked_add(by).filter(|from| (0..rows).contains(from));
+        let row = |row| from(row).and_then(|from| u32::try_from(from).ok()).unwrap_or(NOWHERE);
+        let rows: Vec<u32> = (0..rows).map(row).collect();
+        match typed(&self.input.cells) {
+            Some(column) => picked(&column, &rows, default.view()),
+            None => picked(&self.input.cells, &rows, default.view()),
         }
-        shifted.finish()
-    }
-
-    /// A sort key that fits the unit and can be the axis of a derivative or an integral.
-    fn place_at(&self, row: usize, unit_ms: Option<i64>, codes: [ErrorCode; 3]) -> Result<Number> {
-        let mut scratch = Vec::new();
-        let value = self.order_at(row, &mut scratch);
-        let is_date = value.is_some_and(|value| value.kind() == Kind::Date);
-        let [no_date, date, neither] = codes;
-        let code = match (unit_ms, is_date) {
-            (Some(_), false) => no_date,
-            (None, true) => date,
-            _ => neither,
-        };
-        let place = value.and_then(place).filter(|_| unit_ms.is_some() == is_date);
-        place.ok_or_else(|| {
-            Error::new(code, "The sortBy field must have dates if there is a 'unit', and numbers otherwise")
-        })
-    }
-
-    /// The slope between the first and the last row of each window; null if their keys are equal.
-    fn derivatives(&self, unit_ms: Option<i64>) -> Result<Column> {
-        let codes = [ErrorCode::Location5624900, ErrorCode::Location5624901, ErrorCode::Location5624902];
-        let scale = Number::Integer(unit_ms.unwrap_or(1));
-        let mut derivatives = ColumnBuilder::with_capacity(self.rows);
-        let mut scratch = Vec::new();
-        let mut y_at = |row: usize| {
-            let value = self.input.cells.value(row, &mut scratch).filter(|value| value.kind() != Kind::Null);
-            let Some(value) = value else {
-                let message = "$derivative input must not be null or missing";
-                return Err(Error::new(ErrorCode::Location5624903, message));
-            };
-            place(value).ok_or_else(|| Error::type_mismatch("$derivative input must be numeric"))
-        };
-        for window in self.window.ranges(self.rows, self.order.map(|(column, _)| column))? {
-            if window.is_empty() {
-                derivatives.push(Value::NULL);
-                continue;
-            }
-            let (first, last) = (window.start, window.end - 1);
-            let run = minus(self.place_at(last, unit_ms, codes)?, self.place_at(first, unit_ms, codes)?);
-            let rise = minus(y_at(last)?, y_at(first)?);
-            match run.compare(ZERO).is_eq() {
-                true => derivatives.push(Value::NULL),
-                false => derivatives.push(result(times(over(rise, run), scale)).view()),
-            }
-        }
-        Ok(derivatives.finish())
-    }
-
-    /// The sum of the trapezoids between the rows of each window.
-    fn integrals(&self, unit_ms: Option<i64>, sum: &Accumulation) -> Result<Column> {
-        let codes = [ErrorCode::Location5423901, ErrorCode::Location5423902, ErrorCode::Location5423900];
-        let (mut areas, mut is_nan) = (ColumnBuilder::with_capacity(self.rows), Vec::with_capacity(self.rows));
-        let mut before = None;
-        let mut scratch = Vec::new();
-        for row in 0..self.rows {
-            let y = self.input.cells.value(row, &mut scratch).and_then(Number::of);
-            let message = "The input value of $integral must be numeric";
-            let y = y.ok_or_else(|| Error::new(ErrorCode::Location5423900, message))?;
-            let x = self.place_at(row, unit_ms, codes)?;
-            let area = match before.replace((x, y)) {
-                Some((x1, y1)) => over(times(minus(x, x1), plus(y, y1)), Number::Integer(2)),
-                None => ZERO,
-            };
-            areas.push(result(area).view());
-            is_nan.push(y.is_nan());
-        }
-        let windows = self.window.ranges(self.rows, self.order.map(|(column, _)| column))?;
-        // There is no trapezoid before the first row of a window.
-        let inner: Vec<_> = windows.iter().map(|window| (window.start + 1).min(window.end)..window.end).collect();
-        let sums = over_windows(sum, &Inputs::of(areas.finish()), &inner)?;
-        let mut integrals = ColumnBuilder::with_capacity(self.rows);
-        for (row, window) in windows.iter().enumerate() {
-            let sum = sums.value(row, &mut scratch).unwrap_or(Value::NULL);
-            match (unit_ms, Number::of(sum)) {
-                _ if window.is_empty() => integrals.push(Value::NULL),
-                _ if window.len() == 1 && is_nan.get(window.start) == Some(&true) => {
-                    integrals.push(OwnedValue::double(f64::NAN).view());
-                }
-                (Some(ms), Some(sum)) => integrals.push(result(over(sum, Number::Integer(ms))).view()),
-                _ => integrals.push(sum),
-            }
-        }
-        Ok(integrals.finish())
     }
 
     /// Each value scaled from the range of its window to the target range; the lower end if the window's values are all
@@ -203,14 +145,13 @@ impl Partition<'_> {
         };
         // All values are checked first, so that a non-number among them is an error.
         (0..self.rows).try_for_each(|row| number(&self.input.cells, row).map(|_| ()))?;
-        let windows = self.window.ranges(self.rows, self.order.map(|(column, _)| column))?;
+        let windows = self.windows()?;
         let [least, greatest] = edges;
-        let (least, greatest) =
-            (over_windows(least, &self.input, &windows)?, over_windows(greatest, &self.input, &windows)?);
+        let extreme = |is_max, spec| accumulated(Some(&Kernel::Extreme(is_max)), spec, &self.input, &windows);
+        let (least, greatest) = (extreme(false, least)?, extreme(true, greatest)?);
         let mut spread = ColumnBuilder::with_capacity(self.rows);
         for row in 0..self.rows {
-            let (value, least, greatest) =
-                (number(&self.input.cells, row)?, number(&least, row)?, number(&greatest, row)?);
+            let (value, least, greatest) = (number(&self.input.cells, row)?, number(&least, row)?, number(&greatest, row)?);
             let share = match least.compare(greatest).is_eq() {
                 true => ZERO,
                 false => over(minus(value, least), minus(greatest, least)),
@@ -222,12 +163,22 @@ impl Partition<'_> {
 
     /// Starts with the first number; rows without one get the average so far. From the first decimal on, it is a
     /// decimal.
-    fn moving_averages(&self, alpha: Decimal) -> Result<Column> {
+    fn moving_averages(&self, alpha: Decimal) -> Column {
+        let input = typed(&self.input.cells);
+        let newest = alpha.near_double();
+        match input.as_deref().and_then(|input| Some((doubles(input)?, input.presence()))) {
+            Some((cells, present)) => double_averages(&cells, present, [newest, 1.0 - newest]),
+            None => self.averages_of_values(alpha),
+        }
+    }
+
+    /// The same value by value.
+    pub(super) fn averages_of_values(&self, alpha: Decimal) -> Column {
+        let (exact, alpha) = (Number::Decimal(alpha), alpha.near_double());
+        let near = [alpha, 1.0 - alpha].map(Number::Double);
         let mut averages = ColumnBuilder::with_capacity(self.rows);
         let (mut average, mut scratch) = (None, Vec::new());
-        let (exact, alpha) = (Number::Decimal(alpha), alpha.near_double());
         let exact = [exact, minus(Number::Integer(1), exact)];
-        let near = [alpha, 1.0 - alpha].map(Number::Double);
         for row in 0..self.rows {
             if let Some(x) = self.input.cells.value(row, &mut scratch).and_then(Number::of) {
                 average = Some(average.map_or(x, |average| {
@@ -238,6 +189,36 @@ impl Partition<'_> {
             }
             averages.push(average.map_or_else(OwnedValue::null, result).view());
         }
-        Ok(averages.finish())
+        averages.finish()
     }
+}
+
+/// Numbers rows from 1, where `ties` says of a row whether it ties with the one before.
+fn ranked(rows: usize, is_dense: bool, mut ties: impl FnMut(usize) -> bool) -> Vec<i64> {
+    let (mut rank, mut number) = (0, 0);
+    let mut ranks = Vec::with_capacity(rows);
+    for row in 0..rows {
+        number += 1;
+        if !ties(row) {
+            rank = if is_dense { rank + 1 } else { number };
+        }
+        ranks.push(rank);
+    }
+    ranks
+}
+
+/// Moving averages of the present cells, with the weights of the newest cell and of the average before it.
+fn double_averages(cells: &[f64], present: Option<&Bitmap>, [newest, before]: [f64; 2]) -> Column {
+    let (mut averages, mut others): (Vec<f64>, _) = (Vec::with_capacity(cells.len()), Vec::new());
+    let mut average: Option<f64> = None;
+    for (row, x) in cells.iter().enumerate() {
+        if present.is_none_or(|present| present.get(row)) {
+            average = Some(average.map_or(*x, |average| x * newest + average * before));
+        }
+        if average.is_none() {
+            others.push((row, Value::NULL));
+        }
+        averages.push(average.unwrap_or_default());
+    }
+    except(ColumnData::F64(averages), &others)
 }

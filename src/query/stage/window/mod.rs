@@ -2,11 +2,18 @@
 //! partitions.
 
 mod bounds;
+mod cells;
 mod downsample;
+mod extreme;
 mod fill;
+mod fold;
 mod function;
+mod kernel;
 mod parse;
 mod slide;
+mod slope;
+#[cfg(test)]
+mod tests;
 mod windows;
 
 pub(super) use bounds::parse_unit;

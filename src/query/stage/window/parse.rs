@@ -4,6 +4,7 @@ use super::super::accumulator::Accumulation;
 use super::super::parse::{FindPart, PipelineParser, check_fields};
 use super::bounds::{Window, misuse, parse_unit};
 use super::function::WindowFunction;
+use super::kernel::Kernel;
 use super::windows::{WindowOutput, WindowSpec};
 use crate::error::{Error, ErrorCode, Result};
 use crate::query::expr::{BoundExpr, Expr, Variable};
@@ -255,7 +256,7 @@ impl PipelineParser<'_> {
                     parsed => parsed?,
                 };
                 input = Some(accumulation.input.clone());
-                WindowFunction::Accumulator(Box::new(accumulation))
+                WindowFunction::Accumulator(Kernel::of(operator, argument, self.globals)?, Box::new(accumulation))
             }
         };
         if has_more || window.is_some() && !takes_window {

@@ -3,18 +3,20 @@
 //! Source: mongodb/mongo src/mongo/db/pipeline/document_source_set_window_fields.cpp. A preceding sort groups
 //! partitions and orders their rows. A partition is held until it is complete, and then passed on with its new columns.
 
+use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::rc::Rc;
 
 use super::bounds::Window;
+use super::cells::{joined, typed};
 use super::downsample::RowChoice;
 use super::function::{Partition, WindowFunction};
+use crate::query::stage::accumulator::Inputs;
 use crate::block::Block;
 use crate::error::{Error, ErrorCode, Result};
 use crate::limits::STAGE_SIZE_BYTES_MAX;
 use crate::query::exec::Flow;
 use crate::query::expr::BoundExpr;
-use crate::query::stage::accumulator::Inputs;
 use crate::query::stage::group::run_end;
 use crate::query::stage::model::Others;
 use crate::query::stage::running::Stage;
@@ -38,7 +40,7 @@ impl Spec for WindowSpec {
     fn reads(&self, behind: FieldSet) -> FieldSet {
         let order = self.order.iter().map(|(expr, _)| expr);
         let chosen = self.choice.iter().map(|choice| &choice.field);
-        let inputs = self.outputs.iter().flat_map(WindowOutput::exprs);
+        let inputs = self.outputs.iter().map(|output| &output.input);
         read_by(behind, self.partition.iter().chain(order).chain(inputs).chain(chosen))
     }
 
@@ -54,15 +56,6 @@ pub(super) struct WindowOutput {
     pub(super) function: WindowFunction,
     pub(super) input: BoundExpr,
     pub(super) window: Window,
-}
-
-impl WindowOutput {
-    fn exprs(&self) -> Box<dyn Iterator<Item = &BoundExpr> + '_> {
-        match &self.function {
-            WindowFunction::Accumulator(accumulation) => Box::new(accumulation.exprs()),
-            _ => Box::new(std::iter::once(&self.input)),
-        }
-    }
 }
 
 /// A running `$setWindowFields` over sorted rows.
@@ -97,38 +90,57 @@ impl Windows {
             self.ready.extend(Some(rows).filter(|rows| rows.rows() > 0));
             return Ok(());
         }
-        let mut rows = Block::concat(std::mem::take(&mut self.held));
-        if rows.rows() == 0 {
+        let mut blocks = std::mem::take(&mut self.held);
+        let is_known = |output: &WindowOutput| blocks.iter().any(|block| block.column(&output.name).is_some());
+        let is_ranked = |output: &WindowOutput| {
+            matches!(&output.function, WindowFunction::Accumulator(_, accumulation) if accumulation.is_ranked())
+        };
+        if self.spec.outputs.iter().any(|output| is_known(output) || is_ranked(output)) {
+            // A field that is replaced has the same place in all rows; and what is shown of ranked rows is one expression.
+            blocks = vec![Block::concat(blocks)];
+        }
+        let rows: usize = blocks.iter().map(Block::rows).sum();
+        if rows == 0 {
             return Ok(());
         }
         let order = match &self.spec.order {
-            Some((expr, ascending)) => Some((expr.column(&rows)?, *ascending)),
+            Some((expr, ascending)) => {
+                let column = joined(&blocks, expr)?;
+                let typed = typed(&column).map(Cow::into_owned);
+                Some((typed.unwrap_or(column), *ascending))
+            }
             None => None,
         };
         let mut columns = Vec::new();
         for WindowOutput { function, input, window, .. } in &self.spec.outputs {
-            let partition = Partition {
-                rows: rows.rows(),
-                order: order.as_ref(),
-                input: match function {
-                    WindowFunction::Accumulator(accumulation) => accumulation.inputs(&rows)?,
-                    _ => Inputs::of(input.column(&rows)?),
-                },
-                window,
-                collation: &self.spec.collation,
+            let input = match (function, blocks.as_slice()) {
+                (WindowFunction::Accumulator(_, accumulation), [only]) => accumulation.inputs(only)?,
+                _ => Inputs::of(joined(&blocks, input)?),
             };
+            let partition = Partition { rows, order: order.as_ref(), input, window, collation: &self.spec.collation };
             columns.push(partition.compute(function)?);
         }
-        for (output, column) in self.spec.outputs.iter().zip(columns) {
-            rows.set_column(&output.name, column);
+        if let [only] = blocks.as_mut_slice() {
+            for (output, column) in self.spec.outputs.iter().zip(columns.drain(..)) {
+                only.set_column(&output.name, column);
+            }
         }
-        self.ready.push_back(rows);
+        let mut start = 0;
+        for mut block in blocks {
+            let end = start + block.rows();
+            for (output, column) in self.spec.outputs.iter().zip(&columns) {
+                block.set_column(&output.name, column.slice(start..end));
+            }
+            self.ready.extend(Some(block).filter(|block| block.rows() > 0));
+            start = end;
+        }
         Ok(())
     }
 }
 
 impl Stage for Windows {
     fn push(&mut self, rows: Block) -> Result<Flow> {
+        let mut rows = rows;
         let keys = self.spec.partition.as_ref().map(|partition| partition.column(&rows)).transpose()?;
         let mut start = 0;
         while let Some(keys) = keys.as_ref().filter(|_| start < rows.rows()) {
@@ -145,7 +157,13 @@ impl Stage for Windows {
                 self.close()?;
                 self.key = Some(key);
             }
-            self.hold(rows.slice(start..end))?;
+            match (start, end) == (0, rows.rows()) {
+                true => {
+                    self.hold(std::mem::take(&mut rows))?;
+                    break;
+                }
+                false => self.hold(rows.slice(start..end))?,
+            }
             start = end;
         }
         if keys.is_none() {

@@ -1,0 +1,188 @@
+//! Typed cells: what window functions take in and give out as vectors.
+
+use std::borrow::Cow;
+
+use crate::block::{Bitmap, Block, Column, ColumnBuilder, ColumnData, VarData};
+use crate::error::Result;
+use crate::query::expr::{BoundExpr, Expr};
+use crate::value::{Kind, Value};
+
+/// Among row numbers: no row.
+pub(super) const NOWHERE: u32 = u32::MAX;
+
+/// The values of an expression for the rows of all blocks.
+///
+/// Errors: those of operators.
+pub(super) fn joined(blocks: &[Block], expr: &BoundExpr) -> Result<Column> {
+    if let [only] = blocks {
+        return expr.column(only);
+    }
+    let rows = blocks.iter().map(Block::rows).sum();
+    if let Expr::Constant(Some(value)) = expr.expr() {
+        return Ok(Column::constant(value.view(), rows));
+    }
+    let mut builder = ColumnBuilder::with_capacity(rows);
+    for block in blocks {
+        builder.extend(&expr.column(block)?, 0..block.rows());
+    }
+    Ok(builder.finish())
+}
+
+/// The column as doubles, integers or dates of one type. Null counts as absent: window functions that compute make no
+/// difference. `None` if there are other values.
+pub(super) fn typed(column: &Column) -> Option<Cow<'_, Column>> {
+    let rows = column.len();
+    if column.present_count() == 0 {
+        return Some(Cow::Owned(Column::new(ColumnData::F64(vec![0.0; rows]), Some(Bitmap::filled(rows, false)))));
+    }
+    match column.data() {
+        ColumnData::F64(_) | ColumnData::I32(_) | ColumnData::I64(_) | ColumnData::Date(_) => {
+            Some(Cow::Borrowed(column))
+        }
+        ColumnData::Dictionary(_, values) if is_typed(values.data()) => Some(Cow::Owned(column.clone().into_plain())),
+        ColumnData::Bson(cells) => {
+            let mut builder = ColumnBuilder::with_capacity(rows);
+            let mut known = None;
+            for row in 0..rows {
+                let cell = cells.get(row);
+                match cell.first().copied().and_then(Kind::from_byte) {
+                    None | Some(Kind::Null) => builder.push_absent(1),
+                    Some(kind @ (Kind::Double | Kind::Int32 | Kind::Int64 | Kind::Date))
+                        if kind == *known.get_or_insert(kind) =>
+                    {
+                        builder.push(Value::tagged_checked(cell));
+                    }
+                    Some(_) => return None,
+                }
+            }
+            // Only nulls: the type is that of no number.
+            let column = builder.finish();
+            if known.is_none() {
+                typed(&column).map(|column| Cow::Owned(column.into_owned()))
+            } else {
+                Some(Cow::Owned(column))
+            }
+        }
+        _ => None,
+    }
+}
+
+fn is_typed(cells: &ColumnData) -> bool {
+    matches!(cells, ColumnData::F64(_) | ColumnData::I32(_) | ColumnData::I64(_) | ColumnData::Date(_))
+}
+
+/// The numbers of a typed column as doubles; `None` for dates.
+#[allow(clippy::cast_precision_loss)]
+pub(super) fn doubles(column: &Column) -> Option<Cow<'_, [f64]>> {
+    match column.data() {
+        ColumnData::F64(cells) => Some(Cow::Borrowed(cells)),
+        ColumnData::I32(cells) => Some(cells.iter().map(|cell| f64::from(*cell)).collect()),
+        ColumnData::I64(cells) => Some(cells.iter().map(|cell| *cell as f64).collect()),
+        _ => None,
+    }
+}
+
+/// Numbers or dates whose distances count.
+pub(super) enum Axis<'a> {
+    Integers(Cow<'a, [i64]>),
+    Doubles(&'a [f64]),
+}
+
+impl Axis<'_> {
+    /// The places of a typed column.
+    pub fn of(column: &Column) -> Option<Axis<'_>> {
+        Some(match column.data() {
+            ColumnData::F64(cells) => Axis::Doubles(cells),
+            ColumnData::I32(cells) => Axis::Integers(cells.iter().map(|cell| i64::from(*cell)).collect()),
+            ColumnData::I64(cells) | ColumnData::Date(cells) => Axis::Integers(Cow::Borrowed(cells)),
+            _ => return None,
+        })
+    }
+
+    /// True if no two neighbours are equal; NaN equals itself.
+    pub fn is_distinct(&self) -> bool {
+        match self {
+            Axis::Integers(cells) => cells.windows(2).all(|pair| pair.first() != pair.last()),
+            Axis::Doubles(cells) => {
+                let is_nan = |cell: Option<&f64>| cell.is_some_and(|cell| cell.is_nan());
+                let same = |pair: &[f64]| pair.first() == pair.last() || is_nan(pair.first()) && is_nan(pair.last());
+                !cells.windows(2).any(same)
+            }
+        }
+    }
+
+    /// The distance from one row to another. It is exact for integers, as far as a double can hold it.
+    #[inline]
+    #[allow(clippy::cast_precision_loss)]
+    pub fn distance(&self, from: usize, to: usize) -> f64 {
+        match self {
+            Axis::Integers(cells) => {
+                let (from, to) = (cell(cells, from), cell(cells, to));
+                to.checked_sub(from).map_or(to as f64 - from as f64, |distance| distance as f64)
+            }
+            Axis::Doubles(cells) => cell(cells, to) - cell(cells, from),
+        }
+    }
+}
+
+/// A cell that exists.
+#[inline(always)]
+pub(super) fn cell<T: Copy + Default>(cells: &[T], row: usize) -> T {
+    cells.get(row).copied().unwrap_or_default()
+}
+
+/// The cells of these rows of a column: `default` for `NOWHERE`, null where a cell is absent.
+pub(super) fn picked(column: &Column, rows: &[u32], default: Value<'_>) -> Column {
+    let is_there = |row: u32| row != NOWHERE && column.is_present(row as usize);
+    if rows.iter().all(|row| is_there(*row)) {
+        return column.gather(rows);
+    }
+    if default.kind() == Kind::Null && is_typed(column.data()) {
+        let others: Vec<_> =
+            (0..).zip(rows).filter(|(_, row)| !is_there(**row)).map(|(at, _)| (at, Value::NULL)).collect();
+        // The cell of a row that does not exist is zero.
+        return except(column.gather(rows).data().clone(), &others);
+    }
+    let mut builder = ColumnBuilder::with_capacity(rows.len());
+    let mut scratch = Vec::new();
+    for row in rows {
+        match *row {
+            NOWHERE => builder.push(default),
+            row => builder.push(column.value(row as usize, &mut scratch).unwrap_or(Value::NULL)),
+        }
+    }
+    builder.finish()
+}
+
+/// A column of doubles, integers or dates, in which other values stand in some rows, given in order.
+pub(super) fn except(cells: ColumnData, others: &[(usize, Value<'_>)]) -> Column {
+    match &cells {
+        _ if others.is_empty() => Column::new(cells, None),
+        ColumnData::F64(cells) => mixed(Kind::Double, cells, others),
+        ColumnData::I32(cells) => mixed(Kind::Int32, cells, others),
+        ColumnData::I64(cells) => mixed(Kind::Int64, cells, others),
+        ColumnData::Date(cells) => mixed(Kind::Date, cells, others),
+        _ => Column::new(cells, None),
+    }
+}
+
+fn mixed<T: bytemuck::NoUninit>(kind: Kind, cells: &[T], others: &[(usize, Value<'_>)]) -> Column {
+    let mut data = VarData::default();
+    data.offsets.reserve(cells.len());
+    data.bytes.reserve(cells.len() * (1 + size_of::<T>()));
+    let mut others = others.iter().peekable();
+    for (row, cell) in cells.iter().enumerate() {
+        match others.next_if(|(at, _)| *at == row) {
+            Some((_, other)) => {
+                data.bytes.push(other.kind().byte());
+                data.bytes.extend_from_slice(other.bytes());
+            }
+            None => {
+                data.bytes.push(kind.byte());
+                data.bytes.extend_from_slice(bytemuck::bytes_of(cell));
+            }
+        }
+        data.seal();
+    }
+    Column::new(ColumnData::Bson(data), None)
+}

@@ -1,0 +1,167 @@
+//! The least and the greatest cell of each window, and quantiles.
+
+use std::collections::VecDeque;
+use std::ops::Range;
+
+use super::cells::{NOWHERE, cell, except, picked};
+use crate::block::{Bitmap, Column, ColumnBuilder, ColumnData};
+use crate::error::{Error, ErrorCode, Result};
+use crate::limits::STAGE_SIZE_BYTES_MAX;
+use crate::query::expr::quantile;
+use crate::value::{DocWriter, Kind, OwnedValue, Value};
+
+/// The extremes of a typed column; of cells that compare equal, the first. `None` for other columns.
+pub(super) fn extremes(column: &Column, windows: &[Range<usize>], is_max: bool) -> Option<Column> {
+    let present = column.presence();
+    let rows = match column.data() {
+        // NaN sorts below all numbers.
+        ColumnData::F64(cells) if is_max => {
+            best_rows(cells, present, windows, |old, new| old < new || old.is_nan() && !new.is_nan())
+        }
+        ColumnData::F64(cells) => {
+            best_rows(cells, present, windows, |old, new| old > new || new.is_nan() && !old.is_nan())
+        }
+        ColumnData::I32(cells) => best_rows(cells, present, windows, |old, new| (old < new) == is_max && old != new),
+        ColumnData::I64(cells) | ColumnData::Date(cells) => {
+            best_rows(cells, present, windows, |old, new| (old < new) == is_max && old != new)
+        }
+        _ => return None,
+    };
+    Some(picked(column, &rows, Value::NULL))
+}
+
+/// The row of the best present cell of each window. It keeps the rows that may still become the best, which are those
+/// that no later row beats.
+fn best_rows<T: Copy + Default>(
+    cells: &[T],
+    present: Option<&Bitmap>,
+    windows: &[Range<usize>],
+    gives_way: impl Fn(T, T) -> bool,
+) -> Vec<u32> {
+    let mut rows: VecDeque<u32> = VecDeque::new();
+    let mut held = 0..0;
+    let mut best = Vec::with_capacity(windows.len());
+    for window in windows {
+        if window.start < held.start || window.end < held.end {
+            rows.clear();
+            held = window.start..window.start;
+        }
+        for row in held.end.max(window.start)..window.end {
+            if present.is_some_and(|present| !present.get(row)) {
+                continue;
+            }
+            let new = cell(cells, row);
+            while rows.back().is_some_and(|old| gives_way(cell(cells, *old as usize), new)) {
+                rows.pop_back();
+            }
+            rows.push_back(u32::try_from(row).unwrap_or(NOWHERE));
+        }
+        while rows.front().is_some_and(|row| (*row as usize) < window.start) {
+            rows.pop_front();
+        }
+        held = window.clone();
+        best.push(rows.front().copied().unwrap_or(NOWHERE));
+    }
+    best
+}
+
+/// Medians, or several percentiles.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Quantiles {
+    /// From 0 to 1; `None` for the median alone.
+    pub shares: Option<Vec<f64>>,
+    /// True to interpolate between two numbers.
+    pub is_continuous: bool,
+}
+
+impl Quantiles {
+    /// The quantiles of the present numbers of each window.
+    ///
+    /// Errors: `ExceededMemoryLimit` if the lists of percentiles take too much memory.
+    pub fn of(&self, cells: &[f64], present: Option<&Bitmap>, windows: &[Range<usize>]) -> Result<Column> {
+        let mut list = SortedList { cells, present, held: 0..0, sorted: Vec::new() };
+        let at = |sorted: &[f64], share| quantile(sorted, share, self.is_continuous);
+        let Some(shares) = &self.shares else {
+            let (mut medians, mut others) = (Vec::with_capacity(windows.len()), Vec::new());
+            for (row, window) in windows.iter().enumerate() {
+                list.move_to(window);
+                let median = at(&list.sorted, 0.5);
+                if median.is_none() {
+                    others.push((row, Value::NULL));
+                }
+                medians.push(median.unwrap_or_default());
+            }
+            return Ok(except(ColumnData::F64(medians), &others));
+        };
+        let mut lists = ColumnBuilder::with_capacity(windows.len());
+        let (mut size_bytes, mut known) = (0, None);
+        for window in windows {
+            if known.is_none() || list.held != *window {
+                list.move_to(window);
+                let mut writer = DocWriter::new();
+                for (place, share) in shares.iter().enumerate() {
+                    let value = at(&list.sorted, *share).map_or_else(OwnedValue::null, OwnedValue::double);
+                    writer.value(&place.to_string(), value.view());
+                }
+                known = Some(writer.finish());
+            }
+            if let Some(array) = &known {
+                let array = Value::new_checked(Kind::Array, array.view().as_bytes());
+                size_bytes += 1 + array.bytes().len();
+                lists.push(array);
+            }
+            if size_bytes > STAGE_SIZE_BYTES_MAX {
+                let message = "The values of the windows exceed the memory limit";
+                return Err(Error::new(ErrorCode::ExceededMemoryLimit, message));
+            }
+        }
+        Ok(lists.finish())
+    }
+}
+
+/// The present numbers of a window, in order; NaN is left out.
+struct SortedList<'a> {
+    cells: &'a [f64],
+    present: Option<&'a Bitmap>,
+    held: Range<usize>,
+    sorted: Vec<f64>,
+}
+
+impl SortedList<'_> {
+    fn get(&self, row: usize) -> Option<f64> {
+        let x = self.cells.get(row).copied().filter(|x| !x.is_nan())?;
+        self.present.is_none_or(|present| present.get(row)).then_some(x)
+    }
+
+    fn place(&self, x: f64) -> usize {
+        self.sorted.partition_point(|known| known.total_cmp(&x).is_lt())
+    }
+
+    fn insert(&mut self, row: usize) {
+        if let Some(x) = self.get(row) {
+            self.sorted.insert(self.place(x), x);
+        }
+    }
+
+    fn remove(&mut self, row: usize) {
+        if let Some(x) = self.get(row) {
+            self.sorted.remove(self.place(x));
+        }
+    }
+
+    fn move_to(&mut self, window: &Range<usize>) {
+        let held = std::mem::replace(&mut self.held, window.clone());
+        let kept = held.start.max(window.start)..held.end.min(window.end);
+        let changes = (held.len() + window.len()).saturating_sub(2 * kept.len());
+        if kept.is_empty() || changes > 2 + kept.len() / 8 {
+            self.sorted.clear();
+            for row in window.clone() {
+                self.sorted.extend(self.get(row));
+            }
+            self.sorted.sort_unstable_by(f64::total_cmp);
+            return;
+        }
+        (held.start..kept.start).chain(kept.end..held.end).for_each(|row| self.remove(row));
+        (window.start..kept.start).chain(kept.end..window.end).for_each(|row| self.insert(row));
+    }
+}

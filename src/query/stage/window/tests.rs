@@ -1,0 +1,342 @@
+//! Window functions over vectors against the same functions value by value.
+
+use std::ops::Range;
+
+use bson::rawdoc;
+use proptest::prelude::*;
+use proptest::sample::select;
+
+use super::bounds::Window;
+use super::function::{Partition, WindowFunction};
+use super::kernel::{Kernel, accumulated};
+use super::slide::over_windows;
+use crate::block::{Column, ColumnBuilder, ColumnData};
+use crate::query::expr::samples::globals;
+use crate::query::sort::SortSpec;
+use crate::query::stage::accumulator::Accumulation;
+use crate::query::stage::parse::PipelineParser;
+use crate::value::{Collation, Decimal, Doc, Kind, OwnedValue, Value};
+
+type Cells = Vec<Option<OwnedValue>>;
+
+fn column(cells: &[Option<OwnedValue>]) -> Column {
+    let mut builder = ColumnBuilder::new();
+    for cell in cells {
+        match cell {
+            Some(value) => builder.push(value.view()),
+            None => builder.push_absent(1),
+        }
+    }
+    builder.finish()
+}
+
+/// The same cells, as a dictionary if there is one present in each row.
+fn dictionary(column: &Column) -> Column {
+    match column.presence() {
+        Some(_) => column.clone(),
+        None => {
+            let index = (0..u32::try_from(column.len()).unwrap()).collect();
+            Column::new(ColumnData::Dictionary(index, Box::new(column.clone())), None)
+        }
+    }
+}
+
+/// Cells as texts in which zeros differ by sign and all NaNs are the same.
+fn shown(column: &Column) -> Vec<String> {
+    let mut scratch = Vec::new();
+    (0..column.len())
+        .map(|row| match column.value(row, &mut scratch) {
+            None => "missing".to_owned(),
+            Some(value) if value.kind() == Kind::Double => format!("{:?}", value.as_f64().unwrap()),
+            Some(value) => format!("{:?} {:?}", value.kind(), value.bytes()),
+        })
+        .collect()
+}
+
+fn double() -> impl Strategy<Value = f64> + Clone {
+    let hostile =
+        [0.0, -0.0, 0.1, -0.3, 1.0, 1e16, -1e16, 1e100, -1e100, 1e308, 1e308, f64::INFINITY, f64::NEG_INFINITY];
+    prop_oneof![
+        8 => (-50..50_i32).prop_map(|n| f64::from(n) / 4.0),
+        3 => -1e3..1e3,
+        2 => select(hostile.to_vec()),
+        1 => Just(f64::NAN),
+    ]
+}
+
+/// Columns of one type, with gaps or without, and of several types.
+fn cells(length: Range<usize>) -> impl Strategy<Value = Cells> {
+    let int = prop_oneof![4 => -9..9_i32, 1 => select(vec![i32::MAX, i32::MIN])];
+    let long = prop_oneof![4 => -9..9_i64, 1 => select(vec![i64::MAX, i64::MIN, 1 << 53])];
+    let numbers = prop_oneof![
+        4 => double().prop_map(OwnedValue::double).boxed(),
+        2 => int.prop_map(OwnedValue::int32).boxed(),
+        2 => long.clone().prop_map(OwnedValue::int64).boxed(),
+        1 => (-9..9_i64).prop_map(OwnedValue::date).boxed(),
+    ];
+    // A generator of one type for the whole column.
+    let kinds: Vec<BoxedStrategy<OwnedValue>> = vec![
+        double().prop_map(OwnedValue::double).boxed(),
+        double().prop_map(OwnedValue::double).boxed(),
+        prop_oneof![4 => -9..9_i32, 1 => select(vec![i32::MAX, i32::MIN])].prop_map(OwnedValue::int32).boxed(),
+        long.prop_map(OwnedValue::int64).boxed(),
+        (-9..9_i64).prop_map(OwnedValue::date).boxed(),
+        numbers.boxed(),
+        prop_oneof![Just(OwnedValue::string("x")), Just(OwnedValue::bool(true)), Just(OwnedValue::int32(2))].boxed(),
+    ];
+    (select(kinds), 0..4_u32, 0..4_u32).prop_flat_map(move |(value, missing, null)| {
+        let cell = prop_oneof![
+            8 => value.prop_map(Some),
+            missing => Just(None),
+            null => Just(Some(OwnedValue::null())),
+        ];
+        proptest::collection::vec(cell, length.clone())
+    })
+}
+
+/// Windows of rows: most of them sliding or growing, some that jump.
+fn windows(rows: usize) -> BoxedStrategy<Vec<Range<usize>>> {
+    let clamp = move |n: i64| usize::try_from(n.clamp(0, rows as i64)).unwrap();
+    let sliding = (-8..8_i64, 0..9_i64).prop_map(move |(low, length)| {
+        (0..rows as i64)
+            .map(|row| {
+                let end = clamp(row + low + length);
+                clamp(row + low).min(end)..end
+            })
+            .collect()
+    });
+    let growing = (-3..4_i64).prop_map(move |high| (0..rows as i64).map(|row| 0..clamp(row + high)).collect());
+    let shrinking = (-3..4_i64).prop_map(move |low| (0..rows as i64).map(|row| clamp(row + low)..rows).collect());
+    let any = proptest::collection::vec((0..=rows, 0..=rows), rows)
+        .prop_map(|pairs| pairs.into_iter().map(|(a, b)| a.min(b)..a.max(b)).collect());
+    prop_oneof![4 => sliding, 1 => growing, 1 => shrinking, 2 => any].boxed()
+}
+
+fn accumulation(operator: &str) -> (Option<Kernel>, Accumulation) {
+    let argument = match operator {
+        "$count" => rawdoc! { "x": {} },
+        "$median" => rawdoc! { "x": { "input": "$v", "method": "continuous" } },
+        "$percentile" => rawdoc! { "x": { "input": "$v", "p": [0.0, 0.3, 1.0], "method": "discrete" } },
+        _ => rawdoc! { "x": "$v" },
+    };
+    let argument = Doc::parse(argument.as_bytes()).unwrap().get("x").unwrap();
+    let kernel = Kernel::of(operator, argument, &globals()).unwrap();
+    (kernel, Accumulation::parse("x", operator, argument, &globals()).unwrap())
+}
+
+/// Each window by itself, row by row.
+fn one_by_one(spec: &Accumulation, input: &Column, windows: &[Range<usize>]) -> Column {
+    let mut values = ColumnBuilder::new();
+    for window in windows {
+        let mut accumulator = spec.start();
+        accumulator.grow(1);
+        for row in window.clone() {
+            accumulator.add(0, input, row..row + 1, None).unwrap();
+        }
+        values.push(accumulator.value(0).view());
+    }
+    values.finish()
+}
+
+/// A window over a sort by `t`.
+fn window(spec: &bson::RawDocumentBuf) -> Window {
+    let (globals, sort) = (globals(), rawdoc! { "t": 1 });
+    let sort = SortSpec::parse(Doc::parse(sort.as_bytes()).unwrap().as_value(), &Collation::default()).unwrap();
+    let spec = Doc::parse(spec.as_bytes()).unwrap().as_value();
+    Window::parse(spec, Some(&sort), &PipelineParser::new(&globals)).unwrap()
+}
+
+/// Sort keys in order: dates, doubles or integers, with ties.
+fn keys(rows: usize) -> impl Strategy<Value = (Column, bool)> {
+    let day = 86_400_000_i64;
+    let steps = proptest::collection::vec(0..4_i64, rows);
+    (steps, 0..4_u8, select(vec![1, 1000, day / 2, 9 * day]), any::<bool>()).prop_map(
+        move |(steps, kind, scale, is_distinct)| {
+            let mut place = 1_700_000_000_000 / scale;
+            let cells: Vec<i64> = steps
+                .iter()
+                .map(|step| {
+                    place += step + i64::from(is_distinct);
+                    place * scale
+                })
+                .collect();
+            let data = match kind {
+                0 => ColumnData::F64(cells.iter().map(|cell| *cell as f64 / 8.0).collect()),
+                1 => ColumnData::I32(cells.iter().map(|cell| (*cell / scale % 1_000_000) as i32).collect()),
+                2 => ColumnData::I64(cells),
+                _ => ColumnData::Date(cells),
+            };
+            (Column::new(data, None), kind == 3)
+        },
+    )
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn accumulators_over_vectors_equal_those_that_see_value_by_value(
+        (cells, windows) in cells(1..40).prop_flat_map(|cells| (Just(cells.clone()), windows(cells.len()))),
+        as_dictionary in any::<bool>(),
+    ) {
+        let plain = column(&cells);
+        let input = if as_dictionary { dictionary(&plain) } else { plain.clone() };
+        for operator in
+            ["$sum", "$avg", "$count", "$stdDevPop", "$stdDevSamp", "$first", "$last", "$median", "$percentile"]
+        {
+            let (kernel, spec) = accumulation(operator);
+            prop_assert!(kernel.is_some());
+            let found = accumulated(kernel.as_ref(), &spec, &input, &windows).unwrap();
+            let wanted = over_windows(&spec, &plain, &windows).unwrap();
+            prop_assert_eq!(shown(&found), shown(&wanted), "{}", operator);
+        }
+    }
+
+    #[test]
+    fn an_extreme_is_the_first_of_those_that_compare_equal(
+        (cells, windows) in cells(1..40).prop_flat_map(|cells| (Just(cells.clone()), windows(cells.len()))),
+    ) {
+        let input = column(&cells);
+        // Columns of several types go the general way, which is tested elsewhere.
+        if super::cells::typed(&input).is_some() {
+            for operator in ["$min", "$max"] {
+                let (kernel, spec) = accumulation(operator);
+                let found = accumulated(kernel.as_ref(), &spec, &input, &windows).unwrap();
+                prop_assert_eq!(shown(&found), shown(&one_by_one(&spec, &input, &windows)), "{}", operator);
+            }
+        }
+    }
+
+    #[test]
+    fn sums_over_vectors_equal_sums_of_each_window_up_to_rounding(
+        (numbers, windows) in proptest::collection::vec(-1e6..1e6, 1..40)
+            .prop_flat_map(|cells: Vec<f64>| (Just(cells.clone()), windows(cells.len()))),
+    ) {
+        let input = Column::new(ColumnData::F64(numbers), None);
+        for operator in ["$sum", "$avg", "$stdDevPop"] {
+            let (kernel, spec) = accumulation(operator);
+            let found = accumulated(kernel.as_ref(), &spec, &input, &windows).unwrap();
+            let wanted = one_by_one(&spec, &input, &windows);
+            let (mut one, mut other) = (Vec::new(), Vec::new());
+            for row in 0..windows.len() {
+                let number = |value: Option<Value<'_>>| value.and_then(Value::as_f64);
+                let pair = (number(found.value(row, &mut one)), number(wanted.value(row, &mut other)));
+                let (Some(x), Some(y)) = pair else { prop_assert_eq!(pair.0, pair.1); continue };
+                prop_assert!((x - y).abs() <= 1e-8 * y.abs().max(1.0), "{}: {} and {}", operator, x, y);
+            }
+        }
+    }
+
+    #[test]
+    fn the_ends_of_ranges_move_along_with_the_rows(
+        (key, is_date) in (1..40_usize).prop_flat_map(keys),
+        low in -40..40_i64, length in 0..40_i64, fraction in 0..3_i32,
+        unit in select(vec!["second", "hour", "day", "week", "month", "year"]),
+    ) {
+        let window = match is_date {
+            true => window(&rawdoc! { "range": [low, low + length], "unit": unit }),
+            false if fraction > 0 => {
+                window(&rawdoc! { "range": [low as f64 / 4.0, (low + length) as f64 / 4.0] })
+            }
+            false => window(&rawdoc! { "range": [low, low + length] }),
+        };
+        let mixed = {
+            // The same keys as values of several types.
+            let mut builder = ColumnBuilder::new();
+            let mut scratch = Vec::new();
+            (0..key.len()).for_each(|row| builder.push(key.value(row, &mut scratch).unwrap()));
+            builder.push(OwnedValue::string("").view());
+            builder.finish().slice(0..key.len())
+        };
+        prop_assert!(matches!(mixed.data(), ColumnData::Bson(_)));
+        let found = window.ranges(key.len(), Some(&key)).unwrap();
+        prop_assert_eq!(&found, &window.ranges(key.len(), Some(&mixed)).unwrap());
+        // Row by row, where units have one length.
+        let place = |row: usize| {
+            let mut scratch = Vec::new();
+            let value = key.value(row, &mut scratch).unwrap();
+            value.as_date_ms().map(|ms| ms as f64).or_else(|| value.as_f64()).or_else(|| value.as_integer().map(|n| n as f64)).unwrap()
+        };
+        let scale = match (is_date, unit) {
+            (true, "month" | "year") => return Ok(()),
+            (true, unit) => super::parse_unit(OwnedValue::string(unit).view()).unwrap().length_ms().unwrap() as f64,
+            (false, _) => if fraction > 0 { 0.25 } else { 1.0 },
+        };
+        for (row, range) in found.iter().enumerate() {
+            let inside = |other: &usize| {
+                let distance = place(*other) - place(row);
+                low as f64 * scale <= distance && distance <= (low + length) as f64 * scale
+            };
+            let rows: Vec<usize> = (0..key.len()).filter(inside).collect();
+            prop_assert_eq!(range.clone().collect::<Vec<_>>(), rows);
+        }
+    }
+
+    #[test]
+    fn functions_over_vectors_equal_those_that_see_value_by_value(
+        (cells, order) in cells(1..30).prop_flat_map(|cells| (Just(cells.clone()), keys(cells.len()))),
+        low in -4..3_i64, length in 0..5_i64, by in -3..4_i64,
+    ) {
+        let (key, is_date) = order;
+        let order = (key, true);
+        let window = window(&rawdoc! { "documents": [low, low + length] });
+        let collation = Collation::default();
+        let partition = Partition {
+            rows: cells.len(), order: Some(&order), input: column(&cells), window: &window, collation: &collation,
+        };
+        let texts = |column: crate::error::Result<Column>| column.map(|column| shown(&column)).map_err(|e| e.code);
+        let (_, sum) = accumulation("$sum");
+        for unit in [None, Some(1000)] {
+            prop_assert_eq!(
+                texts(partition.derivatives(unit)), texts(partition.derivatives_of_values(unit)), "{}", is_date
+            );
+            prop_assert_eq!(
+                texts(partition.integrals(unit, &sum)), texts(partition.integrals_of_values(unit, &sum)), "{}", is_date
+            );
+        }
+        prop_assert_eq!(texts(partition.interpolated()), texts(partition.values_interpolated()));
+        let alpha = Decimal::Finite { negative: false, coefficient: 3, exponent: -1 };
+        let averages = partition.compute(&WindowFunction::MovingAverage(alpha));
+        prop_assert_eq!(texts(averages), Ok(shown(&partition.averages_of_values(alpha))));
+
+        let null = OwnedValue::null();
+        let filled = |value: Option<&Option<OwnedValue>>, default: &OwnedValue| match value {
+            Some(value) => Some(value.clone().unwrap_or_else(OwnedValue::null)),
+            None => Some(default.clone()),
+        };
+        for default in [null.clone(), OwnedValue::double(0.5)] {
+            let at = |row: usize| usize::try_from(row as i64 + by).ok();
+            let wanted: Cells = (0..cells.len())
+                .map(|row| filled(at(row).and_then(|row| cells.get(row)), &default))
+                .collect();
+            let found = partition.compute(&WindowFunction::Shift(by, default));
+            prop_assert_eq!(texts(found), Ok(shown(&column(&wanted))));
+        }
+        let mut last = null.clone();
+        let carried = |cell: &Option<OwnedValue>| {
+            if let Some(value) = cell.as_ref().filter(|value| value.view().kind() != Kind::Null) {
+                last = value.clone();
+            }
+            Some(last.clone())
+        };
+        let wanted: Cells = cells.iter().map(carried).collect();
+        prop_assert_eq!(texts(partition.compute(&WindowFunction::Carry)), Ok(shown(&column(&wanted))));
+    }
+
+    #[test]
+    fn ranks_over_vectors_equal_those_that_compare_values(mut numbers in proptest::collection::vec(double(), 1..30)) {
+        numbers.sort_by(|a, b| a.partial_cmp(b).unwrap_or_else(|| b.is_nan().cmp(&a.is_nan())));
+        let plain = Column::new(ColumnData::F64(numbers), None);
+        let ranks = |function: &WindowFunction, order: Column| {
+            let order = (order, true);
+            let partition = Partition {
+                rows: plain.len(), order: Some(&order), input: plain.clone(), window: &Window::WHOLE,
+                collation: &Collation::default(),
+            };
+            shown(&partition.compute(function).unwrap())
+        };
+        for function in [WindowFunction::Rank, WindowFunction::DenseRank, WindowFunction::Number] {
+            prop_assert_eq!(ranks(&function, plain.clone()), ranks(&function, dictionary(&plain)));
+        }
+    }
+}
