@@ -1,6 +1,7 @@
 //! Typed cells: what window functions take in and give out as vectors.
 
 use std::borrow::Cow;
+use std::ops::Range;
 
 use crate::block::{Bitmap, Block, Column, ColumnBuilder, ColumnData, VarData};
 use crate::error::Result;
@@ -9,6 +10,30 @@ use crate::value::{Kind, Value};
 
 /// Among row numbers: no row.
 pub(super) const NOWHERE: u32 = u32::MAX;
+
+/// Rows `range` of a block. It takes time for these rows alone, even if a dictionary has more entries.
+pub(super) fn part_of(rows: &Block, range: Range<usize>) -> Block {
+    let mut part = Block::new(range.len());
+    for (name, column) in rows.columns() {
+        part.push_new_column(name, cells_of(column, range.clone()));
+    }
+    part.set_weights(rows.weights().and_then(|weights| weights.get(range)).map(<[u32]>::to_vec));
+    part
+}
+
+fn cells_of(column: &Column, range: Range<usize>) -> Column {
+    let ColumnData::Dictionary(index, values) = column.data() else { return column.slice(range) };
+    if values.len() <= range.len() {
+        return column.slice(range);
+    }
+    let index = index.get(range.clone()).unwrap_or_default();
+    let mut used = index.to_vec();
+    used.sort_unstable();
+    used.dedup();
+    let place = |entry: &u32| u32::try_from(used.partition_point(|known| known < entry)).unwrap_or(NOWHERE);
+    let data = ColumnData::Dictionary(index.iter().map(place).collect(), Box::new(values.gather(&used)));
+    Column::new(data, column.presence().map(|present| present.slice(range)))
+}
 
 /// The values of an expression for the rows of all blocks.
 ///

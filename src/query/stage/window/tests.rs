@@ -7,10 +7,11 @@ use proptest::prelude::*;
 use proptest::sample::select;
 
 use super::bounds::Window;
+use super::cells::part_of;
 use super::function::{Partition, WindowFunction};
 use super::kernel::{Kernel, accumulated};
 use super::slide::over_windows;
-use crate::block::{Column, ColumnBuilder, ColumnData};
+use crate::block::{Bitmap, Block, Column, ColumnBuilder, ColumnData};
 use crate::query::expr::samples::globals;
 use crate::query::sort::SortSpec;
 use crate::query::stage::accumulator::Accumulation;
@@ -169,6 +170,24 @@ fn keys(rows: usize) -> impl Strategy<Value = (Column, bool)> {
             (Column::new(data, None), kind == 3)
         },
     )
+}
+
+#[test]
+fn a_part_of_a_block_holds_only_the_entries_that_it_uses() {
+    let values = column(&(0..5).map(|n| Some(OwnedValue::int32(n))).collect::<Vec<_>>());
+    let present = Bitmap::from_fn(6, |row| row != 4);
+    let mut block = Block::new(6);
+    block.set_column("d", Column::new(ColumnData::Dictionary(vec![4, 1, 1, 3, 0, 3], Box::new(values)), Some(present)));
+    block.set_column("n", column(&(0..6).map(|n| Some(OwnedValue::int64(n))).collect::<Vec<_>>()));
+    block.set_weights(Some(vec![1, 2, 3, 4, 5, 6]));
+    for (range, entries) in [(1..4, 2), (4..6, 2), (0..6, 5), (0..1, 1), (2..2, 0)] {
+        let (found, wanted) = (part_of(&block, range.clone()), block.slice(range));
+        let shown = |block: &Block, name| shown(block.column(name).unwrap());
+        assert_eq!((found.rows(), found.weights()), (wanted.rows(), wanted.weights()));
+        assert_eq!((shown(&found, "d"), shown(&found, "n")), (shown(&wanted, "d"), shown(&wanted, "n")));
+        let Some(ColumnData::Dictionary(_, values)) = found.column("d").map(Column::data) else { panic!() };
+        assert_eq!(values.len(), entries);
+    }
 }
 
 proptest! {

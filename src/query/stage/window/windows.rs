@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 use std::rc::Rc;
 
 use super::bounds::Window;
-use super::cells::{joined, typed};
+use super::cells::{joined, part_of, typed};
 use super::downsample::RowChoice;
 use super::function::{Partition, WindowFunction};
 use crate::query::stage::accumulator::Inputs;
@@ -106,8 +106,11 @@ impl Windows {
         let order = match &self.spec.order {
             Some((expr, ascending)) => {
                 let column = joined(&blocks, expr)?;
-                let typed = typed(&column).map(Cow::into_owned);
-                Some((typed.unwrap_or(column), *ascending))
+                let made = match typed(&column) {
+                    Some(Cow::Owned(made)) => Some(made),
+                    _ => None,
+                };
+                Some((made.unwrap_or(column), *ascending))
             }
             None => None,
         };
@@ -162,7 +165,7 @@ impl Stage for Windows {
                     self.hold(std::mem::take(&mut rows))?;
                     break;
                 }
-                false => self.hold(rows.slice(start..end))?,
+                false => self.hold(part_of(&rows, start..end))?,
             }
             start = end;
         }
