@@ -151,7 +151,8 @@ impl Partition<'_> {
         let (least, greatest) = (extreme(false, least)?, extreme(true, greatest)?);
         let mut spread = ColumnBuilder::with_capacity(self.rows);
         for row in 0..self.rows {
-            let (value, least, greatest) = (number(&self.input.cells, row)?, number(&least, row)?, number(&greatest, row)?);
+            let (value, least, greatest) =
+                (number(&self.input.cells, row)?, number(&least, row)?, number(&greatest, row)?);
             let share = match least.compare(greatest).is_eq() {
                 true => ZERO,
                 false => over(minus(value, least), minus(greatest, least)),

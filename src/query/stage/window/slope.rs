@@ -5,7 +5,7 @@
 
 use std::ops::Range;
 
-use super::super::accumulator::Accumulation;
+use super::super::accumulator::{Accumulation, Inputs};
 use super::cells::{Axis, cell, doubles, except, typed};
 use super::fold::{fold_doubles, no_sum};
 use super::function::{Partition, ZERO, place};
@@ -44,7 +44,7 @@ impl Partition<'_> {
     /// The same over vectors; `None` unless all rows have numbers or dates of one type.
     #[allow(clippy::cast_precision_loss)]
     fn typed_derivatives(&self, unit_ms: Option<i64>) -> Result<Option<Column>> {
-        let input = typed(&self.input).filter(|input| input.presence().is_none());
+        let input = typed(&self.input.cells).filter(|input| input.presence().is_none());
         let (Some(xs), Some(ys)) = (self.axis(unit_ms.is_some()), input.as_deref().and_then(Axis::of)) else {
             return Ok(None);
         };
@@ -68,7 +68,7 @@ impl Partition<'_> {
         let mut derivatives = ColumnBuilder::with_capacity(self.rows);
         let mut scratch = Vec::new();
         let mut y_at = |row: usize| {
-            let value = self.input.value(row, &mut scratch).filter(|value| value.kind() != Kind::Null);
+            let value = self.input.cells.value(row, &mut scratch).filter(|value| value.kind() != Kind::Null);
             let Some(value) = value else {
                 let message = "$derivative input must not be null or missing";
                 return Err(Error::new(ErrorCode::Location5624903, message));
@@ -102,7 +102,7 @@ impl Partition<'_> {
     /// The same over vectors; `None` unless all rows have numbers of one type.
     #[allow(clippy::cast_precision_loss)]
     fn typed_integrals(&self, unit_ms: Option<i64>) -> Result<Option<Column>> {
-        let input = typed(&self.input).filter(|input| input.presence().is_none());
+        let input = typed(&self.input.cells).filter(|input| input.presence().is_none());
         let (Some(xs), Some(ys)) = (self.axis(unit_ms.is_some()), input.as_deref().and_then(doubles)) else {
             return Ok(None);
         };
@@ -138,7 +138,7 @@ impl Partition<'_> {
         let mut before = None;
         let mut scratch = Vec::new();
         for row in 0..self.rows {
-            let y = self.input.value(row, &mut scratch).and_then(Number::of);
+            let y = self.input.cells.value(row, &mut scratch).and_then(Number::of);
             let message = "The input value of $integral must be numeric";
             let y = y.ok_or_else(|| Error::new(ErrorCode::Location5423900, message))?;
             let x = self.place_at(row, unit_ms, codes)?;
@@ -150,7 +150,7 @@ impl Partition<'_> {
             is_nan.push(y.is_nan());
         }
         let windows = self.windows()?;
-        let sums = over_windows(sum, &areas.finish(), &inner(&windows))?;
+        let sums = over_windows(sum, &Inputs::of(areas.finish()), &inner(&windows))?;
         let mut integrals = ColumnBuilder::with_capacity(self.rows);
         for (row, window) in windows.iter().enumerate() {
             let sum = sums.value(row, &mut scratch).unwrap_or(Value::NULL);

@@ -132,7 +132,7 @@ fn one_by_one(spec: &Accumulation, input: &Column, windows: &[Range<usize>]) -> 
         let mut accumulator = spec.start();
         accumulator.grow(1);
         for row in window.clone() {
-            accumulator.add(0, input, row..row + 1, None).unwrap();
+            accumulator.add(0, &Inputs::of(input.clone()), row..row + 1, None).unwrap();
         }
         values.push(accumulator.value(0).view());
     }
@@ -205,7 +205,7 @@ proptest! {
         {
             let (kernel, spec) = accumulation(operator);
             prop_assert!(kernel.is_some());
-            let found = accumulated(kernel.as_ref(), &spec, &input, &windows).unwrap();
+            let found = accumulated(kernel.as_ref(), &spec, &Inputs::of(input.clone()), &windows).unwrap();
             let wanted = over_windows(&spec, &plain, &windows).unwrap();
             prop_assert_eq!(shown(&found), shown(&wanted), "{}", operator);
         }
@@ -220,7 +220,7 @@ proptest! {
         if super::cells::typed(&input).is_some() {
             for operator in ["$min", "$max"] {
                 let (kernel, spec) = accumulation(operator);
-                let found = accumulated(kernel.as_ref(), &spec, &input, &windows).unwrap();
+                let found = accumulated(kernel.as_ref(), &spec, &Inputs::of(input.clone()), &windows).unwrap();
                 prop_assert_eq!(shown(&found), shown(&one_by_one(&spec, &input, &windows)), "{}", operator);
             }
         }
@@ -234,7 +234,7 @@ proptest! {
         let input = Column::new(ColumnData::F64(numbers), None);
         for operator in ["$sum", "$avg", "$stdDevPop"] {
             let (kernel, spec) = accumulation(operator);
-            let found = accumulated(kernel.as_ref(), &spec, &input, &windows).unwrap();
+            let found = accumulated(kernel.as_ref(), &spec, &Inputs::of(input.clone()), &windows).unwrap();
             let wanted = one_by_one(&spec, &input, &windows);
             let (mut one, mut other) = (Vec::new(), Vec::new());
             for row in 0..windows.len() {
@@ -301,7 +301,7 @@ proptest! {
         let window = window(&rawdoc! { "documents": [low, low + length] });
         let collation = Collation::default();
         let partition = Partition {
-            rows: cells.len(), order: Some(&order), input: column(&cells), window: &window, collation: &collation,
+            rows: cells.len(), order: Some(&order), input: Inputs::of(column(&cells)), window: &window, collation: &collation,
         };
         let texts = |column: crate::error::Result<Column>| column.map(|column| shown(&column)).map_err(|e| e.code);
         let (_, sum) = accumulation("$sum");
@@ -349,7 +349,7 @@ proptest! {
         let ranks = |function: &WindowFunction, order: Column| {
             let order = (order, true);
             let partition = Partition {
-                rows: plain.len(), order: Some(&order), input: plain.clone(), window: &Window::WHOLE,
+                rows: plain.len(), order: Some(&order), input: Inputs::of(plain.clone()), window: &Window::WHOLE,
                 collation: &Collation::default(),
             };
             shown(&partition.compute(function).unwrap())

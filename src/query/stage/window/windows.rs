@@ -11,12 +11,12 @@ use super::bounds::Window;
 use super::cells::{joined, part_of, typed};
 use super::downsample::RowChoice;
 use super::function::{Partition, WindowFunction};
-use crate::query::stage::accumulator::Inputs;
 use crate::block::Block;
 use crate::error::{Error, ErrorCode, Result};
 use crate::limits::STAGE_SIZE_BYTES_MAX;
 use crate::query::exec::Flow;
 use crate::query::expr::BoundExpr;
+use crate::query::stage::accumulator::Inputs;
 use crate::query::stage::group::run_end;
 use crate::query::stage::model::Others;
 use crate::query::stage::running::Stage;
@@ -92,9 +92,7 @@ impl Windows {
         }
         let mut blocks = std::mem::take(&mut self.held);
         let is_known = |output: &WindowOutput| blocks.iter().any(|block| block.column(&output.name).is_some());
-        let is_ranked = |output: &WindowOutput| {
-            matches!(&output.function, WindowFunction::Accumulator(_, accumulation) if accumulation.is_ranked())
-        };
+        let is_ranked = |output: &WindowOutput| matches!(&output.function, WindowFunction::Accumulator(_, accumulation) if accumulation.is_ranked());
         if self.spec.outputs.iter().any(|output| is_known(output) || is_ranked(output)) {
             // A field that is replaced has the same place in all rows; and what is shown of ranked rows is one expression.
             blocks = vec![Block::concat(blocks)];
