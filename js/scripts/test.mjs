@@ -66,7 +66,7 @@ async function check() {
 }
 
 /**
- * Unit tests, integration tests and examples in docs, on the host. The crate is optimised a little and its tests are not, which takes the least time of all for
+ * Unit tests, integration tests and examples in docs, on the host. The crate is optimised a little and most of its tests are not, which takes the least time for
  * compiling and running together. All is in one profile: each further one compiles the dependencies and the crate again.
  */
 async function native() {
