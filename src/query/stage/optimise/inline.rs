@@ -34,7 +34,7 @@ fn translated(projection: &Projection, group: &GroupSpec) -> Option<(Key, Vec<Bo
         Key::One(expr) => vec![expr],
         Key::Object(fields) => fields.iter().map(|(_, expr)| expr).collect(),
     };
-    let read = || of_key.iter().copied().chain(group.fields.iter().map(|field| &field.input));
+    let read = || of_key.iter().copied().chain(group.fields.iter().flat_map(Accumulation::exprs));
     if read().any(|expr| expr.fields().is_all()) {
         return None;
     }
@@ -68,13 +68,15 @@ fn translated(projection: &Projection, group: &GroupSpec) -> Option<(Key, Vec<Bo
             Key::Object(parts.collect::<Option<_>>()?)
         }
     };
-    let inputs = group.fields.iter().map(|field| translate(&field.input, is_sorted(field)));
+    // What has an order of its own knows the names of its sort keys.
+    let is_left = |field: &Accumulation| {
+        !field.is_ranked() || field.exprs().into_iter().all(|expr| translate(expr, true).as_ref() == Some(expr))
+    };
+    if !group.fields.iter().all(is_left) {
+        return None;
+    }
+    let inputs = group.fields.iter().map(|field| translate(&field.input, field.is_ranked()));
     Some((key, inputs.collect::<Option<_>>()?))
-}
-
-/// True for accumulators with an order of their own, which know the names of their sort keys.
-fn is_sorted(field: &Accumulation) -> bool {
-    matches!(field.input.expr(), Expr::Object(fields) if fields.iter().any(|(name, _)| &**name == "keys"))
 }
 
 /// The stage as it runs now.
@@ -97,7 +99,7 @@ fn written(group: &GroupSpec, shown: Doc<'_>) -> DocBuf {
         };
         writer.begin_doc(&field.name);
         match input.as_doc() {
-            _ if operator == "$count" || is_sorted(field) => drop(writer.value(operator, input)),
+            _ if operator == "$count" || field.is_ranked() => drop(writer.value(operator, input)),
             Some(arguments) if WITH_ARGUMENTS.contains(&operator) => {
                 writer.begin_doc(operator);
                 for (name, value) in arguments {

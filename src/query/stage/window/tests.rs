@@ -14,7 +14,7 @@ use super::slide::over_windows;
 use crate::block::{Bitmap, Block, Column, ColumnBuilder, ColumnData};
 use crate::query::expr::samples::globals;
 use crate::query::sort::SortSpec;
-use crate::query::stage::accumulator::Accumulation;
+use crate::query::stage::accumulator::{Accumulation, Inputs};
 use crate::query::stage::parse::PipelineParser;
 use crate::value::{Collation, Decimal, Doc, Kind, OwnedValue, Value};
 
@@ -206,7 +206,7 @@ proptest! {
             let (kernel, spec) = accumulation(operator);
             prop_assert!(kernel.is_some());
             let found = accumulated(kernel.as_ref(), &spec, &Inputs::of(input.clone()), &windows).unwrap();
-            let wanted = over_windows(&spec, &plain, &windows).unwrap();
+            let wanted = over_windows(&spec, &Inputs::of(plain.clone()), &windows).unwrap();
             prop_assert_eq!(shown(&found), shown(&wanted), "{}", operator);
         }
     }

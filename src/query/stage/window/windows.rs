@@ -40,7 +40,7 @@ impl Spec for WindowSpec {
     fn reads(&self, behind: FieldSet) -> FieldSet {
         let order = self.order.iter().map(|(expr, _)| expr);
         let chosen = self.choice.iter().map(|choice| &choice.field);
-        let inputs = self.outputs.iter().map(|output| &output.input);
+        let inputs = self.outputs.iter().flat_map(WindowOutput::exprs);
         read_by(behind, self.partition.iter().chain(order).chain(inputs).chain(chosen))
     }
 
@@ -56,6 +56,20 @@ pub(super) struct WindowOutput {
     pub(super) function: WindowFunction,
     pub(super) input: BoundExpr,
     pub(super) window: Window,
+}
+
+impl WindowOutput {
+    fn exprs(&self) -> Box<dyn Iterator<Item = &BoundExpr> + '_> {
+        match &self.function {
+            WindowFunction::Accumulator(_, accumulation) => Box::new(accumulation.exprs()),
+            _ => Box::new(std::iter::once(&self.input)),
+        }
+    }
+
+    /// True if it ranks rows by keys.
+    fn is_ranked(&self) -> bool {
+        matches!(&self.function, WindowFunction::Accumulator(_, accumulation) if accumulation.is_ranked())
+    }
 }
 
 /// A running `$setWindowFields` over sorted rows.
@@ -92,8 +106,7 @@ impl Windows {
         }
         let mut blocks = std::mem::take(&mut self.held);
         let is_known = |output: &WindowOutput| blocks.iter().any(|block| block.column(&output.name).is_some());
-        let is_ranked = |output: &WindowOutput| matches!(&output.function, WindowFunction::Accumulator(_, accumulation) if accumulation.is_ranked());
-        if self.spec.outputs.iter().any(|output| is_known(output) || is_ranked(output)) {
+        if self.spec.outputs.iter().any(|output| is_known(output) || output.is_ranked()) {
             // A field that is replaced has the same place in all rows; and what is shown of ranked rows is one expression.
             blocks = vec![Block::concat(blocks)];
         }
