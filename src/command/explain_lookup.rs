@@ -1,7 +1,5 @@
 //! What each `$lookup` of an explained pipeline reads of its other collection.
 
-// Loaded later.
-
 use std::rc::Rc;
 
 use super::find::target;

@@ -110,14 +110,14 @@ pub(super) fn doubles(column: &Column) -> Option<Cow<'_, [f64]>> {
 /// Numbers or dates whose distances count.
 pub(super) enum Axis<'a> {
     Integers(Cow<'a, [i64]>),
-    Doubles(&'a [f64]),
+    WindowDoubles(&'a [f64]),
 }
 
 impl Axis<'_> {
     /// The places of a typed column.
     pub fn of(column: &Column) -> Option<Axis<'_>> {
         Some(match column.data() {
-            ColumnData::F64(cells) => Axis::Doubles(cells),
+            ColumnData::F64(cells) => Axis::WindowDoubles(cells),
             ColumnData::I32(cells) => Axis::Integers(cells.iter().map(|cell| i64::from(*cell)).collect()),
             ColumnData::I64(cells) | ColumnData::Date(cells) => Axis::Integers(Cow::Borrowed(cells)),
             _ => return None,
@@ -128,7 +128,7 @@ impl Axis<'_> {
     pub fn is_distinct(&self) -> bool {
         match self {
             Axis::Integers(cells) => cells.windows(2).all(|pair| pair.first() != pair.last()),
-            Axis::Doubles(cells) => {
+            Axis::WindowDoubles(cells) => {
                 let is_nan = |cell: Option<&f64>| cell.is_some_and(|cell| cell.is_nan());
                 let same = |pair: &[f64]| pair.first() == pair.last() || is_nan(pair.first()) && is_nan(pair.last());
                 !cells.windows(2).any(same)
@@ -145,7 +145,7 @@ impl Axis<'_> {
                 let (from, to) = (cell(cells, from), cell(cells, to));
                 to.checked_sub(from).map_or(to as f64 - from as f64, |distance| distance as f64)
             }
-            Axis::Doubles(cells) => cell(cells, to) - cell(cells, from),
+            Axis::WindowDoubles(cells) => cell(cells, to) - cell(cells, from),
         }
     }
 }

@@ -60,9 +60,9 @@ fn fold<F: Fold>(rows: &F, windows: &[Range<usize>], see: &mut dyn FnMut(&F::Sta
 }
 
 /// Doubles, and which of them are present.
-struct Doubles<'a>(&'a [f64], Option<&'a Bitmap>);
+struct WindowDoubles<'a>(&'a [f64], Option<&'a Bitmap>);
 
-impl Doubles<'_> {
+impl WindowDoubles<'_> {
     #[inline(always)]
     fn get(&self, row: usize) -> Option<f64> {
         if self.1.is_none_or(|present| present.get(row)) { self.0.get(row).copied() } else { None }
@@ -71,14 +71,14 @@ impl Doubles<'_> {
 
 /// A sum with compensation for rounding.
 #[derive(Clone, Copy, Default)]
-pub(super) struct DoubleSum {
+pub(super) struct WindowSum {
     count: u32,
     sum: f64,
     /// What rounding has taken from `sum`.
     lost: f64,
 }
 
-impl DoubleSum {
+impl WindowSum {
     #[inline(always)]
     fn add(&mut self, x: f64) {
         let sum = self.sum + x;
@@ -94,11 +94,11 @@ impl DoubleSum {
     }
 }
 
-impl Fold for Doubles<'_> {
-    type State = DoubleSum;
+impl Fold for WindowDoubles<'_> {
+    type State = WindowSum;
 
     #[inline(always)]
-    fn add(&self, state: &mut DoubleSum, row: usize) {
+    fn add(&self, state: &mut WindowSum, row: usize) {
         if let Some(x) = self.get(row) {
             state.count += 1;
             state.add(x);
@@ -106,7 +106,7 @@ impl Fold for Doubles<'_> {
     }
 
     #[inline(always)]
-    fn merge(state: &mut DoubleSum, more: &DoubleSum) {
+    fn merge(state: &mut WindowSum, more: &WindowSum) {
         if state.count == 0 {
             *state = *more;
             return;
@@ -122,9 +122,9 @@ pub(super) fn fold_doubles(
     cells: &[f64],
     present: Option<&Bitmap>,
     windows: &[Range<usize>],
-    mut see: impl FnMut(&DoubleSum),
+    mut see: impl FnMut(&WindowSum),
 ) {
-    fold(&Doubles(cells, present), windows, &mut see);
+    fold(&WindowDoubles(cells, present), windows, &mut see);
 }
 
 /// The sums of doubles, or their means.
@@ -141,20 +141,20 @@ pub(super) fn double_sums(cells: &[f64], present: Option<&Bitmap>, windows: &[Ra
 
 /// Count, mean, and squared deviations from the mean.
 #[derive(Clone, Copy, Default)]
-struct Moments {
+struct WindowMoments {
     count: f64,
     mean: f64,
     squares: f64,
 }
 
 /// Numbers whose deviations are wanted.
-struct Deviating<'a>(Doubles<'a>);
+struct Deviating<'a>(WindowDoubles<'a>);
 
 impl Fold for Deviating<'_> {
-    type State = Moments;
+    type State = WindowMoments;
 
     #[inline(always)]
-    fn add(&self, state: &mut Moments, row: usize) {
+    fn add(&self, state: &mut WindowMoments, row: usize) {
         if let Some(x) = self.0.get(row) {
             state.count += 1.0;
             let delta = x - state.mean;
@@ -164,7 +164,7 @@ impl Fold for Deviating<'_> {
     }
 
     #[inline(always)]
-    fn merge(state: &mut Moments, more: &Moments) {
+    fn merge(state: &mut WindowMoments, more: &WindowMoments) {
         if more.count > 0.0 {
             let count = state.count + more.count;
             let delta = more.mean - state.mean;
@@ -178,7 +178,7 @@ impl Fold for Deviating<'_> {
 /// The standard deviations of numbers; of a sample, or of all there are.
 pub(super) fn deviations(cells: &[f64], present: Option<&Bitmap>, windows: &[Range<usize>], is_sample: bool) -> Column {
     let (mut found, mut others) = (Vec::with_capacity(windows.len()), Vec::new());
-    fold(&Deviating(Doubles(cells, present)), windows, &mut |moments| {
+    fold(&Deviating(WindowDoubles(cells, present)), windows, &mut |moments| {
         let divisor = if is_sample { moments.count - 1.0 } else { moments.count };
         if divisor < 0.5 {
             others.push((found.len(), Value::NULL));
