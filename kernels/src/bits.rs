@@ -3,19 +3,13 @@
 /// One bit for each cell, in which `holds` is true.
 #[inline(always)]
 pub(crate) fn of<T: Copy>(cells: &[T], holds: impl Fn(T) -> bool) -> Vec<u64> {
-    let (chunks, rest) = cells.as_chunks::<64>();
-    let mut words = Vec::with_capacity(cells.len().div_ceil(64));
-    words.extend(chunks.iter().map(|chunk| {
+    // Chunks of any length: of chunks that are known to have 64 cells, the compiler writes down all 64 steps.
+    let chunks = cells.chunks(64).map(|chunk| {
         let mut flags = [0_u8; 64];
         flags.iter_mut().zip(chunk).for_each(|(flag, cell)| *flag = u8::from(holds(*cell)));
         packed(&flags)
-    }));
-    if !rest.is_empty() {
-        let mut flags = [0_u8; 64];
-        flags.iter_mut().zip(rest).for_each(|(flag, cell)| *flag = u8::from(holds(*cell)));
-        words.push(packed(&flags));
-    }
-    words
+    });
+    chunks.collect()
 }
 
 /// One bit for each pair of cells.
@@ -32,7 +26,7 @@ pub(crate) fn of_pairs<T: Copy>(a: &[T], b: &[T], holds: impl Fn(T, T) -> bool) 
 }
 
 /// A word of 64 bytes that are 0 or 1.
-#[inline(always)]
+#[inline(never)]
 fn packed(flags: &[u8; 64]) -> u64 {
     /// Moves the lowest bit of byte `i` to bit `56 + i`.
     const GATHER: u64 = 0x0102_0408_1020_4080;

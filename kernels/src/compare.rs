@@ -33,7 +33,7 @@ fn each<T: Copy>(a: Operand<'_, T>, b: Operand<'_, T>, holds: impl Fn(T, T) -> b
         (Operand::Cells(a), Operand::Cells(b)) => of_pairs(a, b, holds),
         (Operand::Cells(a), Operand::Same(y)) => of(a, |x| holds(x, y)),
         (Operand::Same(x), Operand::Cells(b)) => of(b, |y| holds(x, y)),
-        (Operand::Same(x), Operand::Same(y)) => of(&[()], |()| holds(x, y)),
+        (Operand::Same(x), Operand::Same(y)) => vec![u64::from(holds(x, y))],
     }
 }
 
