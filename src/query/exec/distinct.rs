@@ -4,7 +4,7 @@ use super::coding::{Coder, MissingAs};
 use super::executor::Flow;
 use super::measurements::Measurements;
 use super::sink::{Counters, Sink};
-use crate::block::Block;
+use crate::block::{Bitmap, Block, Column};
 use crate::error::{Error, ErrorCode, Result};
 use crate::limits::DOCUMENT_SIZE_BYTES_MAX;
 use crate::query::plan::Plan;
@@ -68,6 +68,20 @@ impl Distinct {
     }
 }
 
+/// Numbers the values of a whole column, or of its `selected` rows. False if the second half of the module is not loaded.
+// Loaded later.
+#[inline(never)]
+fn numbered_if_loaded(known: &mut Coder, column: &Column, selected: Option<&Bitmap>) -> bool {
+    match selected {
+        None => known.numbers(column, 0..column.len()),
+        Some(selected) => {
+            let rows = selected.to_rows();
+            known.numbers(&column.gather(&rows), 0..rows.len())
+        }
+    };
+    true
+}
+
 impl Sink for Distinct {
     fn begin(&mut self, plan: &Plan) {
         self.measurements = Measurements::new(plan);
@@ -84,15 +98,11 @@ impl Sink for Distinct {
             return matching.next().map_or(Ok(()), |_| self.add(meta)).map(|()| Flow::Continue);
         }
         let Some(column) = rows.column(self.path.first()) else { return Ok(Flow::Continue) };
-        if self.path.is_top_level() && column.kind().is_some() {
-            // There are no arrays in it.
-            match selected {
-                None => self.known.numbers(column, 0..rows.rows()),
-                Some(_) => {
-                    let matching: Vec<u32> = matching.filter_map(|row| u32::try_from(row).ok()).collect();
-                    self.known.numbers(&column.gather(&matching), 0..matching.len())
-                }
-            };
+        // There are no arrays in a column of one type.
+        if self.path.is_top_level()
+            && column.kind().is_some()
+            && numbered_if_loaded(&mut self.known, column, selected.as_ref())
+        {
             return self.check_size().map(|()| Flow::Continue);
         }
         let mut scratch = Vec::new();

@@ -229,15 +229,8 @@ fn durations(cells: &[f64]) -> Option<Vec<i64>> {
 }
 
 fn of_longs<'a>(op: Op, x: &Values<'_, i64>, y: &Values<'_, i64>, rows: usize) -> Option<(Cells<'a>, Mask)> {
-    let sums = match op {
-        Op::Divide => return Some(of_numbers(op, &x.doubles(), &y.doubles(), Int32s::None)),
-        Op::Add => arithmetic::add_int64s(x.side(), y.side()),
-        Op::Subtract => arithmetic::subtract_int64s(x.side(), y.side()),
-        Op::Multiply => arithmetic::multiply_int64s(x.side(), y.side()),
-        _ => None,
-    };
-    if let Some(sums) = sums {
-        return Some((Cells::Longs(sums.into()), Mask::NONE));
+    if op == Op::Divide {
+        return Some(of_numbers(op, &x.doubles(), &y.doubles(), Int32s::None));
     }
     let cells = |values: &Values<'_, i64>| match values {
         Values::Cells(cells) => cells.to_vec(),
