@@ -68,10 +68,14 @@ impl Distinct {
     }
 }
 
-/// Numbers the values of a whole column, or of its `selected` rows. False if the second half of the module is not loaded.
+/// Numbers the values of a whole column, or of its `selected` rows. False if it has no rows, or if the second half of the
+/// module is not loaded.
 // Loaded later.
 #[inline(never)]
 fn numbered_if_loaded(known: &mut Coder, column: &Column, selected: Option<&Bitmap>) -> bool {
+    if column.is_empty() {
+        return false;
+    }
     match selected {
         None => known.numbers(column, 0..column.len()),
         Some(selected) => {
