@@ -7,9 +7,12 @@ export const READ_OPTIONS = ["promoteLongs", "promoteValues", "promoteBuffers", 
 
 /** Refuses what is not among `known`: an option that is misspelt would be a promise that nobody keeps. Numbers of documents must be integers. */
 export function checkNames(given: object, known: readonly string[], what = "option"): void {
-  for (const [name, value] of Object.entries(given)) {
+  for (const name of Object.keys(given)) {
     if (!known.includes(name)) throw new TypeError(`Unknown ${what} ${JSON.stringify(name)}; ${suggestion(name, known)}`);
-    if (value != null && /^(limit|skip|batchSize)$/.test(name)) integer(value, name);
+    // Others may be getters, such as that of `wasmMore`, which are asked when they are needed.
+    if (!/^(limit|skip|batchSize)$/.test(name)) continue;
+    const value = (given as Record<string, unknown>)[name];
+    if (value != null) integer(value, name);
   }
 }
 

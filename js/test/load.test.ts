@@ -51,7 +51,7 @@ test("a runtime whose WebAssembly lacks SIMD is told apart", async () => {
     engine.compile = () => Promise.reject(new WebAssembly.CompileError("invalid opcode 0xfd"));
     await assert.rejects(compileModule(WASM), (error: unknown) => error instanceof LoadError && /0xfd$/.test(error.message));
     // An old engine takes the head of a module, and refuses the byte with which instructions of SIMD begin.
-    engine.validate = (bytes: Uint8Array) => validate(bytes) && !bytes.includes(0xfd);
+    engine.validate = (bytes: Uint8Array<ArrayBuffer>) => validate(bytes) && !bytes.includes(0xfd);
     await assert.rejects(compileModule(WASM), (error: unknown) => error instanceof LoadError && /needs SIMD, which browsers have since 2023/.test(error.message));
   } finally {
     Object.assign(engine, { compile, validate });

@@ -50,9 +50,9 @@ fn word_of_date(ms: i64) -> u64 {
     class(Kind::Date) | shifted
 }
 
-/// The lowest class is -1.
+/// The lowest class is -1, and the highest one is 127, which becomes 128.
 fn class(kind: Kind) -> u64 {
-    u64::from((canonical_class(kind) + 1).cast_unsigned()) << PAYLOAD_BITS
+    u64::from(canonical_class(kind).wrapping_add(1).cast_unsigned()) << PAYLOAD_BITS
 }
 
 fn leading(bytes: &[u8]) -> u64 {
@@ -82,6 +82,7 @@ mod tests {
                 values.extend([n, n >> 20, n >> 40].map(crate::value::OwnedValue::int64));
                 values.extend([n, n >> 20, n >> 40].map(crate::value::OwnedValue::date));
             }
+            values.extend([Kind::MinKey, Kind::MaxKey].map(|kind| Value::new_checked(kind, &[]).to_owned()));
             for a in &values {
                 for b in &values {
                     let words = word_of(a.view(), true).cmp(&word_of(b.view(), true));
