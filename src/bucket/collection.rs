@@ -1,5 +1,6 @@
 //! The options of a collection: parsing `create`, showing and storing the options, comparing two sets of them.
 
+use super::dedupe::Dedupe;
 use super::options::{TimeseriesArguments, TimeseriesOptions, is_nothing, safe_integer, wrong_type};
 use crate::env::Env;
 use crate::error::{Error, ErrorCode, Result};
@@ -52,6 +53,8 @@ pub struct CollectionOptions {
     pub expire_after_seconds: Option<i64>,
     /// Size of all buckets in bytes beyond which the oldest are deleted. Specific to timepail.
     pub max_bytes: Option<i64>,
+    /// Which rows are one measurement. Specific to timepail.
+    pub dedupe: Option<Dedupe>,
     /// The collation as given; after `collate`, with defaults filled in, or absent if it is the simple one.
     pub collation: Option<DocBuf>,
 }
@@ -63,6 +66,7 @@ struct CreateArguments<'a> {
     expire_after_seconds: Option<(i64, Value<'a>)>,
     /// 0 removes the limit.
     max_bytes: Option<i64>,
+    dedupe: Option<Dedupe>,
     collation: Option<DocBuf>,
     foreign: Option<&'a str>,
     /// True if expiry is removed.
@@ -81,6 +85,7 @@ impl<'a> CreateArguments<'a> {
                 }
                 _ if GENERIC_ARGUMENTS.contains(&name) || is_nothing(value) && is_known(name) => {}
                 "timeseries" => arguments.timeseries = Some(TimeseriesArguments::parse(doc()?, is_new)?),
+                "dedupe" => arguments.dedupe = Some(Dedupe::parse(doc()?)?),
                 "collation" => arguments.collation = Some(doc()?.to_owned()),
                 "expireAfterSeconds" if !is_new && value.as_str() == Some("off") => arguments.expires_never = true,
                 "expireAfterSeconds" if !is_new && value.kind() == Kind::String => {
@@ -124,18 +129,23 @@ impl<'a> CreateArguments<'a> {
         if let Some(name) = self.foreign {
             return Err(Error::invalid_options(format!("'{name}' is not allowed together with 'timeseries'")));
         }
-        let timeseries = timeseries.resolve()?;
+        let mut timeseries = timeseries.resolve()?;
+        // Buckets begin where rows were divided.
+        timeseries.rebucketed = self.dedupe.is_some();
         if let Some((seconds, value)) = self.expire_after_seconds {
             check_expire_after(seconds, value, now_ms)?;
         }
         let expire_after_seconds = self.expire_after_seconds.map(|(seconds, _)| seconds);
-        let (max_bytes, collation) = (self.max_bytes, self.collation);
-        Ok(CollectionOptions { timeseries, expire_after_seconds, max_bytes, collation })
+        if let Some(dedupe) = &self.dedupe {
+            dedupe.check(&timeseries.time_field, timeseries.meta_field.as_deref())?;
+        }
+        let (max_bytes, dedupe, collation) = (self.max_bytes, self.dedupe, self.collation);
+        Ok(CollectionOptions { timeseries, expire_after_seconds, max_bytes, dedupe, collation })
     }
 }
 
 fn is_known(name: &str) -> bool {
-    ["timeseries", "collation", "expireAfterSeconds", "maxBytes", "storageEngine", "indexOptionDefaults", "temp"]
+    ["timeseries", "collation", "expireAfterSeconds", "maxBytes", "dedupe", "storageEngine", "indexOptionDefaults", "temp"]
         .contains(&name)
 }
 
@@ -202,6 +212,9 @@ impl CollectionOptions {
         if let Some(bytes) = self.max_bytes {
             writer.int64("maxBytes", bytes);
         }
+        if let Some(dedupe) = &self.dedupe {
+            dedupe.write(&mut writer);
+        }
         if let Some(collation) = &self.collation {
             writer.doc("collation", collation.view());
         }
@@ -234,6 +247,7 @@ impl CollectionOptions {
         self.timeseries.same_as(&other.timeseries)
             && self.expire_after_seconds == other.expire_after_seconds
             && self.max_bytes == other.max_bytes
+            && self.dedupe == other.dedupe
             && self.collation == other.collation
     }
 }

@@ -77,6 +77,22 @@ pub fn merge(
     build(&Header { id: *id, meta, closed, version }, &rows, &summary, time_field)
 }
 
+/// A bucket document of exactly these rows, which are sorted by time. Its start is `min_time_ms`.
+///
+/// Errors: `BSONObjectTooLarge`.
+pub fn whole(
+    header: (BucketId, Option<Value<'_>>),
+    min_time_ms: i64,
+    rows: &Block,
+    format: BucketFormat,
+    options: &TimeseriesOptions,
+) -> Result<DocBuf> {
+    let mut summary = MinMax::seed_time(&options.time_field, min_time_ms, &options.collation);
+    summary.update_rows(rows, Rows::from(0..rows.rows()), None);
+    let (id, meta) = header;
+    build(&Header { id, meta, closed: false, version: version_of(None, format) }, rows, &summary, &options.time_field)
+}
+
 /// The version for rewriting a bucket or writing a new one. Version 3 stays, because its rows keep their order of
 /// arrival.
 fn version_of(stored: Option<BucketVersion>, format: BucketFormat) -> BucketVersion {

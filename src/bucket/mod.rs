@@ -4,6 +4,7 @@ mod build;
 mod cells;
 mod collection;
 mod convert;
+mod dedupe;
 mod document;
 mod extremes;
 mod fields;
@@ -13,6 +14,7 @@ mod id;
 mod merge;
 mod min_max;
 mod options;
+mod placing;
 mod row_key;
 mod rows;
 mod salvage;
@@ -24,22 +26,30 @@ mod time;
 mod time_order;
 mod unpack;
 mod validate;
+mod window;
 
 pub use build::{Header, build};
 pub use collection::{BUCKETS_PREFIX, CollectionOptions, validate_collection_name};
 pub use convert::{compress, decompress};
+pub use dedupe::{Dedupe, Keep, Measurement};
 pub use document::{BucketDoc, BucketFormat, BucketVersion, with_meta};
 pub use fit::{Fit, Misfit, fit};
 pub use head::BucketHead;
 pub use id::{BucketId, IdGenerator};
-pub use merge::{merge, rebuild};
+pub use merge::{merge, rebuild, whole};
 pub use min_max::MinMax;
 pub(crate) use options::safe_integer;
 pub use options::{Granularity, TimeseriesOptions};
+pub use placing::{Placing, Room, Slot};
 pub use rows::Rows;
 pub use salvage::{Salvaged, salvage};
 pub use schema::Schema;
 pub use summary::extreme_rows;
 pub use time::{bucket_start_ms, is_extended_range};
+pub use time_order::times_of;
 pub use unpack::{unpack, unpack_first_or_last};
 pub use validate::{B19, B22, Finding, Rule, validate};
+pub use window::{
+    FIRST_BETWEEN, SeriesBits, bucket_in_window, ids_of_window, is_between, may_be_in_window, start_of, window_id,
+    window_of, window_start_ms,
+};

@@ -17,6 +17,13 @@ pub(super) fn dates<'a>(block: &'a Block, range: Range<usize>, time_field: &str)
     times.ok_or_else(|| Error::internal("Rows for a bucket have no date column"))
 }
 
+/// The times of all rows.
+///
+/// Errors: as `dates`.
+pub fn times_of<'a>(block: &'a Block, time_field: &str) -> Result<&'a [i64]> {
+    dates(block, 0..block.rows(), time_field)
+}
+
 /// Rows `range` in time order, stable; `None` if they already are.
 ///
 /// Errors: as `dates`.

@@ -111,7 +111,8 @@ pub(super) fn dates<'a>(block: &'a Block, time_field: &str) -> Result<&'a [i64]>
     }
 }
 
-fn sort_by_time(rows: &mut [u32], times_ms: &[i64]) {
+/// Sorts rows by time, stable.
+pub(super) fn sort_by_time(rows: &mut [u32], times_ms: &[i64]) {
     let time = |row: &u32| times_ms.get(*row as usize).copied().unwrap_or_default();
     if !rows.is_sorted_by_key(time) {
         // Flipping the sign bit makes unsigned keys sort as signed times.

@@ -28,6 +28,7 @@ mod size_limit;
 mod stage;
 mod state;
 mod stats;
+mod windows;
 
 pub use batch::{Batch, Section, Staged, Staging};
 pub use offer::{Offer, ReopenFailure, ReopenRequest, Reopened};
@@ -35,3 +36,4 @@ pub use options::{CatalogOptions, Totals};
 
 pub use state::Catalog;
 pub use stats::{Counter, Stats};
+pub use windows::stage_windows;

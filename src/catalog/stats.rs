@@ -93,6 +93,8 @@ counters! {
     TooLargeInsert = "numBucketDocumentsTooLargeInsert",
     /// Buckets that an addition would make exceed the maximum document size. Counted by folds.
     TooLargeUpdate = "numBucketDocumentsTooLargeUpdate",
+    /// Rows that folds found to be another row's measurement, in a collection with `dedupe`. Specific to timepail.
+    DuplicatesRemoved = "numDuplicatesRemoved",
 }
 
 /// Counters, and gauges of the catalog's contents.

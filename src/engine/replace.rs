@@ -102,7 +102,7 @@ impl Engine {
         }
         let mut entry = CollectionEntry::new(self.drawn_uuid(), before.options.clone());
         // All buckets will have these options.
-        entry.options.timeseries.rebucketed = false;
+        entry.options.timeseries.rebucketed = before.options.dedupe.is_some();
         entry.specs = before.specs.iter().filter(|spec| spec.ready).cloned().collect();
         entry.version = before.version;
         Ok(entry)

@@ -214,7 +214,7 @@ impl<'a> Pass<'a> {
         let id = self.collection.id();
         let Some(epoch) = keyspace::epoch_of(key) else {
             // The first of all markers.
-            self.epoch_read &= !keyspace::is_marker(key, &id, Marker::Exists);
+            self.epoch_read &= keyspace::generation_of(key, &id).is_none();
             self.extended[1] |= keyspace::is_marker(key, &id, Marker::ExtendedRange);
             return true;
         };
@@ -237,8 +237,10 @@ impl<'a> Pass<'a> {
         let found = &mut self.found;
         let mut breaks = false;
         for Finding { rule, path, detail } in findings {
-            // Reported once for all buckets, and not at all if the rounding may have been changed.
-            if *rule == B19 && (self.entry.version > 0 || std::mem::replace(&mut found.rounded_otherwise, true)) {
+            // Reported once for all buckets, and not at all if the rounding may have been changed, or if buckets start
+            // where they were divided.
+            let is_free = self.entry.version > 0 || self.entry.options.dedupe.is_some();
+            if *rule == B19 && (is_free || std::mem::replace(&mut found.rounded_otherwise, true)) {
                 continue;
             }
             found.warned |= rule.warns;

@@ -68,15 +68,27 @@ impl Engine {
     ///
     /// Errors: those of storage; `WriteConflict` if others kept folding the same records; `DataCorruptionDetected`.
     pub async fn fold(&self, collection: &Rc<Collection>, wanted: &dyn Fn(&ContextId, u64) -> bool) -> Result<usize> {
-        let mut conflicts = 0;
+        let (mut conflicts, mut generation) = (0, None);
         loop {
-            let (epoch, by_bucket) = match self.journal_snapshot(collection, &[]).await {
+            let snapshot = match generation {
+                None => self.journal_snapshot(collection, &[]).await,
+                Some(_) => self.whole_journal_snapshot(collection).await,
+            };
+            let (epoch, by_bucket) = match snapshot {
                 Err(e) if e.code == ErrorCode::NamespaceNotFound => return Ok(0),
                 other => other.map(|snapshot| (snapshot.epoch, snapshot.journal))?,
             };
             let journal = collection.journal.entries();
-            let entries: Vec<&Rc<JournalEntry>> =
-                journal.iter().filter(|entry| wanted(&entry.context, entry.seq)).collect();
+            let is_wanted = |entry: &&Rc<JournalEntry>| match generation {
+                Some(generation) => entry.record.order.generation < generation,
+                None => wanted(&entry.context, entry.seq),
+            };
+            let entries: Vec<&Rc<JournalEntry>> = journal.iter().filter(is_wanted).collect();
+            if generation.is_none() && !entries.is_empty() && collection.dedupes() {
+                // Loaded by now: `CollectionEntry::prepare` loads it for collections with `dedupe`.
+                generation = Some(self.begin_generation(collection).await?);
+                continue;
+            }
             // The next refresh tells whether the record still exists: rows that others have deleted must not get into a
             // bucket, and the next change of metadata relies on all of these records being folded.
             if entries.iter().any(|entry| !collection.journal.is_confirmed(&entry.key())) {
@@ -163,8 +175,17 @@ impl Engine {
         loop {
             let (step, later) = rest.split_at(step_len(rest));
             rest = later;
-            let (mut changes, converted) =
-                self.step_changes(collection, &by_bucket, step, &journalled, &mut moved).await?;
+            let (mut changes, (counter, count)) = match collection.dedupes() {
+                false => {
+                    let (changes, n) = self.step_changes(collection, &by_bucket, step, &journalled, &mut moved).await?;
+                    (changes, (Counter::ConvertedToUnsorted, n))
+                }
+                // Loaded by now: as above.
+                true => {
+                    let (changes, n) = Box::pin(self.window_changes(collection, epoch, step, &journalled)).await?;
+                    (changes, (Counter::DuplicatesRemoved, n))
+                }
+            };
             if rest.is_empty() {
                 // Written in the step that removes their records: until then the rows belong to the records, afterwards
                 // to the buckets.
@@ -179,7 +200,7 @@ impl Engine {
             let folded = folded.iter().map(|(context, last)| keyspace::journal_up_to(&id, context, *last)).collect();
             let mut commit: Pin<Box<dyn Future<Output = Result<u64>> + '_>> = Box::pin(async move {
                 let epoch = changes.commit(self, epoch, folded, ScannedPage::default()).await?;
-                collection.count(Counter::ConvertedToUnsorted, converted);
+                collection.count(counter, count);
                 Ok(epoch)
             });
             if rest.is_empty() {

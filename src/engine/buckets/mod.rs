@@ -2,4 +2,5 @@
 
 pub mod bucket_changes;
 pub mod fold;
+pub mod fold_windows;
 pub mod index_checks;

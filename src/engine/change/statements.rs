@@ -132,7 +132,9 @@ impl Engine {
         collection.check_hint(change.raw, &options, &aimed)?;
         // Rows that are not folded are in no index.
         let only_indexed = matches!(&aimed.access, ReadAccess::Index(access) if access.only_indexed);
-        if matches!(change.kind, ChangeKind::Delete) && !change.raw && !only_indexed {
+        // A record may hold rows that are one measurement, or of which a stored bucket has an earlier one.
+        let may_drop = !change.raw && !only_indexed && !collection.dedupes();
+        if matches!(change.kind, ChangeKind::Delete) && may_drop {
             let dropped = self.drop_records(collection, &scan, &aimed).await?;
             if dropped > 0 {
                 changed.matched += dropped;

@@ -5,6 +5,7 @@ use std::rc::Rc;
 
 use super::bucket_size::BucketSize;
 use super::directory::Directory;
+use crate::bucket::Dedupe;
 use crate::catalog::{Catalog, CatalogOptions, Counter, Totals};
 use crate::engine::journal::Journal;
 use crate::engine::store::entry::CollectionEntry;
@@ -25,6 +26,10 @@ pub struct Collection {
     pub(in crate::engine) catalog: RefCell<Catalog>,
     /// True once dates outside the standard range are known to be stored.
     pub(in crate::engine) extended_range: Cell<bool>,
+    /// How often the collection was folded, as far as this context knows; 0 without `dedupe`.
+    pub(in crate::engine) generation: Cell<u64>,
+    /// The time of this context's last commit, with `dedupe`.
+    pub(in crate::engine) last_commit_ms: Cell<i64>,
     /// Unfolded commits, and the epoch of what memory knows.
     pub(in crate::engine) journal: Journal,
     pub(in crate::engine) queue: RefCell<InsertQueue>,
@@ -52,6 +57,7 @@ impl Collection {
         since_ms: i64,
     ) -> Collection {
         let options = entry.options.timeseries.clone();
+        let generation = u64::from(entry.options.dedupe.is_some());
         let entry = Rc::new(entry);
         Collection {
             name: name.to_owned(),
@@ -59,6 +65,9 @@ impl Collection {
             entry: RefCell::new(Rc::clone(&entry)),
             first: entry,
             extended_range: Cell::new(false),
+            // If it is another one, the first commit or snapshot tells.
+            generation: Cell::new(generation),
+            last_commit_ms: Cell::new(i64::MIN),
             journal: Journal::new(context),
             queue: RefCell::default(),
             bucket_sizes: RefCell::default(),
@@ -80,6 +89,16 @@ impl Collection {
             self.catalog.borrow_mut().reconfigure(entry.options.timeseries.clone());
         }
         *self.entry.borrow_mut() = Rc::new(entry);
+    }
+
+    /// Which rows are one measurement; `None` if every row is one.
+    pub fn dedupe(&self) -> Option<Dedupe> {
+        self.entry.borrow().options.dedupe.clone()
+    }
+
+    /// True if several rows may be one measurement.
+    pub fn dedupes(&self) -> bool {
+        self.entry.borrow().options.dedupe.is_some()
     }
 
     /// The prefix of its keys.

@@ -6,7 +6,7 @@ use super::collection::Collection;
 use crate::bucket::{CollectionOptions, validate_collection_name};
 use crate::engine::Engine;
 use crate::engine::store::entry::CollectionEntry;
-use crate::engine::store::keyspace::{self, Marker};
+use crate::engine::store::keyspace;
 use crate::error::{Error, ErrorCode, Result};
 use crate::storage::{Changeset, Page};
 
@@ -183,7 +183,7 @@ impl Engine {
 pub(in crate::engine) fn creation(name: &str, entry: &CollectionEntry) -> Changeset {
     let mut changes = Changeset::new();
     changes.insert(keyspace::catalog(name), entry.encode().into_bytes());
-    changes.put(keyspace::marker(&entry.id(), Marker::Exists), Vec::new());
+    changes.put(keyspace::exists(&entry.id(), u64::from(entry.options.dedupe.is_some())), Vec::new());
     changes.put(keyspace::epoch(&entry.id(), keyspace::FIRST_EPOCH), Vec::new());
     // Starts from the epoch before the first, which has no reserve, so that the reserve is written too.
     let (_, reserve) = keyspace::next_epoch(&entry.id(), 0);

@@ -35,7 +35,19 @@ impl Engine {
         also: &[KeyRange],
     ) -> Result<Snapshot> {
         // As long as nobody else has changed buckets, records were only added, so known ones need not be listed.
-        let mut all = false;
+        self.snapshot_of(collection, also, false).await
+    }
+
+    /// As `journal_snapshot`, with all records that are in storage: also those of this context whose commits were not
+    /// answered yet.
+    ///
+    /// Errors: as `journal_snapshot`.
+    pub(in crate::engine) async fn whole_journal_snapshot(&self, collection: &Rc<Collection>) -> Result<Snapshot> {
+        self.snapshot_of(collection, &[], true).await
+    }
+
+    async fn snapshot_of(&self, collection: &Rc<Collection>, also: &[KeyRange], all: bool) -> Result<Snapshot> {
+        let mut all = all;
         loop {
             if let Some(snapshot) = self.try_journal_snapshot(collection, also, &mut all).await? {
                 return Ok(snapshot);
@@ -69,10 +81,11 @@ impl Engine {
                 also.push(key);
             }
         }
-        if !keys.first().is_some_and(|key| keyspace::is_marker(key, &id, Marker::Exists)) {
+        let Some(generation) = keys.first().and_then(|key| keyspace::generation_of(key, &id)) else {
             self.forget(collection);
             return Err(self.namespace_not_found(&collection.name));
-        }
+        };
+        collection.generation.set(generation);
         if keys.get(1).is_some_and(|key| keyspace::is_marker(key, &id, Marker::ExtendedRange)) {
             collection.extended_range.set(true);
         }

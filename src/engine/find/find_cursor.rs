@@ -121,7 +121,7 @@ impl FindCursor {
         };
         // An expression that fails here fails again on the rows.
         let may_match = |group: &SectionGroup| {
-            self.plan.may_match_rows(group.meta(), group.first_ms, group.last_ms).unwrap_or(true)
+            self.plan.may_match_rows(group.meta(), group.times().0, group.times().1).unwrap_or(true)
         };
         Ok(stored || unit.unfolded().is_some_and(may_match))
     }

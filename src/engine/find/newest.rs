@@ -215,7 +215,7 @@ impl<'a> Search<'a> {
             ends.add_bucket(&mut best, plan, view, options)?;
         }
         if let Some(group) = unit.unfolded()
-            && plan.may_match_rows(group.meta(), group.first_ms, group.last_ms)?
+            && plan.may_match_rows(group.meta(), group.times().0, group.times().1)?
         {
             let tail = unit.tail(group, options)?;
             if ends.count == 1 && plan.plan.residual.is_trivial() {
@@ -302,7 +302,7 @@ impl Engine {
         journalled.dedup();
         for page in journalled.chunks(SCAN_PAGE_BUCKETS) {
             let found = self.fetch(&collection, page).await?;
-            search.examine_all(scan.units(page.iter().copied().zip(found).collect()))?;
+            search.examine_all(scan.units(page.iter().copied().zip(found).collect())?)?;
         }
         search.examine_all(scan.unmet())?;
         let (directory, mut asked, mut is_later) = (Rc::clone(&search.directory), 0, false);
@@ -321,7 +321,7 @@ impl Engine {
                 for (listed, stored) in page.iter().zip(&found).filter(|_| is_later) {
                     search.note(listed, stored.as_deref())?;
                 }
-                search.examine_all(scan.units(ids.into_iter().zip(found).collect()))?;
+                search.examine_all(scan.units(ids.into_iter().zip(found).collect())?)?;
                 if search.gives_up {
                     return Ok(asked);
                 }

@@ -3,7 +3,7 @@
 use super::part::{BucketPart, only_part, wanted_rows_of};
 use super::sieve::Sieve;
 use crate::block::{Block, DocPivot};
-use crate::bucket::{BucketDoc, BucketFormat, TimeseriesOptions, extreme_rows, unpack, unpack_first_or_last};
+use crate::bucket::{BucketDoc, BucketFormat, TimeseriesOptions, extreme_rows, unpack, unpack_first_or_last, whole};
 use crate::engine::buckets::fold::merge_sections;
 use crate::engine::collections::collection::Collection;
 use crate::engine::journal::{SectionRef, Tail};
@@ -63,7 +63,7 @@ fn push_rows(
     }
     // An expression that fails on the metadata fails again on the rows, which raises the error.
     let Some(group) = group else { return Ok(Flow::Continue) };
-    let times = (group.first_ms, group.last_ms);
+    let times = group.times();
     if !plan.may_match_rows(group.meta(), times.0, times.1)? || sink.excludes(times, None) {
         return Ok(Flow::Continue);
     }
@@ -74,7 +74,7 @@ fn push_rows(
             return Ok(flow);
         }
         if plan.only_counts() {
-            let bounds = (group.min_time_ms, group.last_ms);
+            let bounds = (group.min_time_ms, times.1);
             let view = BucketDoc::of_summary(unit.id, group.meta(), (Doc::EMPTY, Doc::EMPTY), bounds, rows());
             return push_bucket(plan, sink, &view, options, None);
         }
@@ -131,6 +131,13 @@ fn push_bucket(
 /// The bucket document with journal rows merged in, as a block of one row.
 fn document_row(collection: &Collection, unit: &Unit, format: BucketFormat) -> Result<Block> {
     let stored = unit.stored.as_ref().map(|stored| stored.document.view());
+    let known = unit.unfolded().filter(|_| stored.is_none()).and_then(|group| Some((group, group.resolution()?)));
+    if let Some((group, known)) = known {
+        let (rows, header) = (known.tail.rows(), (unit.id, group.meta()));
+        let mut pivot = DocPivot::new();
+        pivot.push(whole(header, group.min_time_ms, rows, format, &collection.entry().options.timeseries)?.view())?;
+        return Ok(pivot.finish());
+    }
     let sections: Vec<&SectionRef> = unit.sections().collect();
     let mut pivot = DocPivot::new();
     match stored {

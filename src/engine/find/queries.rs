@@ -158,12 +158,20 @@ impl Engine {
                 return options(Defaults::of_nothing(&Collation::default())).map(|_| None);
             };
             let query = options(collection.defaults(raw))?;
+            if raw && collection.dedupes() {
+                // Bucket documents have each measurement once.
+                self.fold(&collection, &|_, _| true).await?;
+            }
             match self.aimed_scan(&collection, &|| collection.read_plan(query.clone(), raw)).await {
                 // It was dropped, so memory has forgotten it; storage says whether it was created again.
                 Err(e) if e.code == ErrorCode::NamespaceNotFound => {}
                 other => {
-                    let (scan, plan) = other?;
+                    let (mut scan, plan) = other?;
                     collection.check_hint(raw, &query.find, &plan)?;
+                    if let Some(dedupe) = collection.dedupe() {
+                        // Boxed, because it is in the second half of the module.
+                        Box::pin(self.resolve(&mut scan, dedupe)).await?;
+                    }
                     return Ok(Some((scan, plan, query.find)));
                 }
             }

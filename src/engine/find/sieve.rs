@@ -42,7 +42,7 @@ impl Sieve {
     ///
     /// Errors: those of expressions on the metadata.
     pub fn may_match(&self, plan: &ReadPlan, unit: &Unit, group: &SectionGroup) -> Result<bool> {
-        if !self.is_of_use || unit.is_partly_stored(group) {
+        if !self.is_of_use || unit.is_partly_stored(group) || group.resolution().is_some() {
             return Ok(true);
         }
         let (tail, new) = group.begun();

@@ -3,3 +3,4 @@
 pub mod raw_write;
 pub mod reopen;
 pub mod write;
+pub mod windows;

@@ -3,10 +3,10 @@
 use std::rc::Rc;
 
 use crate::block::Block;
-use crate::catalog::{Counter, Staging};
+use crate::catalog::{Counter, Staged, Staging};
 use crate::engine::Engine;
 use crate::engine::collections::collection::Collection;
-use crate::engine::journal::{JournalEntry, Record};
+use crate::engine::journal::{CommitOrder, JournalEntry, Record};
 use crate::engine::store::keyspace::{self, Marker};
 use crate::engine::store::signal::{Signal, yield_now};
 use crate::error::{Error, ErrorCode, Result};
@@ -91,6 +91,10 @@ impl Engine {
     }
 
     async fn commit_rows(&self, collection: &Rc<Collection>, rows: Block) -> Result<()> {
+        if collection.dedupes() {
+            // Boxed, because it is in the second half of the module.
+            return Box::pin(self.commit_windows(collection, rows)).await;
+        }
         let mut batch = collection.catalog.borrow().batch(rows);
         let staged = loop {
             let stage = collection.catalog.borrow_mut().stage(&mut batch)?;
@@ -101,19 +105,9 @@ impl Engine {
         };
         let id = collection.id();
         let mut changes = Changeset::new();
-        changes.expect(keyspace::marker(&id, Marker::Exists));
-        if staged.extended_range && !collection.extended_range.get() {
-            changes.put(keyspace::marker(&id, Marker::ExtendedRange), Vec::new());
-        }
+        changes.expect(keyspace::exists(&id, 0));
         let extended_range = staged.extended_range;
-        let mut written = Vec::new();
-        for (record, bytes) in Record::parts(staged.rows, staged.sections) {
-            let seq = self.next_seq.get();
-            self.next_seq.set(seq + 1);
-            written.push(JournalEntry::new((self.context, seq), record));
-            // A put, not an insert: the key belongs to this context, and a repeated commit writes the same value.
-            changes.put(keyspace::journal(&id, &self.context, seq), bytes);
-        }
+        let written = self.add_records(collection, staged, CommitOrder::default(), &mut changes);
         let epoch = collection.journal.epoch();
         match self.storage.commit(changes).await {
             Ok(()) => {
@@ -131,10 +125,10 @@ impl Engine {
                 if e.code == ErrorCode::WriteConflict {
                     // The marker is the only guard (I13). A record put without it means nothing, and nobody else would
                     // remove it.
-                    self.forget(collection);
                     let mut left = Changeset::new();
-                    left.delete_range(keyspace::journals(&id));
+                    written.iter().for_each(|entry| left.delete(keyspace::journal(&id, &entry.context, entry.seq)));
                     let _ = self.storage.commit(left).await;
+                    self.forget(collection);
                     return Err(self.namespace_not_found(&collection.name));
                 }
                 // Perhaps only the answer was lost.
@@ -142,5 +136,28 @@ impl Engine {
                 Err(e)
             }
         }
+    }
+
+    /// Adds the puts of staged rows to `changes`, and returns their records.
+    pub(super) fn add_records(
+        &self,
+        collection: &Collection,
+        staged: Staged,
+        order: CommitOrder,
+        changes: &mut Changeset,
+    ) -> Vec<JournalEntry> {
+        let id = collection.id();
+        if staged.extended_range && !collection.extended_range.get() {
+            changes.put(keyspace::marker(&id, Marker::ExtendedRange), Vec::new());
+        }
+        let mut written = Vec::new();
+        for (record, bytes) in Record::parts(staged.rows, staged.sections, order) {
+            let seq = self.next_seq.get();
+            self.next_seq.set(seq + 1);
+            written.push(JournalEntry::new((self.context, seq), record));
+            // A put, not an insert: the key belongs to this context, and a repeated commit writes the same value.
+            changes.put(keyspace::journal(&id, &self.context, seq), bytes);
+        }
+        written
     }
 }

@@ -4,10 +4,12 @@ use std::cell::Cell;
 use std::ops::Range;
 use std::rc::Rc;
 
-use super::record::Record;
-use crate::block::Block;
+use super::record::{CommitOrder, Record};
+use crate::block::{Block, ColumnData};
+use crate::bucket::TimeseriesOptions;
 use crate::catalog::Section;
 use crate::engine::store::keyspace::ContextId;
+use crate::error::{Error, Result};
 use crate::value::{OwnedValue, Value};
 
 /// Context and place in that context's journal.
@@ -64,6 +66,22 @@ impl SectionRef {
     /// The context that committed it, and its position in that context's journal.
     pub fn commit(&self) -> RecordKey {
         self.entry.key()
+    }
+
+    /// Its place among the sections of all contexts. Sections of one commit stand in the order of their rows.
+    pub(super) fn place(&self) -> (CommitOrder, RecordKey, u32) {
+        (self.entry.record.order, self.entry.key(), self.first_row)
+    }
+
+    /// The times of its rows.
+    ///
+    /// Errors: `DataCorruptionDetected` if they are not dates.
+    pub(super) fn times(&self, options: &TimeseriesOptions) -> Result<&[i64]> {
+        let (block, rows) = self.rows();
+        match block.column(&options.time_field).map(|times| (times.data(), times.presence())) {
+            Some((ColumnData::Date(times), None)) => Ok(times.get(rows).unwrap_or_default()),
+            _ => Err(Error::corrupt("A journal record has rows without dates")),
+        }
     }
 
     /// Its record.

@@ -6,6 +6,7 @@
 
 mod entry;
 mod record;
+mod resolution;
 #[cfg(test)]
 pub(in crate::engine) mod samples;
 mod sections;
@@ -14,7 +15,8 @@ mod state;
 mod tail;
 
 pub use entry::{JournalEntry, RecordKey, SectionRef};
-pub use record::Record;
+pub use record::{CommitOrder, Record};
+pub use resolution::{Resolution, in_commit_order};
 pub use sections::{ByBucket, SectionGroup};
 pub use snapshot::RefreshOutcome;
 pub use state::Journal;

@@ -1,7 +1,8 @@
 //! The journal record: the rows that one commit of one context added.
 //!
 //! `version u8 = 3 · 3 zero bytes · section count u32 · numbers · metadata · row count u32 · column count u32 ·
-//! columns`. Sections divide the rows in order. Their numbers are one compressed column of int64: first, for all
+//! columns`. In a collection with `dedupe` the version is 4, and `generation u64 · commit time i64` follow the zero
+//! bytes. Sections divide the rows in order. Their numbers are one compressed column of int64: first, for all
 //! sections, the seconds in the bucket's id; then, likewise, the rest of the id, the row count, the bucket's start, the
 //! earliest and the latest time. Their metadata is another compressed column. So with a thousand series of one row
 //! each, a section takes about two bytes. Both are stored as `length u32 · compressed column`, and a column of rows as
@@ -16,8 +17,23 @@ use crate::limits::{BLOCK_ROWS_MAX, COLUMN_SIZE_BYTES_MAX, VALUE_SIZE_BYTES_SOFT
 use crate::value::Interner;
 
 const VERSION: u8 = 3;
+/// The version of a record with an order.
+const VERSION_ORDERED: u8 = 4;
 /// How many numbers a section has.
 const NUMBERS: usize = 6;
+
+/// The place of a commit among the commits of all contexts. Compared first; then by context, then by seq.
+///
+/// **Invariant I37**: a commit takes place only while its generation is the present one, and a fold first begins the
+/// next generation, and then folds all commits of earlier ones. So whatever is stored is earlier than every commit that
+/// is not folded.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct CommitOrder {
+    /// How often the collection was folded; from 1 on, or 0 in a collection without `dedupe`.
+    pub generation: u64,
+    /// Milliseconds by the clock of the context; never less than those of its commit before.
+    pub time_ms: i64,
+}
 
 /// One commit: rows without their metadata column, and the sections that say which rows go to which bucket.
 #[derive(Debug, PartialEq)]
@@ -32,6 +48,8 @@ pub struct Record {
     pub columns_bytes: usize,
     /// The hash of the names and types of the rows.
     pub types: Option<u64>,
+    /// Its place among the commits of all contexts; the same for all in a collection without `dedupe`.
+    pub order: CommitOrder,
 }
 
 impl Record {
@@ -42,8 +60,13 @@ impl Record {
     }
 
     /// A record and its stored form.
-    pub fn encode(rows: Block, sections: Vec<Section>) -> (Record, Vec<u8>) {
+    pub fn encode(rows: Block, sections: Vec<Section>, order: CommitOrder) -> (Record, Vec<u8>) {
         let mut out = vec![VERSION, 0, 0, 0];
+        if order.generation > 0 {
+            out = vec![VERSION_ORDERED, 0, 0, 0];
+            out.extend_from_slice(&order.generation.to_le_bytes());
+            out.extend_from_slice(&order.time_ms.to_le_bytes());
+        }
         push_u32(&mut out, sections.len());
         push_bytes(&mut out, &column::encode(&numbers_of(&sections)));
         push_bytes(&mut out, &encode_metadata(&sections));
@@ -55,7 +78,7 @@ impl Record {
             push_bytes(&mut out, &column::encode(column));
         }
         let types = rows.types();
-        (Record { rows, sections, stored_bytes: out.len(), columns_bytes: out.len() - before, types }, out)
+        (Record { rows, sections, stored_bytes: out.len(), columns_bytes: out.len() - before, types, order }, out)
     }
 
     /// Decodes a stored record, which may be damaged (I3). `before` are the sections of a record decoded earlier: most
@@ -65,9 +88,11 @@ impl Record {
     pub fn decode(bytes: &[u8], before: &[Section]) -> Result<Record> {
         let corrupt = |what: &str| Error::corrupt(format!("A journal record is damaged: {what}"));
         let mut reader = Reader { bytes, at: 0 };
-        if reader.take(4) != Some(&[VERSION, 0, 0, 0]) {
-            return Err(corrupt("unknown version"));
-        }
+        let order = match reader.take(4) {
+            Some([VERSION, 0, 0, 0]) => CommitOrder::default(),
+            Some([VERSION_ORDERED, 0, 0, 0]) => reader.order().ok_or_else(|| corrupt("truncated"))?,
+            _ => return Err(corrupt("unknown version")),
+        };
         let count = reader.u32().filter(|count| *count <= BLOCK_ROWS_MAX).ok_or_else(|| corrupt("truncated"))?;
         let mut column = |len: usize| -> Result<Column> {
             let bytes = reader.bytes().ok_or_else(|| corrupt("truncated sections"))?;
@@ -100,30 +125,31 @@ impl Record {
             return Err(corrupt("bytes after its columns"));
         }
         let types = block.types();
-        Ok(Record { rows: block, sections, stored_bytes: bytes.len(), columns_bytes: bytes.len() - start, types })
+        let (stored_bytes, columns_bytes) = (bytes.len(), bytes.len() - start);
+        Ok(Record { rows: block, sections, stored_bytes, columns_bytes, types, order })
     }
 
     /// Splits staged rows into records whose stored form stays near `VALUE_SIZE_BYTES_SOFT_MAX`, each with its stored
     /// form (I12).
-    pub fn parts(rows: Block, sections: Vec<Section>) -> Vec<(Record, Vec<u8>)> {
+    pub fn parts(rows: Block, sections: Vec<Section>, order: CommitOrder) -> Vec<(Record, Vec<u8>)> {
         let total = rows.rows();
         // Decoding a record must stay within its limits, however well its rows compress.
         let metadata: usize =
             sections.iter().map(|section| section.meta.as_ref().map_or(0, |m| m.tagged().len())).sum();
         let pieces = rows.size_bytes().max(metadata).div_ceil(COLUMN_SIZE_BYTES_MAX / 2);
         if pieces <= 1 || total <= 1 {
-            let (record, bytes) = Record::encode(rows, sections);
+            let (record, bytes) = Record::encode(rows, sections, order);
             if bytes.len() <= VALUE_SIZE_BYTES_SOFT_MAX || total <= 1 {
                 return vec![(record, bytes)];
             }
             let pieces = bytes.len().div_ceil(VALUE_SIZE_BYTES_SOFT_MAX - 4 * 1024);
-            return Record::cut(&record.rows, record.sections, pieces);
+            return Record::cut(&record.rows, record.sections, order, pieces);
         }
-        Record::cut(&rows, sections, pieces)
+        Record::cut(&rows, sections, order, pieces)
     }
 
     /// Parts with about equal numbers of rows; parts that are still too large are cut again.
-    fn cut(rows: &Block, sections: Vec<Section>, pieces: usize) -> Vec<(Record, Vec<u8>)> {
+    fn cut(rows: &Block, sections: Vec<Section>, order: CommitOrder, pieces: usize) -> Vec<(Record, Vec<u8>)> {
         let rows_max = rows.rows().div_ceil(pieces.max(2));
         let mut parts = Vec::new();
         let (mut start, mut at, mut part) = (0, 0, Vec::new());
@@ -136,13 +162,13 @@ impl Record {
                 at += take;
                 left -= take;
                 if at == start + rows_max {
-                    parts.extend(Record::parts(rows.slice(start..at), std::mem::take(&mut part)));
+                    parts.extend(Record::parts(rows.slice(start..at), std::mem::take(&mut part), order));
                     start = at;
                 }
             }
         }
         if at > start {
-            parts.extend(Record::parts(rows.slice(start..at), part));
+            parts.extend(Record::parts(rows.slice(start..at), part, order));
         }
         parts
     }
@@ -225,6 +251,11 @@ impl<'a> Reader<'a> {
     fn u32(&mut self) -> Option<usize> {
         self.take(4)?.try_into().ok().map(|b| u32::from_le_bytes(b) as usize)
     }
+    fn order(&mut self) -> Option<CommitOrder> {
+        let generation = self.take(8)?.try_into().ok().map(u64::from_le_bytes)?;
+        let time_ms = self.take(8)?.try_into().ok().map(i64::from_le_bytes)?;
+        Some(CommitOrder { generation, time_ms })
+    }
     fn bytes(&mut self) -> Option<&'a [u8]> {
         let len = self.u32()?;
         self.take(len)
@@ -240,6 +271,8 @@ mod tests {
     use super::*;
     use crate::value::OwnedValue;
     use proptest::prelude::*;
+
+    const ORDER: CommitOrder = CommitOrder { generation: 7, time_ms: -9 };
 
     fn record(rows: usize) -> (Block, Vec<Section>) {
         let mut block = Block::new(rows);
@@ -259,10 +292,12 @@ mod tests {
     #[test]
     fn a_record_survives_the_round_trip() {
         let (rows, sections) = record(30);
-        let (record, bytes) = Record::encode(rows.clone(), sections.clone());
-        assert_eq!((&record.rows, &record.sections, record.stored_bytes), (&rows, &sections, bytes.len()));
-        assert_eq!(Record::decode(&bytes, &[]).unwrap(), record);
-        let (nothing, bytes) = Record::encode(Block::new(0), Vec::new());
+        for order in [CommitOrder::default(), ORDER] {
+            let (record, bytes) = Record::encode(rows.clone(), sections.clone(), order);
+            assert_eq!((&record.rows, &record.sections, record.stored_bytes), (&rows, &sections, bytes.len()));
+            assert_eq!((record.order, Record::decode(&bytes, &[]).unwrap()), (order, record));
+        }
+        let (nothing, bytes) = Record::encode(Block::new(0), Vec::new(), CommitOrder::default());
         assert_eq!(Record::decode(&bytes, &[]).unwrap(), nothing);
     }
 
@@ -277,7 +312,7 @@ mod tests {
             first_ms: 1_700_000_001_000,
             ..one[0].clone()
         });
-        let (record, bytes) = Record::encode(rows, sections.collect());
+        let (record, bytes) = Record::encode(rows, sections.collect(), CommitOrder::default());
         assert!(bytes.len() < 4000, "{} bytes", bytes.len());
         assert_eq!(Record::decode(&bytes, &[]).unwrap(), record);
     }
@@ -285,7 +320,7 @@ mod tests {
     #[test]
     fn records_of_the_same_series_share_their_metadata_in_memory() {
         let (rows, sections) = record(30);
-        let bytes = Record::encode(rows, sections).1;
+        let bytes = Record::encode(rows, sections, ORDER).1;
         let first = Record::decode(&bytes, &[]).unwrap();
         let second = Record::decode(&bytes, &first.sections).unwrap();
         assert_eq!(first, second);
@@ -301,7 +336,7 @@ mod tests {
         // Random bytes, which do not compress.
         let noise = (0..20_000_u64).map(|n| (n.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 12) as f64 * 1e-16);
         rows.set_column("x", Column::new(ColumnData::F64(noise.collect()), None));
-        let parts = Record::parts(rows.clone(), sections.clone());
+        let parts = Record::parts(rows.clone(), sections.clone(), ORDER);
         assert!(parts.len() > 2, "{}", parts.len());
         for (record, bytes) in &parts {
             assert!(bytes.len() <= VALUE_SIZE_BYTES_SOFT_MAX);
@@ -317,7 +352,7 @@ mod tests {
     #[test]
     fn a_large_commit_that_compresses_well_is_one_value() {
         let (rows, sections) = record(20_000);
-        let parts = Record::parts(rows, sections);
+        let parts = Record::parts(rows, sections, ORDER);
         assert_eq!(parts.len(), 1);
         assert!(parts[0].1.len() < 1000);
     }
@@ -331,13 +366,13 @@ mod tests {
         }
         rows.set_column("s", builder.finish());
         let section = Section { rows: 3, ..record(3).1.remove(1) };
-        assert_eq!(Record::parts(rows, vec![section]).len(), 3);
+        assert_eq!(Record::parts(rows, vec![section], ORDER).len(), 3);
     }
 
     #[test]
     fn a_truncated_record_is_refused() {
         let (rows, sections) = record(9);
-        let bytes = Record::encode(rows, sections).1;
+        let bytes = Record::encode(rows, sections, ORDER).1;
         for len in 0..bytes.len() {
             assert!(Record::decode(&bytes[..len], &[]).is_err());
         }
@@ -347,7 +382,7 @@ mod tests {
         #[test]
         fn damaged_records_are_refused_or_their_sections_cover_all_rows(at in any::<prop::sample::Index>(), byte in any::<u8>()) {
             let (rows, sections) = record(9);
-            let mut bytes = Record::encode(rows, sections).1;
+            let mut bytes = Record::encode(rows, sections, ORDER).1;
             let at = at.index(bytes.len());
             bytes[at] = byte;
             if let Ok(record) = Record::decode(&bytes, &[]) {

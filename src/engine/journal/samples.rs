@@ -3,7 +3,7 @@
 use std::rc::Rc;
 
 use super::entry::JournalEntry;
-use super::record::Record;
+use super::record::{CommitOrder, Record};
 use crate::block::{Block, Column, ColumnData};
 use crate::bucket::{BucketId, Granularity, TimeseriesOptions};
 use crate::catalog::Section;
@@ -38,7 +38,7 @@ pub fn entry(context: u8, seq: u64, sections: &[(u8, &[i64])]) -> JournalEntry {
         first_ms: times.iter().copied().min().unwrap_or_default(),
         last_ms: times.iter().copied().max().unwrap_or_default(),
     };
-    let record = Record::encode(rows, sections.iter().map(section).collect()).0;
+    let record = Record::encode(rows, sections.iter().map(section).collect(), CommitOrder::default()).0;
     JournalEntry::new(([context; 8], seq), record)
 }
 

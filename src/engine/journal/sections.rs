@@ -4,6 +4,7 @@ use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
 use super::entry::{JournalEntry, RecordKey, SectionRef};
+use super::resolution::Resolution;
 use super::tail::Tail;
 use crate::bucket::{BucketId, TimeseriesOptions};
 use crate::catalog::Section;
@@ -34,6 +35,8 @@ pub struct SectionGroup {
     firsts: Vec<RecordKey>,
     /// The rows as columns, as far as somebody has asked for them.
     tail: RefCell<Option<Rc<Tail>>>,
+    /// In a collection with `dedupe`: its measurements, as far as somebody has asked for them.
+    resolution: RefCell<Option<Rc<Resolution>>>,
 }
 
 impl SectionGroup {
@@ -48,7 +51,46 @@ impl SectionGroup {
             sections: Vec::new(),
             firsts: Vec::new(),
             tail: RefCell::default(),
+            resolution: RefCell::default(),
         }
+    }
+
+    /// A group of these rows, which are in no record.
+    pub fn of_tail(bucket: BucketId, min_time_ms: i64, meta: Option<OwnedValue>, tail: Tail) -> SectionGroup {
+        let mut group = SectionGroup::new(bucket, min_time_ms, meta);
+        (group.first_ms, group.last_ms) = (tail.first_or_last_ms(false), tail.first_or_last_ms(true));
+        group.rows = tail.rows().rows();
+        group.tail = RefCell::new(Some(Rc::new(tail)));
+        group
+    }
+
+    /// Its measurements, if they are known for all of its sections.
+    pub fn resolution(&self) -> Option<Rc<Resolution>> {
+        let resolution = self.resolution.borrow();
+        resolution.as_ref().filter(|known| known.sections == self.sections.len()).cloned()
+    }
+
+    /// What was known of its measurements before.
+    pub(super) fn take_resolution(&self) -> Option<Rc<Resolution>> {
+        self.resolution.borrow_mut().take()
+    }
+
+    /// Keeps what is known of its measurements.
+    pub(super) fn set_resolution(&self, resolution: Resolution) {
+        *self.resolution.borrow_mut() = Some(Rc::new(resolution));
+    }
+
+    /// The times of the first and of the last row that a query finds here.
+    pub fn times(&self) -> (i64, i64) {
+        match self.resolution() {
+            Some(known) => (known.tail.first_or_last_ms(false), known.tail.first_or_last_ms(true)),
+            None => (self.first_ms, self.last_ms),
+        }
+    }
+
+    /// The number of rows that a query finds here.
+    pub fn row_count(&self) -> usize {
+        self.resolution().map_or(self.rows, |known| known.tail.rows().rows())
     }
 
     fn push(&mut self, section: SectionRef) {
@@ -118,6 +160,13 @@ impl ByBucket {
     pub fn of<'a>(entries: impl Iterator<Item = &'a Rc<JournalEntry>>) -> ByBucket {
         let mut by_bucket = ByBucket::default();
         entries.for_each(|entry| by_bucket.push(entry));
+        by_bucket
+    }
+
+    /// A group that is in no record.
+    pub fn of_group(group: SectionGroup) -> ByBucket {
+        let mut by_bucket = ByBucket::default();
+        by_bucket.adopt(Rc::new(group));
         by_bucket
     }
 
@@ -268,6 +317,9 @@ impl ByBucket {
     ///
     /// Errors: `DataCorruptionDetected` if the times of the rows are not dates.
     pub fn tail(&self, group: &SectionGroup, options: &TimeseriesOptions) -> Result<Rc<Tail>> {
+        if let Some(known) = group.resolution() {
+            return Ok(Rc::clone(&known.tail));
+        }
         let mut slot = group.tail.borrow_mut();
         if let Some(tail) = slot.as_ref().filter(|tail| tail.sections() == group.sections.len()) {
             return Ok(Rc::clone(tail));

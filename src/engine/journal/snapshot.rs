@@ -163,6 +163,7 @@ impl Journal {
 
 #[cfg(test)]
 mod tests {
+    use super::super::record::CommitOrder;
     use super::super::samples::entry;
     use super::*;
 
@@ -194,7 +195,7 @@ mod tests {
             RefreshOutcome::Known { missing, .. } => {
                 let value = |key: &RecordKey| {
                     let entry = entry(key.0[0], key.1, &[(1, &[1])]);
-                    Some(Record::encode(entry.record.rows, entry.record.sections).1)
+                    Some(Record::encode(entry.record.rows, entry.record.sections, CommitOrder::default()).1)
                 };
                 assert!(journal.add_fetched(epoch, &missing, missing.iter().map(value).collect()).unwrap());
                 assert!(journal.end_refresh(&refresh, epoch));

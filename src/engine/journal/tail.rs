@@ -1,6 +1,8 @@
 //! The unfolded rows of one bucket as growing columns with a summary: they read like a bucket that needs no decoding
 //! (I24).
 
+use std::ops::Range;
+
 use super::entry::SectionRef;
 use crate::block::{Block, ColumnData};
 use crate::bucket::{BucketDoc, BucketId, MinMax, Rows, TimeseriesOptions};
@@ -49,14 +51,30 @@ impl Tail {
         Ok(tail)
     }
 
+    /// These rows.
+    ///
+    /// Errors: as `extend`.
+    pub fn of_rows(rows: &Block, min_time_ms: i64, options: &TimeseriesOptions) -> Result<Tail> {
+        let mut tail = Tail::new(min_time_ms, options);
+        tail.add_rows(&[(rows, 0..rows.rows())], options)?;
+        Ok(tail)
+    }
+
     /// Adds the rows of further sections.
     ///
     /// Errors: `DataCorruptionDetected` if the times of the rows are not dates.
     pub fn extend(&mut self, sections: &[SectionRef], options: &TimeseriesOptions) -> Result<()> {
-        let before = self.rows.rows();
         let parts: Vec<_> = sections.iter().map(SectionRef::rows).collect();
-        self.rows.append_slices(&parts);
         self.sections += sections.len();
+        self.add_rows(&parts, options)
+    }
+
+    /// Adds rows.
+    ///
+    /// Errors: as `extend`.
+    pub(super) fn add_rows(&mut self, parts: &[(&Block, Range<usize>)], options: &TimeseriesOptions) -> Result<()> {
+        let before = self.rows.rows();
+        self.rows.append_slices(parts);
         let (added, time_field) = (Rows::from(before..self.rows.rows()), &*options.time_field);
         let mut changed = self.summary.update_rows(&self.rows, added, Some(time_field));
         let times = match self.rows.column(time_field).map(|times| (times.data(), times.presence())) {

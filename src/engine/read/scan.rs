@@ -8,6 +8,7 @@ use std::cmp::Ordering;
 use std::rc::Rc;
 
 use super::unit::Unit;
+use super::windows::Windows;
 use crate::bucket::BucketId;
 use crate::engine::Engine;
 use crate::engine::collections::collection::Collection;
@@ -58,6 +59,8 @@ pub struct Scan {
     examined: usize,
     /// How many more bytes of buckets the scan may put into the cache.
     may_keep_bytes: usize,
+    /// What is known of measurements, if the collection has `dedupe`.
+    windows: Option<Windows>,
 }
 
 /// A scan in the order of bucket ids. Buckets that exist only in journals come in their place, not at the end.
@@ -125,8 +128,18 @@ impl Scan {
 
     /// The groups of the journals that were neither met nor left out.
     pub(in crate::engine) fn groups(&self) -> impl Iterator<Item = &SectionGroup> {
+        self.open_groups().map(|group| &**group)
+    }
+
+    /// As `groups`.
+    pub(super) fn open_groups(&self) -> impl Iterator<Item = &Rc<SectionGroup>> {
         let left = self.journal.groups().iter().zip(&self.met).filter(|(_, met)| !**met);
-        left.map(|(group, _)| &**group)
+        left.map(|(group, _)| group)
+    }
+
+    /// Sets what is known of the measurements of its groups.
+    pub(super) fn set_windows(&mut self, windows: Windows) {
+        self.windows = Some(windows);
     }
 
     /// The journal rows of buckets that were not returned.
@@ -203,6 +216,7 @@ impl Engine {
             order: None,
             examined: 0,
             may_keep_bytes: SCAN_CACHE_BYTES_MAX,
+            windows: None,
         };
         Ok((scan, snapshot.also))
     }
@@ -256,7 +270,7 @@ impl Engine {
                 }
                 let found = self.fetch(&scan.collection, &page).await?;
                 let last = page.last().copied();
-                let units = scan.units(page.into_iter().zip(found).collect());
+                let units = scan.units(page.into_iter().zip(found).collect())?;
                 return Ok(Some(scan.with_journal(units, last)));
             }
             Rest::Done if scan.order.is_some() => {
@@ -295,7 +309,7 @@ impl Engine {
             scan.covered = Some(covered);
         }
         let last = found.last().map(|(id, _)| *id);
-        let units = scan.units(found.into_iter().map(|(id, stored)| (id, Some(stored))).collect());
+        let units = scan.units(found.into_iter().map(|(id, stored)| (id, Some(stored))).collect())?;
         Ok(Some(scan.with_journal(units, last)))
     }
 
@@ -375,25 +389,25 @@ impl Engine {
 
 impl Scan {
     /// These buckets with the journal rows that they do not hold; marks them as returned.
+    ///
+    /// Errors: `DataCorruptionDetected`, in collections with `dedupe`.
     #[inline(never)]
-    pub(in crate::engine) fn units(&mut self, found: Vec<(BucketId, Option<Rc<StoredBucket>>)>) -> Vec<Unit> {
+    pub(in crate::engine) fn units(&mut self, found: Vec<(BucketId, Option<Rc<StoredBucket>>)>) -> Result<Vec<Unit>> {
         let mut units = Vec::with_capacity(found.len());
+        let dedupes = self.collection.dedupes() && !self.journal.groups().is_empty();
         for (id, stored) in found {
             let Some(stored) = stored else { continue };
             self.examined += 1;
+            if dedupes {
+                // Loaded by now: `CollectionEntry::prepare` loads it for collections with `dedupe`.
+                units.extend(self.unit_of_window(id, stored)?);
+                continue;
+            }
             // These rows also belong to a record here, under the bucket that they came from.
             if stored.coverage.origins().any(|origin| self.journal.holds(origin)) {
                 continue;
             }
-            let unit = |number| Unit {
-                id,
-                half_folded: false,
-                holder: Some(Rc::clone(&stored)),
-                journal: Rc::clone(&self.journal),
-                number,
-                stored: None,
-            };
-            let mut main = unit(None);
+            let mut main = self.stored_unit(id, &stored);
             for number in self.journal.groups_of(&id) {
                 self.met.iter_mut().skip(number).take(1).for_each(|met| *met = true);
                 let Some(group) = self.journal.groups().get(number) else { continue };
@@ -401,13 +415,31 @@ impl Scan {
                 if group.meta() == stored.document.view().get("meta") {
                     main.number = Some(number);
                 } else {
-                    units.extend(Some(unit(Some(number))).filter(|unit| unit.unfolded().is_some()));
+                    let other = Unit { number: Some(number), ..self.stored_unit(id, &stored) };
+                    units.extend(Some(other).filter(|unit| unit.unfolded().is_some()));
                 }
             }
             main.stored = Some(stored);
             units.push(main);
         }
-        units
+        Ok(units)
+    }
+
+    /// The unit of a stored bucket, so far without any rows.
+    pub(super) fn stored_unit(&self, id: BucketId, stored: &Rc<StoredBucket>) -> Unit {
+        Unit {
+            id,
+            half_folded: false,
+            holder: Some(Rc::clone(stored)),
+            journal: Rc::clone(&self.journal),
+            number: None,
+            stored: None,
+        }
+    }
+
+    /// What is known of measurements, and the journals.
+    pub(super) fn windows(&self) -> (Option<&Windows>, &ByBucket) {
+        (self.windows.as_ref(), &self.journal)
     }
 }
 

@@ -61,7 +61,7 @@ impl Unit {
     pub fn unfolded_rows(&self, group: &SectionGroup) -> usize {
         match self.is_partly_stored(group) {
             true => self.sections().map(|section| section.rows().1.len()).sum(),
-            false => group.rows,
+            false => group.row_count(),
         }
     }
 

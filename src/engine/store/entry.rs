@@ -68,7 +68,7 @@ impl CollectionEntry {
         let options = doc.get("options").and_then(|v| v.as_doc()).ok_or_else(corrupt)?;
         let mut entry =
             CollectionEntry::new(uuid.try_into().map_err(|_| corrupt())?, CollectionOptions::from_doc(options)?);
-        entry.options.timeseries.rebucketed = doc.get("rebucketed").and_then(Value::as_bool).unwrap_or_default();
+        entry.options.timeseries.rebucketed |= doc.get("rebucketed").and_then(Value::as_bool).unwrap_or_default();
         entry.may_be_mixed = doc.get("mixed").and_then(Value::as_bool).unwrap_or_default();
         entry.version = doc.get("version").and_then(Value::as_integer).unwrap_or_default().cast_unsigned();
         if let Some(stored) = doc.get("indexes").and_then(Value::as_array) {
@@ -113,6 +113,9 @@ impl CollectionEntry {
     /// indexes need cannot be loaded.
     pub async fn prepare(&mut self, env: &dyn Env, globals: &Globals) -> Result<()> {
         self.options.collate(env)?;
+        if self.options.dedupe.is_some() {
+            env.complete().await.map_err(|why| Error::new(ErrorCode::OperationFailed, why))?;
+        }
         if self.has_more_indexes() {
             self.read_indexes()?;
             if self.specs.iter().any(|spec| is_rare(spec)) {

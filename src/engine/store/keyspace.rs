@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `C` name | collection: id, options |
 //! | `M` collection flag | marker: the collection exists (0), has dates in the extended range (1) |
+//! | `M` collection 0 generation | the marker of a collection with `dedupe`: it exists, and was folded that often |
 //! | `M` collection 2 epoch | marker: how often its buckets were changed |
 //! | `M` collection 3 version | marker: how often its catalog entry was changed; absent if never |
 //! | `M` collection 4 epoch | marker: an epoch in reserve |
@@ -77,6 +78,21 @@ pub fn catalog_name(key: &[u8]) -> Result<&str> {
 /// A marker of a collection.
 pub fn marker(collection: &CollectionId, marker: Marker) -> Bytes {
     key(MARKER, &[collection, &[marker as u8]])
+}
+
+/// The marker that says that a collection exists. A commit relies on it: nobody commits to a collection that is gone,
+/// or by an outdated generation. Generation 0 stands for a collection without `dedupe`.
+pub fn exists(collection: &CollectionId, generation: u64) -> Bytes {
+    match generation {
+        0 => marker(collection, Marker::Exists),
+        _ => key(MARKER, &[collection, &[Marker::Exists as u8], &generation.to_be_bytes()]),
+    }
+}
+
+/// The generation in such a marker; `None` for a key of another kind, or of another collection.
+pub fn generation_of(key: &[u8], collection: &CollectionId) -> Option<u64> {
+    let number = number_of(key, Marker::Exists as u8).unwrap_or_default();
+    (key == exists(collection, number).as_slice()).then_some(number)
 }
 
 /// The markers of a collection, without the epochs in reserve.

@@ -1,9 +1,10 @@
 //! Random histories of several contexts on one storage, compared with a plain list: what was acknowledged is found exactly once,
 //! regardless of folds, restarts, deletes, interleaving and lost answers.
 //!
-//! `SIM_SEEDS=10000 cargo test --profile soak --test histories sim` runs so many seeds, a sixth of each kind; `SIM_SEED=17` runs one of each.
+//! `SIM_SEEDS=10000 cargo test --profile soak --test histories sim` runs so many seeds, an eighth of each kind; `SIM_SEED=17` runs one of each.
 
 mod places;
+mod resends;
 mod seeds;
 mod sequence;
 mod together;
@@ -22,7 +23,7 @@ use crate::support::{Db, Random, TestEnv};
 const FIRST_NOW_MS: i64 = 1_800_000_000_000;
 
 /// Seeds of each kind that once failed; they are always run.
-const KEPT: [&[u64]; 6] = [&[206], &[6, 11], &[153], &[9, 334, 657, 1304], &[], &[608]];
+const KEPT: [&[u64]; 8] = [&[206], &[6, 11], &[153], &[9, 334, 657, 1304], &[], &[608], &[], &[]];
 
 /// The faults of storage in a history.
 #[derive(Clone, Copy, PartialEq)]
@@ -93,4 +94,14 @@ fn random_histories_agree_with_a_plain_list_where_storage_has_no_room_now_and_th
 #[test]
 fn contexts_at_once_lose_and_double_nothing_where_storage_has_no_room_now_and_then() {
     seeds::run("together without room", 120, KEPT[5], &|seed| together::history(seed, Trouble::NoRoom));
+}
+
+#[test]
+fn a_measurement_that_is_sent_again_is_found_once() {
+    seeds::run("resends", 120, KEPT[6], &|seed| resends::history(seed, Trouble::None));
+}
+
+#[test]
+fn a_measurement_that_is_sent_again_because_storage_failed_is_found_once() {
+    seeds::run("resends with faults", 120, KEPT[7], &|seed| resends::history(seed, Trouble::Faults));
 }

@@ -1,0 +1,206 @@
+//! Folds journal records of collections with `dedupe`: duplicates meet, and are gone for good.
+//!
+//! **Invariants I37, I38**: a fold begins the next generation first, and then folds every record of earlier ones, of
+//! all contexts. Within one changeset, a window gets all rows of these records. Stored rows stay in their buckets.
+
+// Loaded later.
+
+use std::rc::Rc;
+
+use super::bucket_changes::BucketChanges;
+use crate::block::Block;
+use crate::bucket::{
+    BucketId, Dedupe, FIRST_BETWEEN, Measurement, Placing, Room, SeriesBits, Slot, bucket_in_window, is_between, merge,
+    start_of, times_of, unpack, whole,
+};
+use crate::engine::Engine;
+use crate::engine::collections::collection::Collection;
+use crate::engine::journal::{SectionGroup, SectionRef, in_commit_order};
+use crate::engine::read::windows::NearBucket;
+use crate::engine::store::keyspace::{self, ContextId};
+use crate::engine::store::stored_bucket::Coverage;
+use crate::error::{Error, ErrorCode, Result};
+use crate::limits::{CHANGE_CONFLICTS_MAX, LATE_ROWS_FACTOR};
+use crate::storage::Changeset;
+use crate::value::FieldSet;
+
+/// Tells records that exist from others.
+type IsJournalled<'a> = &'a dyn Fn(&ContextId, u64) -> bool;
+
+impl Engine {
+    /// Begins the next generation of a collection, and returns it. All records of earlier ones are in storage by then.
+    ///
+    /// Errors: `NamespaceNotFound`; those of storage; `WriteConflict` if others kept beginning generations.
+    pub(super) async fn begin_generation(&self, collection: &Rc<Collection>) -> Result<u64> {
+        let id = collection.id();
+        let mut conflicts = 0;
+        loop {
+            let generation = collection.generation.get();
+            let mut changes = Changeset::new();
+            changes.require(keyspace::exists(&id, generation));
+            changes.delete(keyspace::exists(&id, generation));
+            changes.put(keyspace::exists(&id, generation + 1), Vec::new());
+            match self.storage.commit(changes).await {
+                Ok(()) => {
+                    collection.generation.set(collection.generation.get().max(generation + 1));
+                    return Ok(generation + 1);
+                }
+                Err(e) if e.code == ErrorCode::WriteConflict && conflicts < CHANGE_CONFLICTS_MAX => {
+                    conflicts += 1;
+                    self.refresh(collection).await?;
+                }
+                Err(e) => return Err(e),
+            }
+        }
+    }
+
+    /// The changes of one step of a fold, and how many rows turned out to be duplicates.
+    ///
+    /// Errors: those of storage; `DataCorruptionDetected`.
+    pub(super) async fn window_changes<'a>(
+        &self,
+        collection: &'a Rc<Collection>,
+        epoch: u64,
+        step: &[Rc<SectionGroup>],
+        journalled: IsJournalled<'_>,
+    ) -> Result<(BucketChanges<'a>, u64)> {
+        let mut changes = BucketChanges::new(collection);
+        let Some(dedupe) = collection.dedupe() else { return Ok((changes, 0)) };
+        let entry = collection.entry();
+        let windows = self.buckets_of_windows(collection, epoch, step, &entry.options.timeseries).await?;
+        let mut duplicates = 0;
+        for ((group, near), listed) in step.iter().zip(&windows.near).zip(&windows.listed) {
+            let window = Window { engine: self, collection, group, near, listed, journalled };
+            duplicates += window.fold(&dedupe, &mut changes)?;
+        }
+        Ok((changes, duplicates))
+    }
+}
+
+/// A window of a series that is folded.
+struct Window<'a> {
+    engine: &'a Engine,
+    collection: &'a Collection,
+    group: &'a SectionGroup,
+    /// Its stored buckets near the rows of the group.
+    near: &'a [NearBucket],
+    /// All stored buckets that may belong to it, and some of other series.
+    listed: &'a [BucketId],
+    journalled: IsJournalled<'a>,
+}
+
+/// The rows of a bucket: those that it had, if they do not change, and others in order of time.
+#[derive(Default)]
+struct Content {
+    /// Rows of `all`.
+    rows: Vec<u32>,
+    /// True if it gets a row that it did not have.
+    changes: bool,
+}
+
+impl Window<'_> {
+    /// Adds the new forms of its buckets to `changes`. Returns the number of rows that are duplicates.
+    fn fold(&self, dedupe: &Dedupe, changes: &mut BucketChanges<'_>) -> Result<u64> {
+        let entry = self.collection.entry();
+        let options = &entry.options.timeseries;
+        // Rows of an interrupted fold, or of a record written twice because the first answer to its commit was lost.
+        let is_stored = |section: &&SectionRef| self.near.iter().any(|near| near.stored.coverage.covers(section.commit()));
+        let mut fresh = in_commit_order(self.group.sections());
+        fresh.retain(|section| !is_stored(section));
+        let mut stored: Vec<Block> = Vec::new();
+        let overlapping: Vec<usize> = (0..).zip(self.near).filter(|(_, near)| near.overlaps).map(|(at, _)| at).collect();
+        for near in self.near.iter().filter(|near| near.overlaps) {
+            stored.push(unpack(&near.stored.view(options)?, &FieldSet::All, options)?);
+        }
+        // Where the rows of each of these buckets end in `all`.
+        let ends: Vec<usize> = stored.iter().scan(0, |end, rows| { *end += rows.rows(); Some(*end) }).collect();
+        let parts: Vec<_> = stored.iter().map(|rows| (rows, 0..rows.rows())).chain(fresh.iter().map(|s| s.rows())).collect();
+        let all = Block::concat_slices(&parts);
+        let found = dedupe.measurements(&all, &options.time_field)?;
+        let found = found.unwrap_or_else(|| (0..all.rows() as u32).map(|row| Measurement { kept: row, first: row }).collect());
+        let duplicates = all.rows() - found.len();
+
+        let times = times_of(&all, &options.time_field)?;
+        let mut placing = self.placing(&all)?;
+        let mut contents: Vec<Content> = Vec::new();
+        for Measurement { kept, first } in found {
+            let home = ends.partition_point(|end| *end <= first as usize);
+            let (slot, is_new) = match overlapping.get(home) {
+                Some(slot) => (*slot, kept != first),
+                None => (placing.place(times.get(kept as usize).copied().unwrap_or_default()), true),
+            };
+            if contents.len() <= slot {
+                contents.resize_with(slot + 1, Content::default);
+            }
+            if let Some(content) = contents.get_mut(slot) {
+                content.rows.push(kept);
+                content.changes |= is_new;
+            }
+        }
+        let mut taken: Vec<BucketId> = self.listed.to_vec();
+        for (content, (at, slot)) in contents.iter().zip(placing.slots.iter().enumerate()).filter(|(content, _)| content.changes) {
+            let rows = all.gather(&content.rows);
+            let near = self.near.get(at);
+            let id = match near {
+                Some(near) => near.id,
+                None => self.new_id(slot, &mut taken)?,
+            };
+            let header = (id, self.group.meta());
+            let document = match near {
+                Some(near) if !near.overlaps => {
+                    let additions = [(&rows, 0..rows.rows())];
+                    merge(Some(&near.stored.view(options)?), &id, slot.start_ms, header.1, &additions, self.engine.bucket_format, options)?
+                }
+                _ => whole(header, slot.start_ms, &rows, self.engine.bucket_format, options)?,
+            };
+            changes.write(&id, near.map(|near| &*near.stored), self.coverage(near), document)?;
+        }
+        Ok(duplicates as u64)
+    }
+
+    /// What a bucket covers with the rows of the group.
+    fn coverage(&self, near: Option<&NearBucket>) -> Coverage {
+        let mut coverage = near.map(|near| near.stored.coverage.clone()).unwrap_or_default();
+        let now_ms = self.engine.now_ms();
+        coverage.expire(now_ms, self.journalled);
+        self.group.sections().iter().for_each(|section| coverage.cover(section.commit(), now_ms));
+        coverage
+    }
+
+    fn placing(&self, all: &Block) -> Result<Placing> {
+        let entry = self.collection.entry();
+        let options = &entry.options.timeseries;
+        let mut slots = Vec::with_capacity(self.near.len());
+        for near in self.near {
+            let view = near.stored.view(options)?;
+            slots.push(Slot {
+                start_ms: view.min_time_ms(),
+                last_ms: view.max_time_ms(),
+                rows: view.count()?,
+                is_between: is_between(&near.id),
+                is_stored: true,
+            });
+        }
+        let catalog = self.collection.catalog.borrow();
+        let bounds = catalog.options();
+        let row_bytes = all.size_bytes().div_ceil(all.rows().max(1)).max(1);
+        let in_order = (bounds.bucket_size_bytes_max / row_bytes).max(bounds.bucket_count_min).min(bounds.bucket_count_max).max(1);
+        let room = Room { in_order, late: LATE_ROWS_FACTOR.saturating_mul(in_order) };
+        let begins = self.listed.iter().any(|id| start_of(id).is_none_or(|start_ms| start_ms <= self.group.first_ms));
+        Ok(Placing::new(slots, Some(self.group.min_time_ms).filter(|_| !begins), room))
+    }
+
+    /// An id for a new bucket.
+    fn new_id(&self, slot: &Slot, taken: &mut Vec<BucketId>) -> Result<BucketId> {
+        let series = SeriesBits::of_bucket(&self.group.bucket);
+        for copy in if slot.is_between { FIRST_BETWEEN } else { 0 }.. {
+            let id = bucket_in_window(slot.start_ms, series, copy);
+            let id = id.ok_or_else(|| Error::internal("Too many buckets of a series begin at the same time"))?;
+            if !taken.contains(&id) {
+                taken.push(id);
+                return Ok(id);
+            }
+        }
+        Err(Error::internal("No id is left"))
+    }
+}

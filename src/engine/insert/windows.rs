@@ -1,0 +1,72 @@
+//! Commits of collections with `dedupe`. As any other, one is a put of a journal record; but it takes place only while
+//! its generation is the present one (I37).
+
+// Loaded later.
+
+use std::rc::Rc;
+
+use crate::block::Block;
+use crate::catalog::{Counter, Staged, stage_windows};
+use crate::engine::Engine;
+use crate::engine::collections::collection::Collection;
+use crate::engine::journal::{CommitOrder, JournalEntry};
+use crate::engine::store::keyspace;
+use crate::error::{ErrorCode, Result};
+use crate::limits::CHANGE_CONFLICTS_MAX;
+use crate::storage::Changeset;
+
+impl Engine {
+    /// Commits rows under the present generation. If a fold has begun another one, the commit is repeated under that.
+    ///
+    /// Errors: `NamespaceNotFound` if the collection was dropped; those of storage.
+    pub(super) async fn commit_windows(&self, collection: &Rc<Collection>, rows: Block) -> Result<()> {
+        let mut staged = stage_windows(rows, &collection.entry().options.timeseries)?;
+        for attempt in 0.. {
+            let (extended_range, sections, rows) = (staged.extended_range, staged.sections.len(), staged.rows.rows());
+            let mut changes = Changeset::new();
+            let order = self.next_order(collection);
+            changes.require(keyspace::exists(&collection.id(), order.generation));
+            let written: Vec<JournalEntry> = self.add_records(collection, staged, order, &mut changes);
+            match self.storage.commit(changes).await {
+                Ok(()) => {
+                    if extended_range {
+                        collection.extended_range.set(true);
+                    }
+                    collection.count(Counter::Commits, sections as u64);
+                    collection.count(Counter::MeasurementsCommitted, rows as u64);
+                    collection.journal.committed(written);
+                    break;
+                }
+                Err(e) if e.code == ErrorCode::WriteConflict && attempt < CHANGE_CONFLICTS_MAX => {
+                    // Tells the present generation, or that the collection is gone.
+                    self.refresh(collection).await?;
+                    staged = staged_again(written, extended_range);
+                }
+                Err(e) => {
+                    // Perhaps only the answer was lost.
+                    collection.journal.doubtful();
+                    return Err(e);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The place of the next commit of this context.
+    pub(in crate::engine) fn next_order(&self, collection: &Collection) -> CommitOrder {
+        // A clock that was set back must not turn the order of two commits around.
+        let time_ms = self.now_ms().max(collection.last_commit_ms.get());
+        collection.last_commit_ms.set(time_ms);
+        CommitOrder { generation: collection.generation.get(), time_ms }
+    }
+}
+
+/// The rows of records that were not stored.
+fn staged_again(records: Vec<JournalEntry>, extended_range: bool) -> Staged {
+    let (mut blocks, mut sections) = (Vec::new(), Vec::new());
+    for JournalEntry { record, .. } in records {
+        blocks.push(record.rows);
+        sections.extend(record.sections);
+    }
+    Staged { rows: Block::concat(blocks), sections, extended_range }
+}
