@@ -85,6 +85,11 @@ impl<'a> BucketChanges<'a> {
         Ok(())
     }
 
+    /// Adds other changes, which take place together with these.
+    pub(in crate::engine) fn add(&mut self, others: Changeset) {
+        others.into_changes().into_iter().for_each(|change| self.changes.push(change));
+    }
+
     /// Moves an unreadable value to a key for quarantined values.
     pub(in crate::engine) fn set_aside(&mut self, epoch: u64, key: Bytes, value: Bytes) {
         self.changes.put(keyspace::quarantined(&self.collection.id(), epoch, &key), value);

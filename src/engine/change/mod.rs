@@ -4,3 +4,4 @@ pub mod dropping;
 pub mod one_bucket;
 pub mod removal;
 pub mod statements;
+pub mod windows;

@@ -147,6 +147,10 @@ impl Engine {
         if self.fold_groups(&scan, &reached).await? {
             (scan, aimed) = self.aimed_scan(collection, &plan).await?;
         }
+        if matches!(change.kind, ChangeKind::Update(_)) && !change.raw && collection.dedupes() {
+            // Loaded by now: `CollectionEntry::prepare` loads it for collections with `dedupe`.
+            return Box::pin(self.move_measurements(&mut scan, &aimed, change, changed)).await;
+        }
         while let Some(units) = self.next_page(&mut scan).await? {
             let mut changes = BucketChanges::new(collection);
             let mut page = Changed::default();
@@ -265,26 +269,8 @@ impl Engine {
         }
         let meta = view.meta();
         if let ChangeKind::Update(update) = &change.kind {
-            // What is left for rows is a schema, which names the metadata by the user's field name.
-            let mut row = DocWriter::new();
-            if let (Some(name), Some(meta)) = (collection.meta_field(), meta) {
-                row.value(name, meta);
-            }
-            if !change.filter.matches_doc(row.finish().view())? {
-                return Ok(());
-            }
-            if unit.half_folded {
-                return Err(Error::write_conflict(format!("Bucket {} is being folded", unit.id)));
-            }
-            let rows = view.count()? as u64;
-            page.matched += rows;
-            // Loaded by now: `update` is a rare command, and no other command has an update.
-            let new = update.apply(meta, &|| change.filter.position(meta))?;
-            let new = new.as_ref().map(OwnedValue::view);
-            if new != meta {
-                page.modified += rows;
-                collection.check_meta(new)?;
-                let document = with_meta(stored.document.view(), new)?;
+            if let Some(new) = collection.changed_meta(unit, &view, change, update, page)? {
+                let document = with_meta(stored.document.view(), new.as_ref().map(OwnedValue::view))?;
                 changes.write(&unit.id, Some(stored), stored.coverage.clone(), document)?;
             }
             return Ok(());
@@ -356,6 +342,44 @@ impl Engine {
             }
         }
         Err(Error::write_conflict("Other contexts kept removing the measurement first"))
+    }
+}
+
+impl Collection {
+    /// The new metadata of a bucket; `None` if it stays as it is, or if the bucket does not match. Counts its
+    /// measurements in `page`.
+    ///
+    /// Errors: those of the filter and the update; `WriteConflict` if the bucket is being folded.
+    pub(super) fn changed_meta(
+        &self,
+        unit: &Unit,
+        view: &BucketDoc<'_>,
+        change: &MeasurementChange<'_>,
+        update: &Update,
+        page: &mut Changed,
+    ) -> Result<Option<Option<OwnedValue>>> {
+        let meta = view.meta();
+        // What is left for rows is a schema, which names the metadata by the user's field name.
+        let mut row = DocWriter::new();
+        if let (Some(name), Some(meta)) = (self.meta_field(), meta) {
+            row.value(name, meta);
+        }
+        if !change.filter.matches_doc(row.finish().view())? {
+            return Ok(None);
+        }
+        if unit.half_folded {
+            return Err(Error::write_conflict(format!("Bucket {} is being folded", unit.id)));
+        }
+        let rows = view.count()? as u64;
+        page.matched += rows;
+        // Loaded by now: `update` is a rare command, and no other command has an update.
+        let new = update.apply(meta, &|| change.filter.position(meta))?;
+        if new.as_ref().map(OwnedValue::view) == meta {
+            return Ok(None);
+        }
+        page.modified += rows;
+        self.check_meta(new.as_ref().map(OwnedValue::view))?;
+        Ok(Some(new))
     }
 }
 

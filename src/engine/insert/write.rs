@@ -139,7 +139,7 @@ impl Engine {
     }
 
     /// Adds the puts of staged rows to `changes`, and returns their records.
-    pub(super) fn add_records(
+    pub(in crate::engine) fn add_records(
         &self,
         collection: &Collection,
         staged: Staged,
