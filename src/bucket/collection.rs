@@ -145,8 +145,17 @@ impl<'a> CreateArguments<'a> {
 }
 
 fn is_known(name: &str) -> bool {
-    ["timeseries", "collation", "expireAfterSeconds", "maxBytes", "dedupe", "storageEngine", "indexOptionDefaults", "temp"]
-        .contains(&name)
+    [
+        "timeseries",
+        "collation",
+        "expireAfterSeconds",
+        "maxBytes",
+        "dedupe",
+        "storageEngine",
+        "indexOptionDefaults",
+        "temp",
+    ]
+    .contains(&name)
 }
 
 /// A whole number of seconds that, counted back from now, does not reach before the epoch.

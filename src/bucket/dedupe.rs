@@ -116,7 +116,8 @@ impl Dedupe {
         // With the sign flipped, so that dates before 1970 come first. Rows of the same time stay in order.
         let mut order: Vec<(u64, u32)> = times.iter().map(|ms| ms.cast_unsigned() ^ 1 << 63).zip(0..).collect();
         sort_rows(&mut order);
-        let columns: Vec<(Option<&Column>, &str)> = self.by.iter().map(|path| (rows.column(front_of(path)), &**path)).collect();
+        let columns: Vec<(Option<&Column>, &str)> =
+            self.by.iter().map(|path| (rows.column(front_of(path)), &**path)).collect();
         let mut found: Vec<Measurement> = Vec::with_capacity(order.len());
         for run in order.chunk_by(|a, b| a.0 == b.0) {
             let start = found.len();
@@ -133,7 +134,8 @@ impl Dedupe {
                 }
             }
         }
-        let is_same = found.len() == times.len() && found.iter().zip(0..).all(|(measurement, row)| measurement.kept == row);
+        let is_same =
+            found.len() == times.len() && found.iter().zip(0..).all(|(measurement, row)| measurement.kept == row);
         Ok((!is_same).then_some(found))
     }
 }

@@ -49,7 +49,8 @@ impl Placing {
     /// A placing over the stored buckets of a series. `window_start_ms` is where the first bucket of the window begins;
     /// `None` if there is one already.
     pub fn new(slots: Vec<Slot>, window_start_ms: Option<i64>, room: Room) -> Placing {
-        let mut in_order: Vec<usize> = (0..).zip(&slots).filter(|(_, slot)| !slot.is_between).map(|(at, _)| at).collect();
+        let mut in_order: Vec<usize> =
+            (0..).zip(&slots).filter(|(_, slot)| !slot.is_between).map(|(at, _)| at).collect();
         let start = |at: &usize| slots.get(*at).map(|slot| slot.start_ms);
         sort_by(&mut in_order, |a, b| start(a).cmp(&start(b)));
         Placing { slots, in_order, window_start_ms, room }
@@ -150,7 +151,10 @@ mod tests {
         let mut placing = Placing::new(Vec::new(), Some(0), ROOM);
         let times = [1000, 1001, 1002, 1003, 2000, 2001, 2002, 2003, 2004, 2005, 2006];
         assert_eq!(times.map(|ms| placing.place(ms)), [0, 0, 0, 0, 1, 1, 1, 1, 1, 2, 2]);
-        assert_eq!(placing.slots.iter().map(|slot| (slot.start_ms, slot.is_between)).collect::<Vec<_>>(), [(0, false), (2000, false), (2000, true)]);
+        assert_eq!(
+            placing.slots.iter().map(|slot| (slot.start_ms, slot.is_between)).collect::<Vec<_>>(),
+            [(0, false), (2000, false), (2000, true)]
+        );
     }
 
     proptest! {

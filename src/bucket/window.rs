@@ -53,7 +53,9 @@ pub fn may_be_in_window(id: &BucketId, window: &BucketId, start_ms: i64, options
     }
     match start_of(id) {
         Some(ms) => (start_ms..start_ms.saturating_add(options.span_ms())).contains(&ms),
-        None => id.is_extended() == window.is_extended() || is_extended_range(start_ms.saturating_add(options.span_ms())),
+        None => {
+            id.is_extended() == window.is_extended() || is_extended_range(start_ms.saturating_add(options.span_ms()))
+        }
     }
 }
 
@@ -118,7 +120,8 @@ mod tests {
     #[test]
     fn buckets_that_start_at_the_same_time_have_different_ids() {
         let series = SeriesBits::of(None);
-        let ids: Vec<_> = (7..9).flat_map(|s| (0..3).map(move |copy| bucket_in_window(1000 * s, series, copy))).collect();
+        let ids: Vec<_> =
+            (7..9).flat_map(|s| (0..3).map(move |copy| bucket_in_window(1000 * s, series, copy))).collect();
         assert!(ids.iter().all(Option::is_some) && ids.is_sorted_by(|a, b| a < b));
         assert_eq!((bucket_in_window(0, series, 1 << COPY_BITS), ids[0]), (None, Some(window_id(7000, series))));
     }

@@ -18,7 +18,7 @@ use super::store::entry::CollectionEntry;
 use super::store::keyspace::{self, Marker};
 use super::store::pages::go_on;
 use super::store::stored_bucket::StoredBucket;
-use crate::bucket::{B19, BucketDoc, BucketId, Finding, Rule, is_extended_range, salvage, unpack, validate};
+use crate::bucket::{B19, BucketDoc, BucketId, Finding, Rule, Salvaged, is_extended_range, salvage, unpack, validate};
 use crate::error::{Error, ErrorCode, Result};
 use crate::limits::{CHANGE_CONFLICTS_MAX, FINDINGS_MAX, SCAN_PAGE_BUCKETS};
 use crate::storage::{Bytes, Entry, KeyRange, Page};
@@ -64,6 +64,7 @@ static STORED: Rule = Rule::new("STORED", ErrorCode::DataCorruptionDetected, "no
 static B20: Rule = Rule::new("B20", ErrorCode::BadValue, "stored under another id");
 static J1: Rule = Rule::new("J1", ErrorCode::DataCorruptionDetected, "cannot be read");
 static J2: Rule = Rule::new("J2", ErrorCode::DataCorruptionDetected, "rows do not belong to their bucket");
+static DEDUPE: Rule = Rule::new("DEDUPE", ErrorCode::BadValue, "a measurement is stored twice");
 static RANGE: Rule =
     Rule::new("RANGE", ErrorCode::BadValue, "dates outside 1970 to 2038 are stored, but the collection is not marked");
 static ARRAY: Rule = Rule::new("ARRAY", ErrorCode::Location5930501, "an array on an indexed path");
@@ -314,7 +315,8 @@ impl<'a> Pass<'a> {
     fn stored(&mut self, key: Bytes, value: Bytes, changes: &mut BucketChanges<'_>) {
         let Ok(bucket) = keyspace::bucket_id(&key) else { return };
         let journal = self.journal();
-        let groups = journal.groups_of(&bucket);
+        // With `dedupe`, rows are addressed to windows, and each group counts as a bucket of its own.
+        let groups = if self.entry.options.dedupe.is_some() { Vec::new() } else { journal.groups_of(&bucket) };
         for number in &groups {
             self.met.iter_mut().skip(*number).take(1).for_each(|met| *met = true);
         }
@@ -323,6 +325,12 @@ impl<'a> Pass<'a> {
             Ok(stored) => {
                 let document = stored.document.view();
                 let mut findings = self.findings(document);
+                if let Some((_, less)) =
+                    self.checks.full.then(|| self.collection.distinct(document, self.engine)).flatten()
+                {
+                    let detail = format!("{less} rows are measurements that other rows are");
+                    findings.push(Finding { rule: &DEDUPE, path: String::new(), detail });
+                }
                 let id = document.get("_id").and_then(Value::as_object_id);
                 let rule = |rule| Finding { rule, path: String::new(), detail: String::new() };
                 if id.is_some_and(|id| id != *bucket.as_bytes()) {
@@ -389,7 +397,12 @@ impl<'a> Pass<'a> {
         let options = &entry.options.timeseries;
         let view = BucketDoc::parse(document, options);
         let readable = view.and_then(|view| unpack(&view, &FieldSet::All, options)).is_ok();
-        let salvaged = salvage(document, bucket, self.engine.bucket_format, options).filter(|salvaged| {
+        let salvaged = salvage(document, bucket, self.engine.bucket_format, options);
+        let salvaged = salvaged.map(|salvaged| match self.collection.distinct(salvaged.document.view(), self.engine) {
+            Some((document, less)) => Salvaged { document, rows: salvaged.rows - less, ..salvaged },
+            None => salvaged,
+        });
+        let salvaged = salvaged.filter(|salvaged| {
             let document = salvaged.document.view();
             (salvaged.complete || !readable)
                 && self.collection.check_bucket(document).is_ok()

@@ -10,8 +10,8 @@ use std::rc::Rc;
 use super::bucket_changes::BucketChanges;
 use crate::block::Block;
 use crate::bucket::{
-    BucketId, Dedupe, FIRST_BETWEEN, Measurement, Placing, Room, SeriesBits, Slot, bucket_in_window, is_between, merge,
-    start_of, times_of, unpack, whole,
+    BucketDoc, BucketId, Dedupe, FIRST_BETWEEN, Measurement, Placing, Room, SeriesBits, Slot, bucket_in_window,
+    is_between, merge, start_of, times_of, unpack, whole,
 };
 use crate::engine::Engine;
 use crate::engine::collections::collection::Collection;
@@ -22,7 +22,7 @@ use crate::engine::store::stored_bucket::Coverage;
 use crate::error::{Error, ErrorCode, Result};
 use crate::limits::{CHANGE_CONFLICTS_MAX, LATE_ROWS_FACTOR};
 use crate::storage::Changeset;
-use crate::value::FieldSet;
+use crate::value::{Doc, DocBuf, FieldSet};
 
 /// Tells records that exist from others.
 type IsJournalled<'a> = &'a dyn Fn(&ContextId, u64) -> bool;
@@ -77,6 +77,22 @@ impl Engine {
     }
 }
 
+impl Collection {
+    /// A bucket with each measurement once, and how many rows it then lacks; `None` if no two rows are one measurement.
+    pub(in crate::engine) fn distinct(&self, document: Doc<'_>, engine: &Engine) -> Option<(DocBuf, usize)> {
+        let (entry, dedupe) = (self.entry(), self.dedupe()?);
+        let options = &entry.options.timeseries;
+        let view = BucketDoc::parse(document, options).ok()?;
+        let rows = unpack(&view, &FieldSet::All, options).ok()?;
+        let found = dedupe.measurements(&rows, &options.time_field).ok()??;
+        let rest = rows.gather(&found.iter().map(|measurement| measurement.kept).collect::<Vec<_>>());
+        let less = rows.rows() - rest.rows();
+        let header = (view.id(), view.meta());
+        let document = whole(header, view.min_time_ms(), &rest, engine.bucket_format, options).ok()?;
+        (less > 0).then_some((document, less))
+    }
+}
+
 /// A window of a series that is folded.
 struct Window<'a> {
     engine: &'a Engine,
@@ -104,20 +120,30 @@ impl Window<'_> {
         let entry = self.collection.entry();
         let options = &entry.options.timeseries;
         // Rows of an interrupted fold, or of a record written twice because the first answer to its commit was lost.
-        let is_stored = |section: &&SectionRef| self.near.iter().any(|near| near.stored.coverage.covers(section.commit()));
+        let is_stored =
+            |section: &&SectionRef| self.near.iter().any(|near| near.stored.coverage.covers(section.commit()));
         let mut fresh = in_commit_order(self.group.sections());
         fresh.retain(|section| !is_stored(section));
         let mut stored: Vec<Block> = Vec::new();
-        let overlapping: Vec<usize> = (0..).zip(self.near).filter(|(_, near)| near.overlaps).map(|(at, _)| at).collect();
+        let overlapping: Vec<usize> =
+            (0..).zip(self.near).filter(|(_, near)| near.overlaps).map(|(at, _)| at).collect();
         for near in self.near.iter().filter(|near| near.overlaps) {
             stored.push(unpack(&near.stored.view(options)?, &FieldSet::All, options)?);
         }
         // Where the rows of each of these buckets end in `all`.
-        let ends: Vec<usize> = stored.iter().scan(0, |end, rows| { *end += rows.rows(); Some(*end) }).collect();
-        let parts: Vec<_> = stored.iter().map(|rows| (rows, 0..rows.rows())).chain(fresh.iter().map(|s| s.rows())).collect();
+        let ends: Vec<usize> = stored
+            .iter()
+            .scan(0, |end, rows| {
+                *end += rows.rows();
+                Some(*end)
+            })
+            .collect();
+        let parts: Vec<_> =
+            stored.iter().map(|rows| (rows, 0..rows.rows())).chain(fresh.iter().map(|s| s.rows())).collect();
         let all = Block::concat_slices(&parts);
         let found = dedupe.measurements(&all, &options.time_field)?;
-        let found = found.unwrap_or_else(|| (0..all.rows() as u32).map(|row| Measurement { kept: row, first: row }).collect());
+        let found =
+            found.unwrap_or_else(|| (0..all.rows() as u32).map(|row| Measurement { kept: row, first: row }).collect());
         let duplicates = all.rows() - found.len();
 
         let times = times_of(&all, &options.time_field)?;
@@ -138,7 +164,9 @@ impl Window<'_> {
             }
         }
         let mut taken: Vec<BucketId> = self.listed.to_vec();
-        for (content, (at, slot)) in contents.iter().zip(placing.slots.iter().enumerate()).filter(|(content, _)| content.changes) {
+        for (content, (at, slot)) in
+            contents.iter().zip(placing.slots.iter().enumerate()).filter(|(content, _)| content.changes)
+        {
             let rows = all.gather(&content.rows);
             let near = self.near.get(at);
             let id = match near {
@@ -149,7 +177,15 @@ impl Window<'_> {
             let document = match near {
                 Some(near) if !near.overlaps => {
                     let additions = [(&rows, 0..rows.rows())];
-                    merge(Some(&near.stored.view(options)?), &id, slot.start_ms, header.1, &additions, self.engine.bucket_format, options)?
+                    merge(
+                        Some(&near.stored.view(options)?),
+                        &id,
+                        slot.start_ms,
+                        header.1,
+                        &additions,
+                        self.engine.bucket_format,
+                        options,
+                    )?
                 }
                 _ => whole(header, slot.start_ms, &rows, self.engine.bucket_format, options)?,
             };
@@ -184,7 +220,8 @@ impl Window<'_> {
         let catalog = self.collection.catalog.borrow();
         let bounds = catalog.options();
         let row_bytes = all.size_bytes().div_ceil(all.rows().max(1)).max(1);
-        let in_order = (bounds.bucket_size_bytes_max / row_bytes).max(bounds.bucket_count_min).min(bounds.bucket_count_max).max(1);
+        let in_order =
+            (bounds.bucket_size_bytes_max / row_bytes).max(bounds.bucket_count_min).min(bounds.bucket_count_max).max(1);
         let room = Room { in_order, late: LATE_ROWS_FACTOR.saturating_mul(in_order) };
         let begins = self.listed.iter().any(|id| start_of(id).is_none_or(|start_ms| start_ms <= self.group.first_ms));
         Ok(Placing::new(slots, Some(self.group.min_time_ms).filter(|_| !begins), room))

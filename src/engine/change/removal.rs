@@ -104,7 +104,9 @@ impl Engine {
         while let Some(units) = self.next_page(scan).await? {
             let mut page = BucketChanges::new(&collection);
             for unit in &units {
-                if collection.is_doomed(unit, &journals, doomed, &mut removed)? {
+                // A row that stays behind could be an earlier version of a measurement that goes.
+                let may_go = !collection.dedupes() || !scan.has_rows_near(unit)?;
+                if may_go && collection.is_doomed(unit, &journals, doomed, &mut removed)? {
                     page.remove_with_records(unit);
                     gone.push(unit.id);
                 }
@@ -156,7 +158,7 @@ impl Engine {
             for (bucket, reference) in group {
                 let commit = reference.commit();
                 let covered = stored.is_some_and(|stored| stored.coverage.covers(commit));
-                let goes = covered || (doomed.rows)(reference, view.as_ref(), last_ms)?;
+                let goes = !collection.dedupes() && (covered || (doomed.rows)(reference, view.as_ref(), last_ms)?);
                 match journals.records.get_mut(&commit) {
                     Some(all_go) => *all_go &= goes,
                     None => journals.records.insert(commit, goes),

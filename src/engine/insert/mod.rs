@@ -2,5 +2,5 @@
 
 pub mod raw_write;
 pub mod reopen;
-pub mod write;
 pub mod windows;
+pub mod write;

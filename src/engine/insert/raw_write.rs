@@ -4,7 +4,8 @@
 
 use std::rc::Rc;
 
-use crate::bucket::{BucketDoc, BucketId, is_extended_range, validate};
+use crate::block::{Block, Column};
+use crate::bucket::{BucketDoc, BucketId, is_extended_range, unpack, validate};
 use crate::engine::Engine;
 use crate::engine::buckets::bucket_changes::{BucketChanges, ScannedPage};
 use crate::engine::collections::collection::Collection;
@@ -15,7 +16,7 @@ use crate::error::{Error, ErrorCode, Result};
 use crate::limits::CHANGE_CONFLICTS_MAX;
 use crate::query::Update;
 use crate::storage::LocalFuture;
-use crate::value::{Doc, DocBuf, Interner, Value};
+use crate::value::{Doc, DocBuf, FieldSet, Interner, Value};
 
 /// Errors by position of the document, ascending.
 type Errors = Vec<(usize, Error)>;
@@ -39,6 +40,9 @@ impl Engine {
         let mut conflicts = 0;
         loop {
             let collection = self.existing_collection(name).await?;
+            if collection.dedupes() {
+                return self.insert_measurements_of(&collection, documents, ordered).await;
+            }
             let snapshot = self.journal_snapshot(&collection, &[]).await?;
             let ids: Vec<BucketId> = documents.iter().map(|document| id_of(*document)).collect();
             let stored = self.fetch(&collection, &ids).await?;
@@ -49,6 +53,31 @@ impl Engine {
                 outcome => return outcome.map(|_| errors),
             }
         }
+    }
+}
+
+impl Engine {
+    /// Inserts the measurements of bucket documents: in a collection with `dedupe`, others may be stored already.
+    async fn insert_measurements_of(
+        &self,
+        collection: &Rc<Collection>,
+        documents: &[Doc<'_>],
+        ordered: bool,
+    ) -> Result<Errors> {
+        let (mut rows, mut errors) = (Vec::new(), Vec::new());
+        for (at, document) in documents.iter().enumerate() {
+            match collection.measurements_of(*document) {
+                Ok(measurements) => rows.push(measurements),
+                Err(error) => {
+                    errors.push((at, error));
+                    if ordered {
+                        break;
+                    }
+                }
+            }
+        }
+        self.insert(collection, Block::concat(rows)).await?;
+        Ok(errors)
     }
 }
 
@@ -95,6 +124,19 @@ impl Collection {
         changes.write(&id, None, Coverage::default(), document.to_owned())
     }
 
+    /// The measurements of a valid bucket document.
+    fn measurements_of(&self, document: Doc<'_>) -> Result<Block> {
+        self.check_raw(document)?;
+        let entry = self.entry();
+        let options = &entry.options.timeseries;
+        let view = BucketDoc::parse(document, options)?;
+        let mut rows = unpack(&view, &FieldSet::All, options)?;
+        if let (Some(name), Some(meta)) = (self.meta_field(), view.meta()) {
+            rows.set_column(name, Column::constant(meta, rows.rows()));
+        }
+        Ok(rows)
+    }
+
     /// Changes a stored bucket document, which must be as valid as one that is inserted. Returns its new form.
     ///
     /// Errors: `WriteConflict` if the bucket is being folded; those of the update and of invalid buckets.
@@ -107,6 +149,10 @@ impl Collection {
     ) -> Result<DocBuf> {
         if unit.half_folded {
             return Err(Error::write_conflict(format!("Bucket {} is being folded", unit.id)));
+        }
+        if self.dedupes() {
+            let message = "Buckets of a collection with 'dedupe' cannot be changed as such: change its measurements";
+            return Err(Error::new(ErrorCode::IllegalOperation, message));
         }
         let old = stored.document.view();
         let new = update.apply_whole(old)?;

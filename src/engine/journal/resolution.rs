@@ -7,8 +7,8 @@
 
 use std::rc::Rc;
 
-use super::sections::SectionGroup;
 use super::entry::SectionRef;
+use super::sections::SectionGroup;
 use super::tail::Tail;
 use crate::block::Block;
 use crate::bucket::{BucketId, Dedupe, TimeseriesOptions, unpack};
@@ -60,7 +60,8 @@ impl SectionGroup {
         // If somebody still reads it, it is made again.
         let known = self.take_resolution().and_then(Rc::into_inner);
         let is_same = |known: &Resolution| {
-            known.absorbed.len() == absorbed.len() && known.absorbed.iter().zip(&absorbed).all(|(a, b)| Rc::ptr_eq(&a.1, &b.1))
+            known.absorbed.len() == absorbed.len()
+                && known.absorbed.iter().zip(&absorbed).all(|(a, b)| Rc::ptr_eq(&a.1, &b.1))
         };
         let tail = match known.filter(is_same) {
             Some(known) if known.sections == self.sections().len() => known.tail,
@@ -103,7 +104,8 @@ impl SectionGroup {
             stored.push(unpack(&bucket.view(options)?, &FieldSet::All, options)?);
         }
         let sections = in_commit_order(self.sections());
-        let parts: Vec<_> = stored.iter().map(|rows| (rows, 0..rows.rows())).chain(sections.iter().map(|s| s.rows())).collect();
+        let parts: Vec<_> =
+            stored.iter().map(|rows| (rows, 0..rows.rows())).chain(sections.iter().map(|s| s.rows())).collect();
         let all = Block::concat_slices(&parts);
         let one = match dedupe.measurements(&all, &options.time_field)? {
             Some(found) => all.gather(&found.iter().map(|measurement| measurement.kept).collect::<Vec<_>>()),

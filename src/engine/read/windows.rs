@@ -39,11 +39,13 @@ impl Engine {
         let epoch = scan.epoch();
         let entry = collection.entry();
         let options = &entry.options.timeseries;
-        let stale: Vec<Rc<SectionGroup>> = scan.open_groups().filter(|group| !group.is_resolved(epoch)).cloned().collect();
+        let stale: Vec<Rc<SectionGroup>> =
+            scan.open_groups().filter(|group| !group.is_resolved(epoch)).cloned().collect();
         if !stale.is_empty() {
             let windows = self.buckets_of_windows(&collection, epoch, &stale, options).await?;
             for ((group, listed), near) in stale.iter().zip(&windows.listed).zip(windows.near) {
-                let absorbed = near.into_iter().filter(|near| near.overlaps).map(|near| (near.id, near.stored)).collect();
+                let absorbed =
+                    near.into_iter().filter(|near| near.overlaps).map(|near| (near.id, near.stored)).collect();
                 group.resolve(epoch, Rc::clone(listed), absorbed, &dedupe, options)?;
             }
         }
@@ -75,8 +77,11 @@ impl Engine {
             listed.get_or_insert_with(|| of_window(&ids, group, options));
         }
         let listed: Vec<Rc<[BucketId]>> = listed.into_iter().flatten().collect();
-        let near: Vec<Vec<BucketId>> =
-            groups.iter().zip(&listed).map(|(group, listed)| may_overlap(listed, (group.first_ms, group.last_ms))).collect();
+        let near: Vec<Vec<BucketId>> = groups
+            .iter()
+            .zip(&listed)
+            .map(|(group, listed)| may_overlap(listed, (group.first_ms, group.last_ms)))
+            .collect();
         let stored = self.fetch(collection, &near.concat()).await?;
         let mut stored = near.concat().into_iter().zip(stored);
         let mut nearby = Vec::with_capacity(groups.len());
@@ -202,6 +207,17 @@ impl Windows {
 }
 
 impl Scan {
+    /// True if there are journal rows in the window of a stored bucket.
+    ///
+    /// Errors: `DataCorruptionDetected`.
+    pub(in crate::engine) fn has_rows_near(&self, unit: &Unit) -> Result<bool> {
+        let entry = self.collection().entry();
+        let options = &entry.options.timeseries;
+        let Some(stored) = &unit.stored else { return Ok(false) };
+        let start_ms = stored.view(options)?.min_time_ms();
+        Ok(!self.journal().groups_of(&window_of(&unit.id, start_ms, options)).is_empty())
+    }
+
     /// The unit of a stored bucket; `None` if its rows are in units of journal rows.
     ///
     /// Errors: `DataCorruptionDetected`.
@@ -215,11 +231,12 @@ impl Scan {
         let view = stored.view(options)?;
         let start_ms = start_of(&id).unwrap_or(view.min_time_ms());
         let of_window = journal.groups_of(&window_of(&id, start_ms, options));
-        let group = of_window.iter().filter_map(|number| journal.groups().get(*number)).find(|group| group.meta() == view.meta());
+        let group = of_window
+            .iter()
+            .filter_map(|number| journal.groups().get(*number))
+            .find(|group| group.meta() == view.meta());
         let half_folded = group.is_some_and(|group| group.is_covered(&stored.coverage));
-        if half_folded
-            && let (Some(windows), Some(known)) = (windows, group.and_then(|group| group.resolution()))
-        {
+        if half_folded && let (Some(windows), Some(known)) = (windows, group.and_then(|group| group.resolution())) {
             return windows.rest_of(id, &stored, &known, options);
         }
         Ok(Some(Unit { half_folded, stored: Some(Rc::clone(&stored)), ..self.stored_unit(id, &stored) }))

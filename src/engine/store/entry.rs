@@ -69,7 +69,7 @@ impl CollectionEntry {
         let mut entry =
             CollectionEntry::new(uuid.try_into().map_err(|_| corrupt())?, CollectionOptions::from_doc(options)?);
         entry.options.timeseries.rebucketed |= doc.get("rebucketed").and_then(Value::as_bool).unwrap_or_default();
-        entry.may_be_mixed = doc.get("mixed").and_then(Value::as_bool).unwrap_or_default();
+        entry.may_be_mixed |= doc.get("mixed").and_then(Value::as_bool).unwrap_or_default();
         entry.version = doc.get("version").and_then(Value::as_integer).unwrap_or_default().cast_unsigned();
         if let Some(stored) = doc.get("indexes").and_then(Value::as_array) {
             entry.stored = Some(stored.to_owned());
@@ -86,7 +86,9 @@ impl CollectionEntry {
     /// The entry of a new collection. With a meta field it has the default index.
     pub fn new(uuid: [u8; 16], options: CollectionOptions) -> CollectionEntry {
         let specs = IndexSpec::default_of(&options.timeseries).into_iter().map(Rc::new).collect();
-        CollectionEntry { uuid, options, may_be_mixed: false, version: 0, specs, stored: None, indexes: Vec::new() }
+        // With `dedupe`, the time alone decides which bucket takes a row.
+        let may_be_mixed = options.dedupe.is_some();
+        CollectionEntry { uuid, options, may_be_mixed, version: 0, specs, stored: None, indexes: Vec::new() }
     }
 
     /// True if there are indexes besides the default one.

@@ -12,7 +12,7 @@ use timepail::storage::memory::MemoryStorage;
 use super::{Trouble, open};
 use crate::support::faults::{Faulty, Rates};
 use crate::support::rows::matching;
-use crate::support::valid_bucket::Writers;
+use crate::support::valid_bucket::{Writers, measurements_of_valid};
 use crate::support::{Db, Random, TestEnv, checks, multiset, raw, take_rows};
 
 const STEPS: usize = 60;
@@ -100,7 +100,22 @@ impl World {
             faulty.set(Rates { refused: 5, ambiguous: 5, cut_off: 5, unread: 2 });
         }
         let (model, sent, cursors) = (BTreeMap::new(), Vec::new(), Vec::new());
-        World { random, env, faulty, storage, dbs, meta_field, by, keeps_first, model, sent, cursors, n: 0, clock_ms: 0, trouble }
+        World {
+            random,
+            env,
+            faulty,
+            storage,
+            dbs,
+            meta_field,
+            by,
+            keeps_first,
+            model,
+            sent,
+            cursors,
+            n: 0,
+            clock_ms: 0,
+            trouble,
+        }
     }
 
     fn below(&self, n: u64) -> i64 {
@@ -112,7 +127,10 @@ impl World {
         self.env.now_ms.set(self.env.now_ms.get() + 1 + self.below(100));
         let at = self.random.below(self.dbs.len() as u64) as usize;
         let db = self.dbs[at].clone();
-        match self.random.below(30) {
+        match self.random.below(34) {
+            30 => self.insert_buckets(&db).await,
+            31 => self.expire(&db).await,
+            32..=33 => self.validate(&db).await,
             0..=13 => self.insert(&db).await,
             14..=16 => self.fold(&db, rawdoc! { "flush": 1 }).await,
             17 => self.fold(&db, rawdoc! { "foldJournals": 1 }).await,
@@ -280,10 +298,62 @@ impl World {
         let reply = self.faulty.without(db.command(command)).await;
         assert_eq!(reply.get_i32("n").ok(), Some(i32::from(!before.is_empty())), "{filter}: {reply}");
         let find = rawdoc! { "find": "c", "filter": raw(&filter), "batchSize": 10_000 };
-        let left: Vec<Identity> = self.faulty.without(db.find(find)).await.iter().map(|row| self.identity(row)).collect();
+        let left: Vec<Identity> =
+            self.faulty.without(db.find(find)).await.iter().map(|row| self.identity(row)).collect();
         let gone: Vec<Identity> = before.into_iter().filter(|identity| !left.contains(identity)).collect();
         assert!(gone.len() <= 1);
         self.forget(&gone);
+    }
+
+    /// Inserts the bucket documents of this collection again, as an import does.
+    async fn insert_buckets(&mut self, db: &Db) {
+        let buckets = self.faulty.without(checks::buckets(db, "c")).await;
+        if buckets.is_empty() {
+            return;
+        }
+        let bucket = &buckets[self.random.below(buckets.len() as u64) as usize];
+        let command = rawdoc! { "insert": "system.buckets.c", "documents": [raw(bucket)], "unsafeBucketWrites": true };
+        let reply = self.faulty.without(db.ok(command)).await;
+        assert!(ok(&reply), "{reply}");
+        // They are measurements that are known, so nothing changes.
+        self.check_all(db).await;
+    }
+
+    /// Deletes buckets that are old enough.
+    async fn expire(&mut self, db: &Db) {
+        if self.random.chance(60) {
+            return;
+        }
+        let bound_ms = 70 * MINUTE_MS + self.below(60) * MINUTE_MS;
+        let age_s = (self.env.now_ms.get() - bound_ms) / 1000;
+        self.fold(db, raw(&doc! { "collMod": "c", "expireAfterSeconds": age_s })).await;
+        let buckets = self.faulty.without(checks::buckets(db, "c")).await;
+        let options = checks::options_of(db, "c").await;
+        let bound_ms = self.env.now_ms.get() - age_s * 1000;
+        let is_extended = self.model.values().any(|row| row.get_datetime("t").unwrap().timestamp_millis() < 0);
+        let bound = |bucket: &Document, side: &str| {
+            let control = bucket.get_document("control").unwrap().get_document(side).unwrap().clone();
+            control.get_datetime("t").unwrap().timestamp_millis()
+        };
+        if is_extended || buckets.iter().any(|bucket| bound(bucket, "min") < 0) {
+            // Retention then goes by other rules, which other histories check.
+            self.fold(db, rawdoc! { "collMod": "c", "expireAfterSeconds": "off" }).await;
+            return;
+        }
+        let due = buckets.iter().filter(|bucket| bound(bucket, "min") + options.span_ms() <= bound_ms);
+        let rows: Vec<Document> =
+            due.flat_map(|bucket| measurements_of_valid(bucket, &options, Writers::Several).unwrap()).collect();
+        let gone: Vec<Identity> = rows.iter().map(|row| self.identity(row)).collect();
+        let reply = self.faulty.without(db.ok(rawdoc! { "expire": 1 })).await;
+        assert_eq!(reply.get_i64("nMeasurements").unwrap() as usize, gone.len(), "{reply}");
+        self.forget(&gone);
+        self.fold(db, rawdoc! { "collMod": "c", "expireAfterSeconds": "off" }).await;
+    }
+
+    async fn validate(&self, db: &Db) {
+        let command = rawdoc! { "validate": "c", "full": true, "repair": self.random.chance(50) };
+        let reply = self.faulty.without(db.ok(command)).await;
+        assert!(reply.get_bool("valid").unwrap() && !reply.get_bool("repaired").unwrap(), "{reply}");
     }
 
     /// Changes the metadata of a series, perhaps to that of another: both may have the same measurement.
@@ -332,7 +402,11 @@ impl World {
         if self.random.chance(40) {
             self.check_all(&db).await;
         }
-        let filter = if self.random.chance(30) { doc! {} } else { self.filter() };
+        let filter = if self.random.chance(30) {
+            doc! {}
+        } else {
+            self.filter()
+        };
         let rows: Vec<Document> = self.model.values().cloned().collect();
         let expected: Vec<&Document> = matching(&rows, &filter);
         let find = rawdoc! { "find": "c", "filter": raw(&filter), "batchSize": 1 + self.below(60) as i32 };
@@ -360,7 +434,7 @@ impl World {
     async fn check_groups(&self, db: &Db, filter: &Document, expected: &[&Document]) {
         type Group = (i32, f64, f64, f64, i64, i64);
         let group = doc! { "_id": "$m", "n": { "$sum": 1 }, "sum": { "$sum": "$x" }, "least": { "$min": "$x" },
-            "most": { "$max": "$x" }, "first": { "$min": "$t" }, "last": { "$max": "$t" } };
+        "most": { "$max": "$x" }, "first": { "$min": "$t" }, "last": { "$max": "$t" } };
         let pipeline = vec![doc! { "$match": filter.clone() }, doc! { "$group": group }];
         let command = doc! { "aggregate": "c", "pipeline": pipeline, "cursor": { "batchSize": 1000 } };
         let mut reply = self.faulty.without(db.ok(raw(&command))).await;
@@ -370,7 +444,8 @@ impl World {
             let x = |name: &str| group.get_f64(name).unwrap();
             (group.get_i32("n").unwrap(), x("sum"), x("least"), x("most"), ms(group, "first"), ms(group, "last"))
         };
-        let found: BTreeMap<String, Group> = found.iter().map(|group| (group.get("_id").unwrap().to_string(), of(group))).collect();
+        let found: BTreeMap<String, Group> =
+            found.iter().map(|group| (group.get("_id").unwrap().to_string(), of(group))).collect();
         let mut groups: BTreeMap<String, Group> = BTreeMap::new();
         for row in expected {
             let (x, t) = (row.get_f64("x").unwrap(), ms(row, "t"));
@@ -380,11 +455,13 @@ impl World {
         assert_eq!(found, groups, "{command}");
         // The newest of each.
         let newest = doc! { "_id": "$m", "t": { "$first": "$t" } };
-        let pipeline = vec![doc! { "$match": filter.clone() }, doc! { "$sort": { "m": 1, "t": -1 } }, doc! { "$group": newest }];
+        let pipeline =
+            vec![doc! { "$match": filter.clone() }, doc! { "$sort": { "m": 1, "t": -1 } }, doc! { "$group": newest }];
         let command = doc! { "aggregate": "c", "pipeline": pipeline, "cursor": { "batchSize": 1000 } };
         let mut reply = self.faulty.without(db.ok(raw(&command))).await;
         let found = take_rows(reply.get_document_mut("cursor").unwrap(), "firstBatch");
-        let found: BTreeMap<String, i64> = found.iter().map(|group| (group.get("_id").unwrap().to_string(), ms(group, "t"))).collect();
+        let found: BTreeMap<String, i64> =
+            found.iter().map(|group| (group.get("_id").unwrap().to_string(), ms(group, "t"))).collect();
         let expected: BTreeMap<String, i64> = groups.into_iter().map(|(meta, group)| (meta, group.5)).collect();
         assert_eq!(found, expected, "{command}");
     }
