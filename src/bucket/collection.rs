@@ -71,6 +71,8 @@ struct CreateArguments<'a> {
     foreign: Option<&'a str>,
     /// True if expiry is removed.
     expires_never: bool,
+    /// True if `dedupe` is removed.
+    dedupes_never: bool,
 }
 
 impl<'a> CreateArguments<'a> {
@@ -85,6 +87,7 @@ impl<'a> CreateArguments<'a> {
                 }
                 _ if GENERIC_ARGUMENTS.contains(&name) || is_nothing(value) && is_known(name) => {}
                 "timeseries" => arguments.timeseries = Some(TimeseriesArguments::parse(doc()?, is_new)?),
+                "dedupe" if !is_new && value.as_str() == Some("off") => arguments.dedupes_never = true,
                 "dedupe" => arguments.dedupe = Some(Dedupe::parse(doc()?)?),
                 "collation" => arguments.collation = Some(doc()?.to_owned()),
                 "expireAfterSeconds" if !is_new && value.as_str() == Some("off") => arguments.expires_never = true,
@@ -200,11 +203,31 @@ impl CollectionOptions {
             new.expire_after_seconds = None;
         }
         new.max_bytes = arguments.max_bytes.or(new.max_bytes).filter(|bytes| *bytes > 0);
+        let changes_others =
+            arguments.expires_never || arguments.expire_after_seconds.is_some() || arguments.max_bytes.is_some();
+        let changes_dedupe = arguments.dedupes_never || arguments.dedupe.is_some();
+        if changes_dedupe {
+            if changes_others || arguments.timeseries.is_some() {
+                return Err(Error::invalid_options("'dedupe' cannot be combined with other changes"));
+            }
+            if let Some(dedupe) = &arguments.dedupe {
+                dedupe.check(&self.timeseries.time_field, self.timeseries.meta_field.as_deref())?;
+            }
+            new.dedupe = arguments.dedupe;
+            // Buckets begin, or have begun, where rows were divided.
+            new.timeseries.rebucketed |= self.dedupe.is_some() || new.dedupe.is_some();
+            return Ok(new);
+        }
         if let Some(timeseries) = arguments.timeseries {
-            if arguments.expires_never || arguments.expire_after_seconds.is_some() || arguments.max_bytes.is_some() {
+            if changes_others {
                 return Err(Error::invalid_options("'timeseries' cannot be combined with other changes"));
             }
             new.timeseries = self.timeseries.modified(timeseries)?;
+            if self.dedupe.is_some() && new.timeseries.span_seconds % self.timeseries.span_seconds != 0 {
+                return Err(Error::invalid_options(
+                    "With 'dedupe', 'bucketMaxSpanSeconds' can only become a multiple of what it is",
+                ));
+            }
         }
         Ok(new)
     }

@@ -1,6 +1,8 @@
 //! Which rows are one measurement: those of one series with the same time and equal values of the fields that `dedupe`
 //! names.
 
+use std::ops::Range;
+
 use super::options::wrong_type;
 use super::time_order::dates;
 use crate::block::{Block, Column};
@@ -105,10 +107,16 @@ impl Dedupe {
     /// The measurements among rows of one series, which are in the order in which they were inserted; in order of time,
     /// and of their first rows at the same time. `None` if the rows are in order of time and no two are alike.
     ///
-    /// Values are equal if they compare as equal in BSON order: 1 and 1.0 are, null and a missing field are not.
+    /// Rows in `before` count as earlier than all others. Values are equal if they compare as equal in BSON order: 1 and
+    /// 1.0 are, null and a missing field are not.
     ///
     /// Errors: `InternalError` if the time column does not hold dates.
-    pub fn measurements(&self, rows: &Block, time_field: &str) -> Result<Option<Vec<Measurement>>> {
+    pub fn measurements(
+        &self,
+        rows: &Block,
+        time_field: &str,
+        before: Range<usize>,
+    ) -> Result<Option<Vec<Measurement>>> {
         let times = dates(rows, 0..rows.rows(), time_field)?;
         if times.is_sorted_by(|a, b| a < b) {
             return Ok(None);
@@ -128,8 +136,13 @@ impl Dedupe {
                     false => numbers.add(&key_of(&columns, *row as usize)).0,
                 };
                 match found.get_mut(start + number) {
-                    Some(known) if self.keep == Keep::Last => known.kept = *row,
-                    Some(_) => {}
+                    Some(known) => {
+                        let [is_early, was_early] = [*row, known.kept].map(|row| before.contains(&(row as usize)));
+                        let is_later = was_early || !is_early;
+                        if is_later == (self.keep == Keep::Last) {
+                            known.kept = *row;
+                        }
+                    }
                     None => found.push(Measurement { kept: *row, first: *row }),
                 }
             }
@@ -159,4 +172,96 @@ fn key_of(columns: &[(Option<&Column>, &str)], row: usize) -> Vec<u8> {
         }
     }
     key
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::samples::block;
+    use super::*;
+    use crate::error::ErrorCode;
+    use bson::{Bson, DateTime, RawDocumentBuf, rawdoc};
+
+    fn dedupe(by: &[&str], keep: Keep) -> Dedupe {
+        Dedupe { by: by.iter().map(|path| (*path).to_owned()).collect(), keep }
+    }
+
+    fn row(ms: i64, c: impl Into<bson::raw::RawBson>) -> RawDocumentBuf {
+        rawdoc! { "t": DateTime::from_millis(ms), "c": c.into() }
+    }
+
+    /// The kept and the first row of each measurement.
+    fn found(dedupe: &Dedupe, rows: &[RawDocumentBuf], before: Range<usize>) -> Option<Vec<(u32, u32)>> {
+        let found = dedupe.measurements(&block(rows), "t", before).unwrap()?;
+        Some(found.into_iter().map(|measurement| (measurement.kept, measurement.first)).collect())
+    }
+
+    #[test]
+    fn rows_of_the_same_time_are_one_measurement_of_which_the_first_or_the_last_stays() {
+        let rows = [row(5, 1), row(3, 1), row(5, 2), row(3, 3), row(4, 0)];
+        assert_eq!(found(&dedupe(&[], Keep::Last), &rows, 0..0), Some(vec![(3, 1), (4, 4), (2, 0)]));
+        assert_eq!(found(&dedupe(&[], Keep::First), &rows, 0..0), Some(vec![(1, 1), (4, 4), (0, 0)]));
+        assert_eq!(found(&dedupe(&[], Keep::Last), &[row(1, 1), row(2, 1)], 0..0), None);
+        assert_eq!(found(&dedupe(&["c"], Keep::Last), &[row(1, 1), row(1, 2)], 0..0), None);
+        assert_eq!(found(&dedupe(&[], Keep::Last), &[row(2, 1), row(1, 1)], 0..0), Some(vec![(1, 1), (0, 0)]));
+    }
+
+    #[test]
+    fn equal_numbers_of_any_type_are_one_value_and_null_is_not_a_missing_field() {
+        let missing = rawdoc! { "t": DateTime::from_millis(7) };
+        let rows = [
+            row(7, 1),
+            row(7, 1.0),
+            row(7, 1_i64),
+            row(7, Bson::Null.to_string()),
+            row(7, bson::raw::RawBson::Null),
+            missing.clone(),
+            missing,
+        ];
+        let expected = Some(vec![(2, 0), (3, 3), (4, 4), (6, 5)]);
+        assert_eq!(found(&dedupe(&["c"], Keep::Last), &rows, 0..0), expected);
+    }
+
+    #[test]
+    fn a_path_leads_into_documents() {
+        let at = |a: i32| rawdoc! { "t": DateTime::from_millis(1), "o": { "a": a, "b": a } };
+        let rows = [at(1), at(2), at(1)];
+        assert_eq!(found(&dedupe(&["o.a"], Keep::First), &rows, 0..0), Some(vec![(0, 0), (1, 1)]));
+        assert_eq!(found(&dedupe(&["o.a.x"], Keep::First), &rows, 0..0), Some(vec![(0, 0)]));
+    }
+
+    #[test]
+    fn rows_that_count_as_earlier_do_so_wherever_they_stand() {
+        let rows = [row(1, 0), row(1, 1), row(1, 2), row(1, 3)];
+        for (before, first, last) in [(0..0, 0, 3), (1..3, 1, 3), (2..4, 2, 1), (3..4, 3, 2), (0..4, 0, 3)] {
+            assert_eq!(found(&dedupe(&[], Keep::First), &rows, before.clone()), Some(vec![(first, 0)]));
+            assert_eq!(found(&dedupe(&[], Keep::Last), &rows, before), Some(vec![(last, 0)]));
+        }
+    }
+
+    #[test]
+    fn the_option_is_checked_and_written_as_it_was_given() {
+        let parse = |doc: RawDocumentBuf| Dedupe::parse(Doc::parse(doc.as_bytes()).unwrap());
+        let parsed = parse(rawdoc! { "by": ["c", "o.a"], "keep": "first" }).unwrap();
+        assert_eq!(parsed, dedupe(&["c", "o.a"], Keep::First));
+        assert_eq!(parse(rawdoc! {}).unwrap(), dedupe(&[], Keep::Last));
+        let mut writer = DocWriter::new();
+        parsed.write(&mut writer);
+        let written = writer.finish();
+        assert_eq!(Dedupe::parse(written.view().get("dedupe").unwrap().as_doc().unwrap()).unwrap(), parsed);
+        for (wrong, code) in [
+            (rawdoc! { "by": "c" }, ErrorCode::TypeMismatch),
+            (rawdoc! { "by": [1] }, ErrorCode::TypeMismatch),
+            (rawdoc! { "by": ["c", "c"] }, ErrorCode::InvalidOptions),
+            (rawdoc! { "by": ["a..b"] }, ErrorCode::InvalidOptions),
+            (rawdoc! { "by": ["$c"] }, ErrorCode::InvalidOptions),
+            (rawdoc! { "keep": "both" }, ErrorCode::InvalidOptions),
+            (rawdoc! { "keep": 1 }, ErrorCode::TypeMismatch),
+            (rawdoc! { "on": 1 }, ErrorCode::IDLUnknownField),
+        ] {
+            assert_eq!(parse(wrong).unwrap_err().code, code);
+        }
+        assert!(parsed.check("t", Some("m")).is_ok());
+        assert_eq!(parsed.check("c", None).unwrap_err().code, ErrorCode::InvalidOptions);
+        assert_eq!(parsed.check("t", Some("o")).unwrap_err().code, ErrorCode::InvalidOptions);
+    }
 }

@@ -15,7 +15,7 @@ use crate::value::{DocWriter, Value};
 /// Whether buckets of several types at one path may be stored as such.
 const MIXED: &str = "timeseriesBucketsMayHaveMixedSchemaData";
 /// Options that the name of the buckets does not have.
-const OF_MEASUREMENTS: [&str; 3] = ["timeseries", "expireAfterSeconds", "maxBytes"];
+const OF_MEASUREMENTS: [&str; 4] = ["timeseries", "expireAfterSeconds", "maxBytes", "dedupe"];
 
 pub async fn run(engine: &Rc<Engine>, request: &Request<'_>) -> Result<Reply> {
     if let Some(index) = request.field("index") {
@@ -30,6 +30,10 @@ pub async fn run(engine: &Rc<Engine>, request: &Request<'_>) -> Result<Reply> {
         return Err(Error::new(ErrorCode::InvalidNamespace, message));
     }
     let collection = engine.existing_collection(name).await?;
+    if request.field("dedupe").is_some() {
+        engine.change_dedupe(&collection, request.doc()).await?;
+        return Ok(Reply::ok(DocWriter::new()));
+    }
     let mut change = |entry: &mut CollectionEntry, _: &mut _| {
         if let Some(mixed) = mixed {
             return Ok(std::mem::replace(&mut entry.may_be_mixed, mixed) != mixed);

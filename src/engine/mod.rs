@@ -9,6 +9,7 @@
 mod buckets;
 mod change;
 mod collections;
+mod dedupe;
 pub mod expire;
 mod find;
 mod indexes;

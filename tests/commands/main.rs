@@ -7,6 +7,7 @@ mod coll_mod;
 mod command_facts;
 mod commands;
 mod create_again;
+mod dedupe;
 mod delete;
 mod distinct;
 mod error_codes;

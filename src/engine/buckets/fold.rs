@@ -68,7 +68,7 @@ impl Engine {
     ///
     /// Errors: those of storage; `WriteConflict` if others kept folding the same records; `DataCorruptionDetected`.
     pub async fn fold(&self, collection: &Rc<Collection>, wanted: &dyn Fn(&ContextId, u64) -> bool) -> Result<usize> {
-        let (mut conflicts, mut generation) = (0, None);
+        let (mut conflicts, mut generation, mut folded) = (0, None, 0);
         loop {
             let snapshot = match generation {
                 None => self.journal_snapshot(collection, &[]).await,
@@ -79,8 +79,11 @@ impl Engine {
                 other => other.map(|snapshot| (snapshot.epoch, snapshot.journal))?,
             };
             let journal = collection.journal.entries();
+            // In a collection that has `dedupe` only now, rows may still be addressed to buckets.
+            let by_window = collection.dedupes() && journal.iter().all(|entry| entry.record.order.is_by_window());
             let is_wanted = |entry: &&Rc<JournalEntry>| match generation {
-                Some(generation) => entry.record.order.generation < generation,
+                Some(generation) if by_window => entry.record.order.generation < generation,
+                Some(_) => !entry.record.order.is_by_window(),
                 None => wanted(&entry.context, entry.seq),
             };
             let entries: Vec<&Rc<JournalEntry>> = journal.iter().filter(is_wanted).collect();
@@ -95,16 +98,19 @@ impl Engine {
                 continue;
             }
             if entries.is_empty() {
-                return Ok(0);
+                return Ok(folded);
             }
             let by_bucket = match entries.len() == journal.len() {
                 true => by_bucket,
                 false => Rc::new(ByBucket::of(entries.iter().copied())),
             };
-            match self.fold_entries(collection, &journal, &entries, by_bucket, epoch).await {
+            match self.fold_entries(collection, &journal, &entries, by_bucket, (epoch, by_window)).await {
                 Ok(()) => {
                     collection.journal.folded(&entries.iter().map(|entry| entry.key()).collect::<Vec<_>>());
-                    return Ok(entries.len());
+                    folded += entries.len();
+                    if generation.is_none() || by_window {
+                        return Ok(folded);
+                    }
                 }
                 Err(e) if e.code == ErrorCode::WriteConflict && conflicts < CHANGE_CONFLICTS_MAX => conflicts += 1,
                 Err(e) => return Err(e),
@@ -151,14 +157,14 @@ impl Engine {
     }
 
     /// Folds `entries`, which `by_bucket` holds by bucket. They are a prefix of each context's journal in `journal`, as
-    /// it was at `epoch`.
+    /// it was at an epoch. `by_window` says that rows are addressed to windows.
     async fn fold_entries(
         &self,
         collection: &Rc<Collection>,
         journal: &[Rc<JournalEntry>],
         entries: &[&Rc<JournalEntry>],
         by_bucket: Rc<ByBucket>,
-        mut epoch: u64,
+        (mut epoch, by_window): (u64, bool),
     ) -> Result<()> {
         let id = collection.id();
         let mut records: Vec<(ContextId, u64)> = Vec::new();
@@ -175,7 +181,7 @@ impl Engine {
         loop {
             let (step, later) = rest.split_at(step_len(rest));
             rest = later;
-            let (mut changes, (counter, count)) = match collection.dedupes() {
+            let (mut changes, (counter, count)) = match by_window {
                 false => {
                     let (changes, n) = self.step_changes(collection, &by_bucket, step, &journalled, &mut moved).await?;
                     (changes, (Counter::ConvertedToUnsorted, n))

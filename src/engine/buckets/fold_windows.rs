@@ -15,7 +15,7 @@ use crate::bucket::{
 };
 use crate::engine::Engine;
 use crate::engine::collections::collection::Collection;
-use crate::engine::journal::{SectionGroup, SectionRef, in_commit_order};
+use crate::engine::journal::{SectionGroup, SectionRef, in_commit_order, moved_rows};
 use crate::engine::read::windows::NearBucket;
 use crate::engine::store::keyspace::{self, ContextId};
 use crate::engine::store::stored_bucket::Coverage;
@@ -84,7 +84,7 @@ impl Collection {
         let options = &entry.options.timeseries;
         let view = BucketDoc::parse(document, options).ok()?;
         let rows = unpack(&view, &FieldSet::All, options).ok()?;
-        let found = dedupe.measurements(&rows, &options.time_field).ok()??;
+        let found = dedupe.measurements(&rows, &options.time_field, 0..0).ok()??;
         let rest = rows.gather(&found.iter().map(|measurement| measurement.kept).collect::<Vec<_>>());
         let less = rows.rows() - rest.rows();
         let header = (view.id(), view.meta());
@@ -141,7 +141,8 @@ impl Window<'_> {
         let parts: Vec<_> =
             stored.iter().map(|rows| (rows, 0..rows.rows())).chain(fresh.iter().map(|s| s.rows())).collect();
         let all = Block::concat_slices(&parts);
-        let found = dedupe.measurements(&all, &options.time_field)?;
+        let start = ends.last().copied().unwrap_or_default();
+        let found = dedupe.measurements(&all, &options.time_field, start..start + moved_rows(&fresh))?;
         let found =
             found.unwrap_or_else(|| (0..all.rows() as u32).map(|row| Measurement { kept: row, first: row }).collect());
         let duplicates = all.rows() - found.len();

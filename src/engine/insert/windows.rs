@@ -5,7 +5,7 @@
 
 use std::rc::Rc;
 
-use crate::block::Block;
+use crate::block::{Block, ColumnBuilder};
 use crate::catalog::{Counter, Staged, stage_windows};
 use crate::engine::Engine;
 use crate::engine::collections::collection::Collection;
@@ -40,6 +40,10 @@ impl Engine {
                 Err(e) if e.code == ErrorCode::WriteConflict && attempt < CHANGE_CONFLICTS_MAX => {
                     // Tells the present generation, or that the collection is gone.
                     self.refresh(collection).await?;
+                    if !collection.dedupes() {
+                        let rows = collection.rows_of(written);
+                        return Box::pin(self.commit_rows(collection, rows)).await;
+                    }
                     staged = staged_again(written, extended_range);
                 }
                 Err(e) => {
@@ -69,4 +73,28 @@ fn staged_again(records: Vec<JournalEntry>, extended_range: bool) -> Staged {
         sections.extend(record.sections);
     }
     Staged { rows: Block::concat(blocks), sections, extended_range }
+}
+
+impl Collection {
+    /// The rows of records, with their metadata.
+    pub(super) fn rows_of(&self, records: Vec<JournalEntry>) -> Block {
+        let mut blocks = Vec::new();
+        for JournalEntry { record, .. } in records {
+            let mut rows = record.rows;
+            if let Some(name) = self.meta_field() {
+                let mut metadata = ColumnBuilder::new();
+                for section in &record.sections {
+                    for _ in 0..section.rows {
+                        match &section.meta {
+                            Some(meta) => metadata.push(meta.view()),
+                            None => metadata.push_absent(1),
+                        }
+                    }
+                }
+                rows.set_column(name, metadata.finish());
+            }
+            blocks.push(rows);
+        }
+        Block::concat(blocks)
+    }
 }

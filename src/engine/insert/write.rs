@@ -10,7 +10,7 @@ use crate::engine::journal::{CommitOrder, JournalEntry, Record};
 use crate::engine::store::keyspace::{self, Marker};
 use crate::engine::store::signal::{Signal, yield_now};
 use crate::error::{Error, ErrorCode, Result};
-use crate::storage::Changeset;
+use crate::storage::{Changeset, LocalFuture};
 
 /// The right to commit what the queue holds. However the claimant ends, its waiters get an outcome and the queue
 /// continues (I6).
@@ -90,7 +90,7 @@ impl Engine {
         outcome
     }
 
-    async fn commit_rows(&self, collection: &Rc<Collection>, rows: Block) -> Result<()> {
+    pub(super) async fn commit_rows(&self, collection: &Rc<Collection>, rows: Block) -> Result<()> {
         if collection.dedupes() {
             // Boxed, because it is in the second half of the module.
             return Box::pin(self.commit_windows(collection, rows)).await;
@@ -128,14 +128,30 @@ impl Engine {
                     let mut left = Changeset::new();
                     written.iter().for_each(|entry| left.delete(keyspace::journal(&id, &entry.context, entry.seq)));
                     let _ = self.storage.commit(left).await;
-                    self.forget(collection);
-                    return Err(self.namespace_not_found(&collection.name));
+                    return self.commit_by_new_entry(collection, written).await;
                 }
                 // Perhaps only the answer was lost.
                 collection.journal.doubtful();
                 Err(e)
             }
         }
+    }
+
+    /// Commits rows again that were committed to a collection whose marker is gone: it was dropped, or its `dedupe` was
+    /// turned on or off. Boxed, because this is in the second half of the module.
+    fn commit_by_new_entry<'a>(
+        &'a self,
+        collection: &'a Rc<Collection>,
+        written: Vec<JournalEntry>,
+    ) -> LocalFuture<'a, ()> {
+        Box::pin(async move {
+            self.refresh(collection).await?;
+            // If the code cannot be loaded, nothing was stored.
+            self.complete().await?;
+            // Loaded by now: awaited in the line above.
+            let rows = collection.rows_of(written);
+            self.commit_rows(collection, rows).await
+        })
     }
 
     /// Adds the puts of staged rows to `changes`, and returns their records.

@@ -16,7 +16,7 @@ mod tail;
 
 pub use entry::{JournalEntry, RecordKey, SectionRef};
 pub use record::{CommitOrder, Record};
-pub use resolution::{Resolution, in_commit_order};
+pub use resolution::{Resolution, in_commit_order, moved_rows};
 pub use sections::{ByBucket, SectionGroup};
 pub use snapshot::RefreshOutcome;
 pub use state::Journal;

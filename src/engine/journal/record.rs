@@ -35,6 +35,24 @@ pub struct CommitOrder {
     pub time_ms: i64,
 }
 
+impl CommitOrder {
+    /// The place of rows that were stored before the collection had `dedupe`, and that are moved to windows later:
+    /// before everything else, also before what is stored, and before what was moved earlier. `moves` counts from 1 on.
+    pub fn of_move(moves: i64) -> CommitOrder {
+        CommitOrder { generation: 0, time_ms: -moves }
+    }
+
+    /// True for the rows of such a move.
+    pub fn is_move(self) -> bool {
+        self.generation == 0 && self.time_ms < 0
+    }
+
+    /// True if the rows are addressed to windows.
+    pub fn is_by_window(self) -> bool {
+        self != CommitOrder::default()
+    }
+}
+
 /// One commit: rows without their metadata column, and the sections that say which rows go to which bucket.
 #[derive(Debug, PartialEq)]
 pub struct Record {
@@ -62,7 +80,7 @@ impl Record {
     /// A record and its stored form.
     pub fn encode(rows: Block, sections: Vec<Section>, order: CommitOrder) -> (Record, Vec<u8>) {
         let mut out = vec![VERSION, 0, 0, 0];
-        if order.generation > 0 {
+        if order.is_by_window() {
             out = vec![VERSION_ORDERED, 0, 0, 0];
             out.extend_from_slice(&order.generation.to_le_bytes());
             out.extend_from_slice(&order.time_ms.to_le_bytes());

@@ -107,7 +107,8 @@ impl SectionGroup {
         let parts: Vec<_> =
             stored.iter().map(|rows| (rows, 0..rows.rows())).chain(sections.iter().map(|s| s.rows())).collect();
         let all = Block::concat_slices(&parts);
-        let one = match dedupe.measurements(&all, &options.time_field)? {
+        let start: usize = stored.iter().map(Block::rows).sum();
+        let one = match dedupe.measurements(&all, &options.time_field, start..start + moved_rows(&sections))? {
             Some(found) => all.gather(&found.iter().map(|measurement| measurement.kept).collect::<Vec<_>>()),
             None => all,
         };
@@ -120,4 +121,10 @@ pub fn in_commit_order(sections: &[SectionRef]) -> Vec<&SectionRef> {
     let mut sections: Vec<&SectionRef> = sections.iter().collect();
     sort_by(&mut sections, |a, b| a.place().cmp(&b.place()));
     sections
+}
+
+/// The number of rows that were moved to their window, which are the first ones of sections in commit order.
+pub fn moved_rows(sections: &[&SectionRef]) -> usize {
+    let moved = sections.iter().take_while(|section| section.entry().record.order.is_move());
+    moved.map(|section| section.rows().1.len()).sum()
 }

@@ -191,7 +191,7 @@ impl Windows {
         let all = Block::concat_slices(&[(met, 0..met.rows()), (&rows, 0..rows.rows())]);
         // Of a measurement that both have, this keeps the row that was met.
         let first = Dedupe { keep: Keep::First, ..self.dedupe.clone() };
-        let found = first.measurements(&all, &options.time_field)?;
+        let found = first.measurements(&all, &options.time_field, 0..0)?;
         let is_new = |row: &u32| *row as usize >= met.rows();
         let left: Vec<u32> = match found {
             Some(found) => found.iter().map(|measurement| measurement.kept).filter(is_new).collect(),
@@ -230,7 +230,13 @@ impl Scan {
         }
         let view = stored.view(options)?;
         let start_ms = start_of(&id).unwrap_or(view.min_time_ms());
-        let of_window = journal.groups_of(&window_of(&id, start_ms, options));
+        // These rows also belong to a record here, under the bucket that they came from.
+        if stored.coverage.origins().any(|origin| journal.holds(origin)) {
+            return Ok(None);
+        }
+        let mut of_window = journal.groups_of(&window_of(&id, start_ms, options));
+        // Rows from before the collection had `dedupe` are addressed to buckets.
+        of_window.extend(journal.groups_of(&id));
         let group = of_window
             .iter()
             .filter_map(|number| journal.groups().get(*number))

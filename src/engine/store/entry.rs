@@ -11,6 +11,18 @@ use crate::limits::RARE_OPERATORS;
 use crate::query::{Globals, Index};
 use crate::value::{Doc, DocBuf, DocWriter, Value};
 
+/// Which buckets of a collection with `dedupe` are still to be moved to windows.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Moving {
+    /// None.
+    #[default]
+    Done,
+    /// Those that are not in windows yet.
+    Others,
+    /// All: those in windows were told apart in another way.
+    All,
+}
+
 /// The stored identity, options and indexes of a collection.
 #[derive(Debug)]
 pub struct CollectionEntry {
@@ -20,6 +32,8 @@ pub struct CollectionEntry {
     pub options: CollectionOptions,
     /// True if buckets of several types at one path may be stored as such. Queries expect them in any case.
     pub may_be_mixed: bool,
+    /// Which buckets are still to be moved to windows, because the collection did not always have `dedupe`.
+    pub moving: Moving,
     /// How often the entry was changed.
     pub version: u64,
     /// Its indexes as specified by users, including the default one.
@@ -47,6 +61,9 @@ impl CollectionEntry {
             if self.may_be_mixed {
                 writer.bool("mixed", true);
             }
+            if self.moving != Moving::Done {
+                writer.bool("movesAll", self.moving == Moving::All);
+            }
             writer.begin_array("indexes");
             for (place, spec) in self.specs.iter().enumerate() {
                 writer.begin_doc(&place.to_string());
@@ -70,6 +87,16 @@ impl CollectionEntry {
             CollectionEntry::new(uuid.try_into().map_err(|_| corrupt())?, CollectionOptions::from_doc(options)?);
         entry.options.timeseries.rebucketed |= doc.get("rebucketed").and_then(Value::as_bool).unwrap_or_default();
         entry.may_be_mixed |= doc.get("mixed").and_then(Value::as_bool).unwrap_or_default();
+        entry.moving = match doc.get("movesAll").and_then(Value::as_bool) {
+            None => Moving::Done,
+            Some(all) => {
+                if all {
+                    Moving::All
+                } else {
+                    Moving::Others
+                }
+            }
+        };
         entry.version = doc.get("version").and_then(Value::as_integer).unwrap_or_default().cast_unsigned();
         if let Some(stored) = doc.get("indexes").and_then(Value::as_array) {
             entry.stored = Some(stored.to_owned());
@@ -88,7 +115,16 @@ impl CollectionEntry {
         let specs = IndexSpec::default_of(&options.timeseries).into_iter().map(Rc::new).collect();
         // With `dedupe`, the time alone decides which bucket takes a row.
         let may_be_mixed = options.dedupe.is_some();
-        CollectionEntry { uuid, options, may_be_mixed, version: 0, specs, stored: None, indexes: Vec::new() }
+        CollectionEntry {
+            uuid,
+            options,
+            may_be_mixed,
+            moving: Moving::Done,
+            version: 0,
+            specs,
+            stored: None,
+            indexes: Vec::new(),
+        }
     }
 
     /// True if there are indexes besides the default one.
