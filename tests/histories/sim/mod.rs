@@ -1,10 +1,11 @@
 //! Random histories of several contexts on one storage, compared with a plain list: what was acknowledged is found exactly once,
 //! regardless of folds, restarts, deletes, interleaving and lost answers.
 //!
-//! `SIM_SEEDS=10000 cargo test --profile soak --test histories sim` runs so many seeds, an eighth of each kind; `SIM_SEED=17` runs one of each.
+//! `SIM_SEEDS=10000 cargo test --profile soak --test histories sim` runs so many seeds, a tenth of each kind; `SIM_SEED=17` runs one of each.
 
 mod places;
 mod resends;
+mod resends_together;
 mod seeds;
 mod sequence;
 mod together;
@@ -23,7 +24,7 @@ use crate::support::{Db, Random, TestEnv};
 const FIRST_NOW_MS: i64 = 1_800_000_000_000;
 
 /// Seeds of each kind that once failed; they are always run.
-const KEPT: [&[u64]; 8] = [&[206], &[6, 11], &[153], &[9, 334, 657, 1304], &[], &[608], &[], &[]];
+const KEPT: [&[u64]; 10] = [&[206], &[6, 11], &[153], &[9, 334, 657, 1304], &[], &[608], &[], &[], &[], &[]];
 
 /// The faults of storage in a history.
 #[derive(Clone, Copy, PartialEq)]
@@ -104,4 +105,14 @@ fn a_measurement_that_is_sent_again_is_found_once() {
 #[test]
 fn a_measurement_that_is_sent_again_because_storage_failed_is_found_once() {
     seeds::run("resends with faults", 120, KEPT[7], &|seed| resends::history(seed, Trouble::Faults));
+}
+
+#[test]
+fn contexts_that_send_the_same_measurements_at_once_agree_on_them() {
+    seeds::run("resends together", 120, KEPT[8], &|seed| resends_together::history(seed, Trouble::None));
+}
+
+#[test]
+fn contexts_that_send_the_same_measurements_agree_on_them_where_storage_fails_and_contexts_vanish() {
+    seeds::run("resends together with faults", 120, KEPT[9], &|seed| resends_together::history(seed, Trouble::Faults));
 }

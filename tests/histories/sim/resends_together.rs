@@ -1,0 +1,211 @@
+//! Contexts that send the same measurements at the same time, fold and read. Every read finds each of them once, in a
+//! version that no later one has replaced; and once everything rests, no fold changes an answer.
+
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
+use std::pin::pin;
+use std::rc::Rc;
+use std::task::Poll;
+
+use bson::{DateTime, Document, doc, rawdoc};
+use futures::executor::{LocalPool, block_on};
+use futures::task::LocalSpawnExt;
+use timepail::storage::Storage;
+use timepail::storage::memory::MemoryStorage;
+
+use super::{Trouble, open};
+use crate::support::faults::{Faulty, Rates};
+use crate::support::valid_bucket::Writers;
+use crate::support::{Db, Random, TestEnv, checks, multiset, raw, take_rows};
+
+const STEPS: i64 = 30;
+
+/// One insert of a measurement.
+#[derive(Clone, Copy)]
+struct Version {
+    n: i64,
+    began: u64,
+    /// Set if it was acknowledged.
+    ended: Option<u64>,
+}
+
+/// What was sent, by series and time.
+#[derive(Default)]
+struct Log {
+    clock: Cell<u64>,
+    versions: RefCell<BTreeMap<(String, i64), Vec<Version>>>,
+    next: Cell<i64>,
+}
+
+struct Task {
+    db: Db,
+    random: Random,
+    storage: Rc<dyn Storage>,
+    env: Rc<TestEnv>,
+    log: Rc<Log>,
+    trouble: Trouble,
+    keeps_first: bool,
+}
+
+/// Panics if a measurement is lost, found twice, or found in the wrong version.
+pub fn history(seed: u64, trouble: Trouble) {
+    let (random, env) = (Random::new(seed), TestEnv::new(seed));
+    let inner: Rc<dyn Storage> = Rc::new(MemoryStorage::new());
+    let faulty = Faulty::new(inner, Random::new(seed + 1), true);
+    let storage: Rc<dyn Storage> = faulty.clone();
+    let first = open(&storage, &env, &random);
+    let keeps_first = random.chance(40);
+    let keep = if keeps_first { "first" } else { "last" };
+    let create =
+        doc! { "create": "c", "timeseries": { "timeField": "t", "metaField": "m" }, "dedupe": { "keep": keep } };
+    block_on(first.ok(raw(&create)));
+    if trouble == Trouble::Faults {
+        faulty.set(Rates { refused: 6, ambiguous: 6, cut_off: 3, unread: 1 });
+    }
+    let log: Rc<Log> = Rc::default();
+    let mut pool = LocalPool::new();
+    for at in 0..2 + random.below(2) {
+        let db = if random.chance(25) { first.clone() } else { open(&storage, &env, &random) };
+        let (storage, env, log) = (Rc::clone(&storage), Rc::clone(&env), Rc::clone(&log));
+        let task = Task { db, random: Random::new(seed * 31 + at), storage, env, log, trouble, keeps_first };
+        pool.spawner().spawn_local(task.run()).unwrap();
+    }
+    pool.run();
+    faulty.set(Rates::default());
+    let all = || block_on(first.find(rawdoc! { "find": "c", "batchSize": 10_000 }));
+    let before = all();
+    log.judge(&before, log.now(), keeps_first);
+    let other = open(&storage, &env, &random);
+    let found = block_on(other.find(rawdoc! { "find": "c", "batchSize": 10_000 }));
+    assert_eq!(multiset(&found), multiset(&before), "two contexts do not agree");
+    let folded = block_on(checks::sound_when_folded(&*storage, &other, "c", Writers::Several));
+    assert_eq!(multiset(&folded), multiset(&before), "a fold has changed an answer");
+    assert_eq!(multiset(&all()), multiset(&before), "a fold by another context has changed an answer");
+}
+
+fn ok(reply: &Document) -> bool {
+    reply.get_f64("ok").ok() == Some(1.0) && !reply.contains_key("writeErrors")
+}
+
+/// Polls `what` a number of times; `None` if that was not enough.
+async fn at_most<T>(polls: u64, what: impl Future<Output = T>) -> Option<T> {
+    let mut what = pin!(what);
+    let mut left = polls;
+    std::future::poll_fn(move |context| {
+        if left == 0 {
+            return Poll::Ready(None);
+        }
+        left -= 1;
+        what.as_mut().poll(context).map(Some)
+    })
+    .await
+}
+
+impl Log {
+    fn now(&self) -> u64 {
+        self.clock.set(self.clock.get() + 1);
+        self.clock.get()
+    }
+
+    /// Checks what a read has found that began at `began`.
+    fn judge(&self, found: &[Document], began: u64, keeps_first: bool) {
+        let mut seen: BTreeMap<(String, i64), i64> = BTreeMap::new();
+        for row in found {
+            let key = (row.get_str("m").unwrap().to_owned(), row.get_datetime("t").unwrap().timestamp_millis());
+            let n = row.get_i64("n").unwrap();
+            assert_eq!(seen.insert(key, n), None, "found twice: {row}");
+        }
+        for (key, versions) in &*self.versions.borrow() {
+            let known = |version: &&Version| version.ended.is_some_and(|ended| ended < began);
+            let Some(n) = seen.remove(key) else {
+                assert!(!versions.iter().any(|version| known(&version)), "{key:?} was lost");
+                continue;
+            };
+            let version = versions.iter().find(|version| version.n == n).expect("a value that nobody has sent");
+            let wrong = versions.iter().filter(known).find(|other| match keeps_first {
+                true => other.ended.is_some_and(|ended| ended < version.began),
+                false => version.ended.is_some_and(|ended| ended < other.began),
+            });
+            assert!(wrong.is_none(), "{key:?}: found {n} where {:?} should have won", wrong.map(|other| other.n));
+        }
+        assert!(seen.is_empty(), "measurements that nobody has sent: {seen:?}");
+    }
+}
+
+impl Task {
+    async fn run(mut self) {
+        for _ in 0..STEPS {
+            let faults = self.trouble == Trouble::Faults;
+            let polls = if faults && self.random.chance(8) { self.random.below(40) } else { u64::MAX };
+            match self.random.below(20) {
+                0..=10 => self.insert(polls).await,
+                11..=13 => self.other(rawdoc! { "flush": 1 }, polls).await,
+                14 => self.other(rawdoc! { "foldJournals": 1 }, polls).await,
+                15 => self.db = open(&self.storage, &self.env, &self.random),
+                _ => self.find().await,
+            }
+        }
+    }
+
+    async fn other(&mut self, command: bson::RawDocumentBuf, polls: u64) {
+        match at_most(polls, self.db.command(command)).await {
+            None => self.db = open(&self.storage, &self.env, &self.random),
+            Some(reply) => assert!(ok(&reply) || self.trouble.excuses(&reply), "{reply}"),
+        }
+    }
+
+    async fn insert(&mut self, polls: u64) {
+        // Commits are ordered by the clock.
+        self.env.now_ms.set(self.env.now_ms.get() + 1);
+        let began = self.log.now();
+        let (start, series) = (self.random.below(25), format!("s{}", self.random.below(2)));
+        let (mut rows, mut sent) = (Vec::new(), Vec::new());
+        for at in 0..1 + self.random.below(10) {
+            let n = self.log.next.replace(self.log.next.get() + 1);
+            let ms = (start + at) as i64 * if self.random.chance(95) { 500 } else { 500_000 };
+            if sent.iter().any(|(_, key): &(i64, (String, i64))| key.1 == ms) {
+                continue;
+            }
+            rows.push(raw(&doc! { "t": DateTime::from_millis(ms), "m": series.clone(), "n": n }));
+            sent.push((n, (series.clone(), ms)));
+        }
+        for (n, key) in &sent {
+            let mut versions = self.log.versions.borrow_mut();
+            versions.entry(key.clone()).or_default().push(Version { n: *n, began, ended: None });
+        }
+        let reply = at_most(polls, self.db.insert("c", &rows)).await;
+        let ended = self.log.now();
+        match &reply {
+            None => self.db = open(&self.storage, &self.env, &self.random),
+            Some(reply) => assert!(ok(reply) || self.trouble.excuses(reply), "{reply}"),
+        }
+        if reply.is_some_and(|reply| ok(&reply)) {
+            for (n, key) in &sent {
+                let mut versions = self.log.versions.borrow_mut();
+                let version = versions.get_mut(key).unwrap().iter_mut().find(|version| version.n == *n).unwrap();
+                version.ended = Some(ended);
+            }
+        }
+    }
+
+    async fn find(&mut self) {
+        let began = self.log.now();
+        let mut reply = self.db.command(rawdoc! { "find": "c", "batchSize": 2 }).await;
+        let mut rows = Vec::new();
+        loop {
+            if !ok(&reply) {
+                assert!(self.trouble.excuses(&reply), "{reply}");
+                return;
+            }
+            let cursor = reply.get_document_mut("cursor").unwrap();
+            let key = if cursor.contains_key("firstBatch") { "firstBatch" } else { "nextBatch" };
+            rows.extend(take_rows(cursor, key));
+            let id = cursor.get_i64("id").unwrap();
+            if id == 0 {
+                break;
+            }
+            reply = self.db.command(rawdoc! { "getMore": id, "collection": "c", "batchSize": 3 }).await;
+        }
+        self.log.judge(&rows, began, self.keeps_first);
+    }
+}
