@@ -14,14 +14,14 @@ export async function discover(db) {
   const present = new Set(listed.map(({ name }) => name));
   for (const name of Object.keys(datasets)) if (!isBuiltIn(name) && !present.has(name)) delete datasets[name];
   for (const { name, options } of listed) {
-    if (!isBuiltIn(name)) datasets[name] = { ...(await describe(db, name, options.timeseries)), ...known[name] };
+    if (!isBuiltIn(name)) datasets[name] = { ...(await describe(db, name, options)), ...known[name] };
   }
 }
 
 /** What the page knows of collections that it makes on demand. */
 export const known = {};
 
-async function describe(db, name, timeseries) {
+async function describe(db, name, { timeseries, dedupe }) {
   const { timeField, metaField } = timeseries;
   const values = metaField ? await db.collection(name).distinct(metaField) : [];
   const byLabel = new Map(values.map((value) => [labelOf(value), value]).sort(([a], [b]) => inOrder.compare(a, b)));
@@ -36,6 +36,7 @@ async function describe(db, name, timeseries) {
     about: `A collection of yours. ${parts.filter(Boolean).join(", ")}.`,
     cure: "Insert measurements, or drop it below",
     timeseries,
+    dedupe,
     series: shown.map(([label]) => label),
     values: new Map(shown),
     hasMore: byLabel.size > SERIES_MAX,

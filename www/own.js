@@ -25,7 +25,7 @@ export async function lookAt(file) {
   const separated = source.delimiter ? `CSV, separated ${KINDS[source.delimiter]}` : source.kind;
   $("own-title").textContent = file.name;
   $("own-about").textContent = `${bytes(file.size)}, ${separated}, ${number(source.names.length)} columns`;
-  $("own-name").value = freeName(file.name);
+  $("own-name").value = nameFor(file.name, source);
   const options = (none) => [...none, ...source.names.map((name) => element("option", { value: name, textContent: name }))];
   $("own-time").replaceChildren(...options(source.timeField ? [] : [element("option", { value: "", textContent: "choose …" })]));
   $("own-time").value = source.timeField ?? "";
@@ -43,21 +43,36 @@ function showPreview({ names, records, types }) {
   $("own-preview").replaceChildren(table);
 }
 
-/** A name for a collection, made of that of a file, which none has yet. */
-function freeName(fileName) {
+/** A name for a collection, made of that of a file: one that none has yet, or that of an earlier import of such a file. */
+function nameFor(fileName, source) {
   const base = fileName.replace(/\.[^.]*$/, "").replace(/[^\p{L}\p{N}_-]+/gu, "_").replace(/^_+|_+$/g, "").toLowerCase() || "own";
   let name = base;
-  for (let n = 2; Object.hasOwn(datasets, name); n++) name = `${base}_${n}`;
+  for (let n = 2; Object.hasOwn(datasets, name) && !isImport(name, optionsOf(source, source.timeField, source.metaField)); n++) name = `${base}_${n}`;
   return name;
+}
+
+/** Options of a collection for a file. A line that is imported again is the same measurement: all of its cells tell it from others. */
+function optionsOf({ names, timeseries }, timeField, metaField) {
+  const by = names.filter((name) => name !== timeField && name !== metaField && /^[^.$][^.]*$/.test(name));
+  return { timeseries: { timeField, ...(metaField && { metaField }), ...timeseries }, dedupe: { by, keep: "last" } };
+}
+
+/** True for a collection that was made for files with the same columns. */
+function isImport(name, { timeseries, dedupe }) {
+  const there = datasets[name];
+  return there?.timeseries.timeField === timeseries.timeField && there.timeseries.metaField === timeseries.metaField && there.dedupe?.by.join() === dedupe.by.join();
 }
 
 async function importFile() {
   const { file, source } = chosen;
   const name = $("own-name").value.trim();
   const [timeField, metaField] = [$("own-time").value, $("own-meta").value];
-  if (Object.hasOwn(datasets, name)) throw new Error(`There is a collection “${name}” already; choose another name.`);
+  const options = optionsOf(source, timeField, metaField);
+  const isAgain = isImport(name, options);
+  if (Object.hasOwn(datasets, name) && !isAgain) throw new Error(`There is a collection “${name}” already; choose another name.`);
   if (timeField === metaField) throw new Error("The time and the series cannot be the same column.");
-  const collection = await workspace.db.createCollection(name, { timeseries: { timeField, ...(metaField && { metaField }), ...source.timeseries } });
+  const collection = isAgain ? workspace.db.collection(name) : await workspace.db.createCollection(name, options);
+  const before = isAgain ? await collection.countDocuments() : 0;
   const total = { rows: 0, ms: 0, problems: [], refused: 0 };
   const refuse = (line, problem) => ++total.refused <= PROBLEMS_MAX && total.problems.push({ line, problem });
   const { cancelled } = await follow("Bytes of the file read", async (signal, progress) => {
@@ -72,11 +87,12 @@ async function importFile() {
   if (total.refused === 0) close();
   else showDone(true);
   if (total.rows === 0) {
-    await workspace.db.dropCollection(name);
+    if (!isAgain) await workspace.db.dropCollection(name);
     throw new Error(`No row of ${file.name} could be stored.`);
   }
   lastOf(name).insert = total;
-  say(`${cancelled ? "Cancelled: " : ""}${number(total.rows)} rows inserted in ${duration(total.ms)}${total.refused > 0 ? `, ${number(total.refused)} refused` : ""}.`);
+  const known = before + total.rows - (await collection.countDocuments());
+  say(`${cancelled ? "Cancelled: " : ""}${number(total.rows)} rows inserted in ${duration(total.ms)}${known > 0 ? `, ${number(known)} of them known already` : ""}${total.refused > 0 ? `, ${number(total.refused)} refused` : ""}.`);
   await show(name);
 }
 

@@ -115,6 +115,16 @@ test("charts show the newest values, means, and a line per station", async () =>
   await db.close();
 });
 
+test("a reading that a device sends again replaces the first one", async () => {
+  const { openReadings, receive } = await example("resends.mjs");
+  const readings = await openReadings({ storage: "memory" });
+  const points = [{ time: 0, channel: 1, value: 20 }, { time: 0, channel: 2, value: 30 }, { time: 1000, channel: 1, value: 21 }];
+  await receive(readings, { sensor: "s7", points });
+  await receive(readings, { sensor: "s7", points: [{ ...points[1], value: 31 }, points[2], { time: 2000, channel: 1, value: 22 }] });
+  const found = await readings.find().sort({ at: 1, channel: 1 }).toArray();
+  assert.deepEqual(found.map(({ at, channel, value }) => [+at, channel, value]), [[0, 1, 20], [0, 2, 31], [1000, 1, 21], [2000, 1, 22]]);
+});
+
 test("measurements recorded during a send stay for the next one", async () => {
   const { openOutbox } = await example("outbox.mjs");
   const batches = [];

@@ -3,12 +3,8 @@
 use super::dedupe::Dedupe;
 use super::options::{TimeseriesArguments, TimeseriesOptions, is_nothing, safe_integer, wrong_type};
 use crate::env::Env;
-use crate::error::{Error, ErrorCode, Result};
-use crate::limits::NAMESPACE_LENGTH_BYTES_MAX;
+use crate::error::{Error, Result};
 use crate::value::{Collation, Doc, DocBuf, DocWriter, Kind, Value};
-
-/// The prefix of the name of a collection's buckets.
-pub const BUCKETS_PREFIX: &str = "system.buckets.";
 
 /// Arguments that any command may carry and that `create` ignores.
 const GENERIC_ARGUMENTS: [&str; 13] = [
@@ -284,37 +280,6 @@ impl CollectionOptions {
     }
 }
 
-/// Checks the name of a new collection in `database`.
-///
-/// Errors: `InvalidNamespace` if the name is empty, begins with `.` or `system.`, or contains `$` or a NUL byte, or if
-/// the full name of its buckets would be too long.
-pub fn validate_collection_name(database: &str, name: &str) -> Result<()> {
-    let refuse =
-        |why: &str| Err(Error::new(ErrorCode::InvalidNamespace, format!("Invalid collection name '{name}': {why}")));
-    if name.is_empty() {
-        return refuse("it is empty");
-    }
-    if name.starts_with('.') {
-        return refuse("it begins with a '.'");
-    }
-    if name.starts_with("system.") {
-        return refuse("names that begin with 'system.' are reserved");
-    }
-    if name.contains('$') {
-        return refuse("it contains a '$'");
-    }
-    if name.contains('\0') {
-        return refuse("it contains a NUL byte");
-    }
-    let full = database.len() + ".".len() + BUCKETS_PREFIX.len() + name.len();
-    if full > NAMESPACE_LENGTH_BYTES_MAX {
-        return refuse(&format!(
-            "'{database}.{BUCKETS_PREFIX}{name}' has {full} bytes, at most {NAMESPACE_LENGTH_BYTES_MAX} are allowed"
-        ));
-    }
-    Ok(())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -496,16 +461,6 @@ mod tests {
         for doc in [rawdoc! {}, rawdoc! { "timeseries": { "timeField": 1 } }, rawdoc! { "x": 1 }] {
             let error = CollectionOptions::from_doc(Doc::parse(doc.as_bytes()).unwrap()).unwrap_err();
             assert_eq!(error.code, ErrorCode::DataCorruptionDetected);
-        }
-    }
-
-    #[test]
-    fn a_collection_name_must_fit_with_the_prefix_of_the_buckets_collection() {
-        assert_eq!(validate_collection_name("db", "weather.2024"), Ok(()));
-        assert_eq!(validate_collection_name("db", &"x".repeat(255 - 18)), Ok(()));
-        for name in ["", "system.views", "a$b", "a\0b", ".a", &"x".repeat(255 - 17)] {
-            let code = validate_collection_name("db", name).unwrap_err().code;
-            assert_eq!(code, ErrorCode::InvalidNamespace, "{name}");
         }
     }
 }

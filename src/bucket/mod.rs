@@ -3,6 +3,7 @@
 mod build;
 mod cells;
 mod collection;
+mod collection_name;
 mod convert;
 mod dedupe;
 mod document;
@@ -29,7 +30,8 @@ mod validate;
 mod window;
 
 pub use build::{Header, build};
-pub use collection::{BUCKETS_PREFIX, CollectionOptions, validate_collection_name};
+pub use collection::CollectionOptions;
+pub use collection_name::{BUCKETS_PREFIX, validate_collection_name};
 pub use convert::{compress, decompress};
 pub use dedupe::{Dedupe, Keep, Measurement};
 pub use document::{BucketDoc, BucketFormat, BucketVersion, with_meta};
@@ -40,7 +42,7 @@ pub use merge::{merge, rebuild, whole};
 pub use min_max::MinMax;
 pub(crate) use options::safe_integer;
 pub use options::{Granularity, TimeseriesOptions};
-pub use placing::{Placing, Room, Slot};
+pub use placing::{PlacedBucket, Placing, Room};
 pub use rows::Rows;
 pub use salvage::{Salvaged, salvage};
 pub use schema::Schema;

@@ -12,7 +12,7 @@ use crate::value::sort_by;
 
 /// A stored bucket near the new measurements, or a new one.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Slot {
+pub struct PlacedBucket {
     /// Its start. No row of it is earlier.
     pub start_ms: i64,
     /// Its last row.
@@ -37,7 +37,7 @@ pub struct Room {
 /// The buckets of a window while new measurements are placed, in order of their times.
 pub struct Placing {
     /// The stored buckets in the order given, then the new ones.
-    pub slots: Vec<Slot>,
+    pub slots: Vec<PlacedBucket>,
     /// Positions of the slots that are not between others, ascending by start.
     in_order: Vec<usize>,
     /// The start of the window, if no stored bucket begins before the slots.
@@ -48,7 +48,7 @@ pub struct Placing {
 impl Placing {
     /// A placing over the stored buckets of a series. `window_start_ms` is where the first bucket of the window begins;
     /// `None` if there is one already.
-    pub fn new(slots: Vec<Slot>, window_start_ms: Option<i64>, room: Room) -> Placing {
+    pub fn new(slots: Vec<PlacedBucket>, window_start_ms: Option<i64>, room: Room) -> Placing {
         let mut in_order: Vec<usize> =
             (0..).zip(&slots).filter(|(_, slot)| !slot.is_between).map(|(at, _)| at).collect();
         let start = |at: &usize| slots.get(*at).map(|slot| slot.start_ms);
@@ -76,7 +76,7 @@ impl Placing {
                 return self.begin(second_of(time_ms), time_ms, false);
             }
         }
-        let takes = |slot: &Slot| slot.is_between && slot.start_ms <= time_ms && slot.rows < self.room.in_order;
+        let takes = |slot: &PlacedBucket| slot.is_between && slot.start_ms <= time_ms && slot.rows < self.room.in_order;
         match self.slots.iter().rposition(takes) {
             Some(at) => {
                 if let Some(slot) = self.slots.get_mut(at) {
@@ -91,7 +91,7 @@ impl Placing {
 
     fn begin(&mut self, start_ms: i64, time_ms: i64, is_between: bool) -> usize {
         let at = self.slots.len();
-        self.slots.push(Slot { start_ms, last_ms: time_ms, rows: 1, is_between, is_stored: false });
+        self.slots.push(PlacedBucket { start_ms, last_ms: time_ms, rows: 1, is_between, is_stored: false });
         if !is_between {
             let start = |at: &usize| self.slots.get(*at).map_or(i64::MIN, |slot| slot.start_ms);
             let place = self.in_order.partition_point(|at| start(at) <= start_ms);
@@ -114,12 +114,12 @@ mod tests {
     const ROOM: Room = Room { in_order: 3, late: 5 };
 
     /// A stored bucket; times are in seconds.
-    fn stored(start: i64, last: i64, rows: usize) -> Slot {
-        Slot { start_ms: 1000 * start, last_ms: 1000 * last, rows, is_between: false, is_stored: true }
+    fn stored(start: i64, last: i64, rows: usize) -> PlacedBucket {
+        PlacedBucket { start_ms: 1000 * start, last_ms: 1000 * last, rows, is_between: false, is_stored: true }
     }
 
     /// The slots that take these times, and the starts of the new ones, in seconds.
-    fn placed(slots: &[Slot], window: Option<i64>, times: &[i64]) -> (Vec<usize>, Vec<i64>) {
+    fn placed(slots: &[PlacedBucket], window: Option<i64>, times: &[i64]) -> (Vec<usize>, Vec<i64>) {
         let mut placing = Placing::new(slots.to_vec(), window, ROOM);
         let taken = times.iter().map(|time| placing.place(1000 * time)).collect();
         let new = placing.slots.iter().filter(|slot| !slot.is_stored).map(|slot| slot.start_ms / 1000).collect();
@@ -160,7 +160,7 @@ mod tests {
     proptest! {
         #[test]
         fn buckets_stay_apart_unless_they_are_marked(mut batches in prop::collection::vec(prop::collection::vec(0_i64..20_000, 1..30), 1..8)) {
-            let mut slots: Vec<Slot> = Vec::new();
+            let mut slots: Vec<PlacedBucket> = Vec::new();
             for times in &mut batches {
                 times.sort_unstable();
                 let window = slots.iter().all(|slot| slot.start_ms > 0).then_some(0);
@@ -168,7 +168,7 @@ mod tests {
                 times.iter().for_each(|time| { placing.place(*time); });
                 slots = placing.slots;
                 slots.iter_mut().for_each(|slot| slot.is_stored = true);
-                let mut apart: Vec<&Slot> = slots.iter().filter(|slot| !slot.is_between).collect();
+                let mut apart: Vec<&PlacedBucket> = slots.iter().filter(|slot| !slot.is_between).collect();
                 apart.sort_by_key(|slot| slot.start_ms);
                 for pair in apart.windows(2) {
                     prop_assert!(pair[0].last_ms < pair[1].start_ms && pair[1].start_ms % 1000 == 0, "{pair:?}");

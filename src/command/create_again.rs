@@ -21,7 +21,7 @@ struct Differences {
 }
 
 /// Every option, with those of the buckets in the middle.
-const OPTIONS: [&str; 8] = [
+const OPTIONS: [&str; 9] = [
     "timeField",
     "metaField",
     "granularity",
@@ -29,6 +29,7 @@ const OPTIONS: [&str; 8] = [
     "bucketRoundingSeconds",
     "expireAfterSeconds",
     "maxBytes",
+    "dedupe",
     "collation",
 ];
 
@@ -77,6 +78,7 @@ fn differences(name: &str, there: &CollectionOptions, asked: &CollectionOptions,
     let mut others = DocWriter::new();
     others.string("collMod", name);
     let mut others_differ = false;
+    let mut dedupe = None;
     for option in OPTIONS {
         let (old, new) = (option_of(&old, option), option_of(&new, option));
         let of_buckets = matches!(option, "granularity" | "bucketMaxSpanSeconds" | "bucketRoundingSeconds");
@@ -94,6 +96,15 @@ fn differences(name: &str, there: &CollectionOptions, asked: &CollectionOptions,
         list(&mut said, &[option, " is ", &shown(old), ", not ", &shown(new)].concat());
         match new {
             _ if of_buckets => {}
+            _ if option == "dedupe" => {
+                let mut step = DocWriter::new();
+                step.string("collMod", name);
+                match new {
+                    Some(value) => step.value(option, value),
+                    None => step.string(option, "off"),
+                };
+                dedupe = Some(step.finish());
+            }
             _ if !matches!(option, "expireAfterSeconds" | "maxBytes") => list(&mut fixed, option),
             Some(value) => _ = others.value(option, value),
             None => _ = others.string(option, "off"),
@@ -112,6 +123,7 @@ fn differences(name: &str, there: &CollectionOptions, asked: &CollectionOptions,
     if others_differ {
         steps.push(others.finish());
     }
+    steps.extend(dedupe);
     Differences { said, fixed, steps }
 }
 

@@ -22,14 +22,20 @@ use crate::bucket::{BucketId, CollectionOptions, SeriesBits, unpack};
 use crate::catalog::stage_windows;
 use crate::error::{ErrorCode, Result};
 use crate::limits::{CHANGE_CONFLICTS_MAX, FOLD_STEP_BUCKETS};
-use crate::storage::Changeset;
+use crate::storage::{Changeset, LocalFuture};
 use crate::value::{Doc, FieldSet};
 
 impl Engine {
     /// Turns `dedupe` on or off, as a `collMod` command says. If it is on already, goes on with what was interrupted.
     ///
     /// Errors: those of the command and of storage; `WriteConflict` if others kept changing the collection.
-    pub async fn change_dedupe(&self, collection: &Rc<Collection>, command: Doc<'_>) -> Result<()> {
+    /// Boxed, because it is in the second half of the module.
+    #[inline(never)]
+    pub fn change_dedupe<'a>(&'a self, collection: &'a Rc<Collection>, command: Doc<'a>) -> LocalFuture<'a, ()> {
+        Box::pin(self.turn_dedupe(collection, command))
+    }
+
+    async fn turn_dedupe(&self, collection: &Rc<Collection>, command: Doc<'_>) -> Result<()> {
         self.fold(collection, &|_, _| true).await?;
         let id = collection.id();
         let mut change = |entry: &mut CollectionEntry, changes: &mut Changeset| {

@@ -106,6 +106,18 @@ test("it becomes a collection with a tab, series and a chart for each number", a
   await screenshot("own-collection");
 });
 
+test("the same file read again adds nothing, and a longer one adds what is new", async () => {
+  await choose("stations.csv", STATIONS);
+  assert.equal(await page.inputValue("#own-name"), "stations", "an import of these columns");
+  await click("#own-form [type=submit]");
+  assert.match(await shows("#toast p"), /^4 rows inserted in .*, 4 of them known already\.$/);
+  assert.equal(await count("#measurements"), 4);
+  await choose("stations.csv", `${STATIONS}2025-03-01 02:00,roof,3.5,4,late\n`);
+  await click("#own-form [type=submit]");
+  assert.match(await shows("#toast p"), /^5 rows inserted in .*, 4 of them known already\.$/);
+  assert.equal(await count("#measurements"), 5);
+});
+
 test("lines of JSON keep their types, with dates as text or as extended JSON and fields that come late", async () => {
   const lines = [
     { t: { $date: "2025-03-01T00:00:00Z" }, engine: { id: 7 }, rpm: 900, tags: ["a"] },
@@ -152,7 +164,7 @@ test("an invalid file or a name in use is refused with a reason", async () => {
     assert.match(await shows("#toast p"), reason);
     await page.click("#toast button");
   }
-  await choose("y.csv", STATIONS);
+  await choose("y.csv", STATIONS.replace("wind", "gusts"));
   await page.fill("#own-name", "stations");
   await click("#own-form [type=submit]");
   assert.match(await shows("#toast p"), /There is a collection “stations” already/);

@@ -24,7 +24,7 @@ declare const reading: Reading;
 const [now, id] = [new Date(), 7];
 
 /* 1 */ export const opened: Promise<Database> = open("plant", { wasm, wasmMore: wasm });
-/* 2 */ void db.createCollection<Reading>("weather", { timeseries: { timeField: "at", metaField: "station", granularity: undefined }, maxBytes: undefined });
+/* 2 */ void db.createCollection<Reading>("weather", { timeseries: { timeField: "at", metaField: "station", granularity: undefined }, maxBytes: undefined, dedupe: { by: ["note", "station.id"], keep: "first" } });
 /* 3 */ void weather.insertOne({ ...reading, temp: new Int32(5), station: { id: new Double(7), tags: [] } });
 /* 4 */ void weather.insertMany([reading, { ...reading, temp: Long.fromNumber(5), ticks: 5n, gust: undefined, station: { id: 7, site: undefined, tags: [] } }]);
 /* 5 */ void weather.insertOne({ _id: 7, ...reading });

@@ -1,4 +1,4 @@
-// Forty mistakes of a user. None compiles: a line that did would make its `@ts-expect-error` an error.
+// More than forty mistakes of a user. None compiles: a line that did would make its `@ts-expect-error` an error.
 
 import { Int32, Long } from "bson";
 import { open, type Collection, type Database, type Filter } from "timepail";
@@ -23,6 +23,10 @@ void db.createCollection<Reading>("w", { timeseries: { timeField: "time" } });
 void db.createCollection<Reading>("w", { timeseries: { timeField: "at", metaField: "sensor" } });
 // @ts-expect-error there is no such granularity
 void db.createCollection("w", { timeseries: { timeField: "at", granularity: "days" } });
+// @ts-expect-error a measurement is told by fields of the schema
+void db.createCollection<Reading>("w", { timeseries: { timeField: "at" }, dedupe: { by: ["channel"] } });
+// @ts-expect-error the first or the last stays
+void db.createCollection("w", { timeseries: { timeField: "at" }, dedupe: { keep: "newest" } });
 // @ts-expect-error there is no such option
 void open("plant", { durabillity: "strict" });
 // @ts-expect-error a field is missing

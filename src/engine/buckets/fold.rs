@@ -186,9 +186,9 @@ impl Engine {
                     let (changes, n) = self.step_changes(collection, &by_bucket, step, &journalled, &mut moved).await?;
                     (changes, (Counter::ConvertedToUnsorted, n))
                 }
-                // Loaded by now: as above.
+                // It is loaded, as above.
                 true => {
-                    let (changes, n) = Box::pin(self.window_changes(collection, epoch, step, &journalled)).await?;
+                    let (changes, n) = self.window_changes(collection, epoch, step, &journalled).await?;
                     (changes, (Counter::DuplicatesRemoved, n))
                 }
             };

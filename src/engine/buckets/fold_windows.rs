@@ -10,7 +10,7 @@ use std::rc::Rc;
 use super::bucket_changes::BucketChanges;
 use crate::block::Block;
 use crate::bucket::{
-    BucketDoc, BucketId, Dedupe, FIRST_BETWEEN, Measurement, Placing, Room, SeriesBits, Slot, bucket_in_window,
+    BucketDoc, BucketId, Dedupe, FIRST_BETWEEN, Measurement, PlacedBucket, Placing, Room, SeriesBits, bucket_in_window,
     is_between, merge, start_of, times_of, unpack, whole,
 };
 use crate::engine::Engine;
@@ -21,7 +21,7 @@ use crate::engine::store::keyspace::{self, ContextId};
 use crate::engine::store::stored_bucket::Coverage;
 use crate::error::{Error, ErrorCode, Result};
 use crate::limits::{CHANGE_CONFLICTS_MAX, LATE_ROWS_FACTOR};
-use crate::storage::Changeset;
+use crate::storage::{Changeset, LocalFuture};
 use crate::value::{Doc, DocBuf, FieldSet};
 
 /// Tells records that exist from others.
@@ -31,7 +31,13 @@ impl Engine {
     /// Begins the next generation of a collection, and returns it. All records of earlier ones are in storage by then.
     ///
     /// Errors: `NamespaceNotFound`; those of storage; `WriteConflict` if others kept beginning generations.
-    pub(super) async fn begin_generation(&self, collection: &Rc<Collection>) -> Result<u64> {
+    /// Boxed, because it is in the second half of the module.
+    #[inline(never)]
+    pub(super) fn begin_generation<'a>(&'a self, collection: &'a Rc<Collection>) -> LocalFuture<'a, u64> {
+        Box::pin(self.begin_next_generation(collection))
+    }
+
+    async fn begin_next_generation(&self, collection: &Rc<Collection>) -> Result<u64> {
         let id = collection.id();
         let mut conflicts = 0;
         loop {
@@ -57,8 +63,20 @@ impl Engine {
     /// The changes of one step of a fold, and how many rows turned out to be duplicates.
     ///
     /// Errors: those of storage; `DataCorruptionDetected`.
-    pub(super) async fn window_changes<'a>(
-        &self,
+    /// Boxed, because it is in the second half of the module.
+    #[inline(never)]
+    pub(super) fn window_changes<'a>(
+        &'a self,
+        collection: &'a Rc<Collection>,
+        epoch: u64,
+        step: &'a [Rc<SectionGroup>],
+        journalled: IsJournalled<'a>,
+    ) -> LocalFuture<'a, (BucketChanges<'a>, u64)> {
+        Box::pin(self.changes_of_windows(collection, epoch, step, journalled))
+    }
+
+    async fn changes_of_windows<'a>(
+        &'a self,
         collection: &'a Rc<Collection>,
         epoch: u64,
         step: &[Rc<SectionGroup>],
@@ -70,7 +88,7 @@ impl Engine {
         let windows = self.buckets_of_windows(collection, epoch, step, &entry.options.timeseries).await?;
         let mut duplicates = 0;
         for ((group, near), listed) in step.iter().zip(&windows.near).zip(&windows.listed) {
-            let window = Window { engine: self, collection, group, near, listed, journalled };
+            let window = FoldedWindow { engine: self, collection, group, near, listed, journalled };
             duplicates += window.fold(&dedupe, &mut changes)?;
         }
         Ok((changes, duplicates))
@@ -94,7 +112,7 @@ impl Collection {
 }
 
 /// A window of a series that is folded.
-struct Window<'a> {
+struct FoldedWindow<'a> {
     engine: &'a Engine,
     collection: &'a Collection,
     group: &'a SectionGroup,
@@ -107,14 +125,14 @@ struct Window<'a> {
 
 /// The rows of a bucket: those that it had, if they do not change, and others in order of time.
 #[derive(Default)]
-struct Content {
+struct SlotRows {
     /// Rows of `all`.
     rows: Vec<u32>,
     /// True if it gets a row that it did not have.
     changes: bool,
 }
 
-impl Window<'_> {
+impl FoldedWindow<'_> {
     /// Adds the new forms of its buckets to `changes`. Returns the number of rows that are duplicates.
     fn fold(&self, dedupe: &Dedupe, changes: &mut BucketChanges<'_>) -> Result<u64> {
         let entry = self.collection.entry();
@@ -149,7 +167,7 @@ impl Window<'_> {
 
         let times = times_of(&all, &options.time_field)?;
         let mut placing = self.placing(&all)?;
-        let mut contents: Vec<Content> = Vec::new();
+        let mut contents: Vec<SlotRows> = Vec::new();
         for Measurement { kept, first } in found {
             let home = ends.partition_point(|end| *end <= first as usize);
             let (slot, is_new) = match overlapping.get(home) {
@@ -157,7 +175,7 @@ impl Window<'_> {
                 None => (placing.place(times.get(kept as usize).copied().unwrap_or_default()), true),
             };
             if contents.len() <= slot {
-                contents.resize_with(slot + 1, Content::default);
+                contents.resize_with(slot + 1, SlotRows::default);
             }
             if let Some(content) = contents.get_mut(slot) {
                 content.rows.push(kept);
@@ -210,7 +228,7 @@ impl Window<'_> {
         let mut slots = Vec::with_capacity(self.near.len());
         for near in self.near {
             let view = near.stored.view(options)?;
-            slots.push(Slot {
+            slots.push(PlacedBucket {
                 start_ms: view.min_time_ms(),
                 last_ms: view.max_time_ms(),
                 rows: view.count()?,
@@ -229,7 +247,7 @@ impl Window<'_> {
     }
 
     /// An id for a new bucket.
-    fn new_id(&self, slot: &Slot, taken: &mut Vec<BucketId>) -> Result<BucketId> {
+    fn new_id(&self, slot: &PlacedBucket, taken: &mut Vec<BucketId>) -> Result<BucketId> {
         let series = SeriesBits::of_bucket(&self.group.bucket);
         for copy in if slot.is_between { FIRST_BETWEEN } else { 0 }.. {
             let id = bucket_in_window(slot.start_ms, series, copy);

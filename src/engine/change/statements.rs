@@ -148,8 +148,8 @@ impl Engine {
             (scan, aimed) = self.aimed_scan(collection, &plan).await?;
         }
         if matches!(change.kind, ChangeKind::Update(_)) && !change.raw && collection.dedupes() {
-            // Loaded by now: `CollectionEntry::prepare` loads it for collections with `dedupe`.
-            return Box::pin(self.move_measurements(&mut scan, &aimed, change, changed)).await;
+            // It is loaded: `CollectionEntry::prepare` loads it for collections with `dedupe`.
+            return self.move_measurements(&mut scan, &aimed, change, changed).await;
         }
         while let Some(units) = self.next_page(&mut scan).await? {
             let mut changes = BucketChanges::new(collection);

@@ -19,14 +19,26 @@ use crate::engine::read::unit::Unit;
 use crate::engine::store::keyspace;
 use crate::error::Result;
 use crate::query::ReadPlan;
-use crate::storage::Changeset;
+use crate::storage::{Changeset, LocalFuture};
 use crate::value::{FieldSet, OwnedValue};
 
 impl Engine {
     /// Changes the metadata of the measurements that match, in an aimed scan whose matches are folded.
     ///
     /// Errors: as `change`.
-    pub(super) async fn move_measurements(
+    /// Boxed, because it is in the second half of the module.
+    #[inline(never)]
+    pub(super) fn move_measurements<'a>(
+        &'a self,
+        scan: &'a mut Scan,
+        plan: &'a ReadPlan,
+        change: &'a MeasurementChange<'_>,
+        changed: &'a mut Changed,
+    ) -> LocalFuture<'a, ()> {
+        Box::pin(self.change_and_move(scan, plan, change, changed))
+    }
+
+    async fn change_and_move(
         &self,
         scan: &mut Scan,
         plan: &ReadPlan,

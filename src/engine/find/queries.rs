@@ -169,8 +169,8 @@ impl Engine {
                     let (mut scan, plan) = other?;
                     collection.check_hint(raw, &query.find, &plan)?;
                     if let Some(dedupe) = collection.dedupe() {
-                        // Boxed, because it is in the second half of the module.
-                        Box::pin(self.resolve(&mut scan, dedupe)).await?;
+                        // Loaded by now: `CollectionEntry::prepare` loads it for collections with `dedupe`.
+                        self.resolve(&mut scan, dedupe).await?;
                     }
                     return Ok(Some((scan, plan, query.find)));
                 }

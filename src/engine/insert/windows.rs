@@ -13,13 +13,35 @@ use crate::engine::journal::{CommitOrder, JournalEntry};
 use crate::engine::store::keyspace;
 use crate::error::{ErrorCode, Result};
 use crate::limits::CHANGE_CONFLICTS_MAX;
-use crate::storage::Changeset;
+use crate::storage::{Changeset, LocalFuture};
 
 impl Engine {
     /// Commits rows under the present generation. If a fold has begun another one, the commit is repeated under that.
     ///
     /// Errors: `NamespaceNotFound` if the collection was dropped; those of storage.
-    pub(super) async fn commit_windows(&self, collection: &Rc<Collection>, rows: Block) -> Result<()> {
+    /// Boxed, because it is in the second half of the module.
+    #[inline(never)]
+    pub(super) fn commit_windows<'a>(&'a self, collection: &'a Rc<Collection>, rows: Block) -> LocalFuture<'a, ()> {
+        Box::pin(self.commit_in_windows(collection, rows))
+    }
+
+    /// Commits rows again that were committed to a collection whose marker is gone: it was dropped, or its `dedupe` was
+    /// turned on or off.
+    ///
+    /// Errors: as `commit_windows`.
+    #[inline(never)]
+    pub(super) fn commit_by_new_entry<'a>(
+        &'a self,
+        collection: &'a Rc<Collection>,
+        written: Vec<JournalEntry>,
+    ) -> LocalFuture<'a, ()> {
+        Box::pin(async move {
+            self.refresh(collection).await?;
+            self.commit_rows(collection, collection.rows_of(written)).await
+        })
+    }
+
+    async fn commit_in_windows(&self, collection: &Rc<Collection>, rows: Block) -> Result<()> {
         let mut staged = stage_windows(rows, &collection.entry().options.timeseries)?;
         for attempt in 0.. {
             let (extended_range, sections, rows) = (staged.extended_range, staged.sections.len(), staged.rows.rows());
@@ -77,7 +99,7 @@ fn staged_again(records: Vec<JournalEntry>, extended_range: bool) -> Staged {
 
 impl Collection {
     /// The rows of records, with their metadata.
-    pub(super) fn rows_of(&self, records: Vec<JournalEntry>) -> Block {
+    fn rows_of(&self, records: Vec<JournalEntry>) -> Block {
         let mut blocks = Vec::new();
         for JournalEntry { record, .. } in records {
             let mut rows = record.rows;

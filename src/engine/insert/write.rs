@@ -10,7 +10,7 @@ use crate::engine::journal::{CommitOrder, JournalEntry, Record};
 use crate::engine::store::keyspace::{self, Marker};
 use crate::engine::store::signal::{Signal, yield_now};
 use crate::error::{Error, ErrorCode, Result};
-use crate::storage::{Changeset, LocalFuture};
+use crate::storage::Changeset;
 
 /// The right to commit what the queue holds. However the claimant ends, its waiters get an outcome and the queue
 /// continues (I6).
@@ -92,8 +92,8 @@ impl Engine {
 
     pub(super) async fn commit_rows(&self, collection: &Rc<Collection>, rows: Block) -> Result<()> {
         if collection.dedupes() {
-            // Boxed, because it is in the second half of the module.
-            return Box::pin(self.commit_windows(collection, rows)).await;
+            // Loaded by now: `CollectionEntry::prepare` loads it for collections with `dedupe`.
+            return self.commit_windows(collection, rows).await;
         }
         let mut batch = collection.catalog.borrow().batch(rows);
         let staged = loop {
@@ -128,6 +128,8 @@ impl Engine {
                     let mut left = Changeset::new();
                     written.iter().for_each(|entry| left.delete(keyspace::journal(&id, &entry.context, entry.seq)));
                     let _ = self.storage.commit(left).await;
+                    self.complete().await?;
+                    // Loaded by now: awaited in the line above.
                     return self.commit_by_new_entry(collection, written).await;
                 }
                 // Perhaps only the answer was lost.
@@ -135,23 +137,6 @@ impl Engine {
                 Err(e)
             }
         }
-    }
-
-    /// Commits rows again that were committed to a collection whose marker is gone: it was dropped, or its `dedupe` was
-    /// turned on or off. Boxed, because this is in the second half of the module.
-    fn commit_by_new_entry<'a>(
-        &'a self,
-        collection: &'a Rc<Collection>,
-        written: Vec<JournalEntry>,
-    ) -> LocalFuture<'a, ()> {
-        Box::pin(async move {
-            self.refresh(collection).await?;
-            // If the code cannot be loaded, nothing was stored.
-            self.complete().await?;
-            // Loaded by now: awaited in the line above.
-            let rows = collection.rows_of(written);
-            self.commit_rows(collection, rows).await
-        })
     }
 
     /// Adds the puts of staged rows to `changes`, and returns their records.

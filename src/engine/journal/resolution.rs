@@ -32,6 +32,7 @@ pub struct Resolution {
 
 impl SectionGroup {
     /// True if its measurements are known as of that epoch.
+    #[inline(never)]
     pub fn is_resolved(&self, epoch: u64) -> bool {
         self.resolution().is_some_and(|known| known.epoch == epoch)
     }
@@ -49,6 +50,7 @@ impl SectionGroup {
     /// Finds out its measurements, given the stored buckets whose times overlap with those of its rows.
     ///
     /// Errors: `DataCorruptionDetected`.
+    #[inline(never)]
     pub fn resolve(
         &self,
         epoch: u64,

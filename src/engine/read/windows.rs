@@ -20,7 +20,7 @@ use crate::engine::journal::{ByBucket, Resolution, SectionGroup, Tail};
 use crate::engine::store::keyspace;
 use crate::engine::store::stored_bucket::StoredBucket;
 use crate::error::Result;
-use crate::storage::KeyRange;
+use crate::storage::{KeyRange, LocalFuture};
 use crate::value::{FieldSet, Interner, sort_by};
 
 /// What a scan knows of the measurements of its groups.
@@ -34,7 +34,13 @@ impl Engine {
     /// Finds out the measurements of all groups that the scan has not left out. Called once, before the first page.
     ///
     /// Errors: those of storage; `DataCorruptionDetected`.
-    pub(in crate::engine) async fn resolve(&self, scan: &mut Scan, dedupe: Dedupe) -> Result<()> {
+    /// Boxed, because it is in the second half of the module.
+    #[inline(never)]
+    pub(in crate::engine) fn resolve<'a>(&'a self, scan: &'a mut Scan, dedupe: Dedupe) -> LocalFuture<'a, ()> {
+        Box::pin(self.resolve_groups(scan, dedupe))
+    }
+
+    async fn resolve_groups(&self, scan: &mut Scan, dedupe: Dedupe) -> Result<()> {
         let collection = Rc::clone(scan.collection());
         let epoch = scan.epoch();
         let entry = collection.entry();
@@ -210,6 +216,7 @@ impl Scan {
     /// True if there are journal rows in the window of a stored bucket.
     ///
     /// Errors: `DataCorruptionDetected`.
+    #[inline(never)]
     pub(in crate::engine) fn has_rows_near(&self, unit: &Unit) -> Result<bool> {
         let entry = self.collection().entry();
         let options = &entry.options.timeseries;
@@ -221,6 +228,7 @@ impl Scan {
     /// The unit of a stored bucket; `None` if its rows are in units of journal rows.
     ///
     /// Errors: `DataCorruptionDetected`.
+    #[inline(never)]
     pub(super) fn unit_of_window(&self, id: BucketId, stored: Rc<StoredBucket>) -> Result<Option<Unit>> {
         let entry = self.collection().entry();
         let options = &entry.options.timeseries;

@@ -1,0 +1,18 @@
+// Devices that send again what they are not sure of.
+
+import { open } from "timepail";
+
+/** Readings of sensors with several channels. The same channel of a sensor has one value at a time: what is sent again replaces it. */
+export async function openReadings(options) {
+  const db = await open("plant", options);
+  return db.createCollection("readings", {
+    timeseries: { timeField: "at", metaField: "sensor" },
+    dedupe: { by: ["channel"], keep: "last" },
+  });
+}
+
+/** Takes what a device sends after it was offline: it may send a part of it for the second time. */
+export async function receive(readings, message) {
+  const { sensor, points } = message;
+  await readings.insertMany(points.map(({ time, channel, value }) => ({ at: new Date(time), sensor, channel, value })));
+}
