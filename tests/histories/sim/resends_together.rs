@@ -27,6 +27,8 @@ struct Version {
     began: u64,
     /// Set if it was acknowledged.
     ended: Option<u64>,
+    /// When a read that knew it ended and had found another one.
+    beaten: Option<u64>,
 }
 
 /// What was sent, by series and time.
@@ -115,7 +117,8 @@ impl Log {
             let n = row.get_i64("n").unwrap();
             assert_eq!(seen.insert(key, n), None, "found twice: {row}");
         }
-        for (key, versions) in &*self.versions.borrow() {
+        let ended = self.now();
+        for (key, versions) in &mut *self.versions.borrow_mut() {
             let known = |version: &&Version| version.ended.is_some_and(|ended| ended < began);
             let Some(n) = seen.remove(key) else {
                 assert!(!versions.iter().any(|version| known(&version)), "{key:?} was lost");
@@ -127,6 +130,14 @@ impl Log {
                 false => version.ended.is_some_and(|ended| ended < other.began),
             });
             assert!(wrong.is_none(), "{key:?}: found {n} where {:?} should have won", wrong.map(|other| other.n));
+            // Of two versions, the same one wins every time.
+            let beaten = version.beaten.filter(|beaten| *beaten < began);
+            assert!(beaten.is_none(), "{key:?}: found {n}, which had lost to another version before");
+            for other in
+                versions.iter_mut().filter(|other| other.n != n && other.ended.is_some_and(|ended| ended < began))
+            {
+                other.beaten.get_or_insert(ended);
+            }
         }
         assert!(seen.is_empty(), "measurements that nobody has sent: {seen:?}");
     }
@@ -171,7 +182,7 @@ impl Task {
         }
         for (n, key) in &sent {
             let mut versions = self.log.versions.borrow_mut();
-            versions.entry(key.clone()).or_default().push(Version { n: *n, began, ended: None });
+            versions.entry(key.clone()).or_default().push(Version { n: *n, began, ended: None, beaten: None });
         }
         let reply = at_most(polls, self.db.insert("c", &rows)).await;
         let ended = self.log.now();
