@@ -284,6 +284,7 @@ impl CollectionOptions {
 mod tests {
     use super::*;
     use crate::env::fixed::FixedEnv;
+    use crate::error::ErrorCode;
     use bson::{RawDocumentBuf, rawdoc};
 
     const NOW_MS: i64 = 1_700_000_000_000;
