@@ -129,7 +129,6 @@ mod tests {
     #[test]
     fn the_bits_of_a_series_never_change_between_versions() {
         let bits = |meta: &OwnedValue| SeriesBits::of(Some(meta)).0;
-        assert_eq!([bits(&OwnedValue::string("a")), SeriesBits::of(None).0].map(|bits| bits >> 40), [0, 0]);
-        assert_eq!(format!("{:010x} {:010x}", bits(&OwnedValue::string("a")), SeriesBits::of(None).0), "?");
+        assert_eq!([bits(&OwnedValue::string("a")), SeriesBits::of(None).0], [0xbb_c633_8f36, 0xcb_f29c_e484]);
     }
 }

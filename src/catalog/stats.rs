@@ -175,7 +175,9 @@ impl Stats {
     pub fn counters(&self) -> Vec<(&'static str, u64)> {
         let mut shown = Vec::with_capacity(NAMES.len() + 2);
         shown.push(("numActiveBuckets", self.active as u64));
-        for (at, (name, count)) in NAMES.iter().zip(&self.counts).enumerate() {
+        // The last one is not the server's.
+        for (at, (name, count)) in NAMES.iter().zip(&self.counts).enumerate().take(Counter::DuplicatesRemoved as usize)
+        {
             shown.push((*name, *count));
             if at == Counter::MeasurementsCommitted as usize
                 && let Some(average) = count.checked_div(self[Counter::Commits])

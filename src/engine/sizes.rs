@@ -8,7 +8,7 @@ use super::read::scan::Access;
 use super::store::keyspace;
 use crate::block::{Block, DocPivot};
 use crate::bucket::{BUCKETS_PREFIX, BucketDoc, BucketId};
-use crate::catalog::Stats;
+use crate::catalog::{Counter, Stats};
 use crate::error::Result;
 use crate::query::CollStats;
 use crate::storage::KeyRange;
@@ -63,7 +63,8 @@ impl Engine {
     ///
     /// Errors: `NamespaceNotFound`, those of storage.
     pub async fn write_sizes(&self, name: &str, sizes: &Sizes, scale: i64, writer: &mut DocWriter) -> Result<()> {
-        let stats = self.existing_collection(name).await?.stats();
+        let collection = self.existing_collection(name).await?;
+        let stats = collection.stats();
         let size = |n: u64| long(n) / scale;
         writer.int64("size", size(sizes.bucket_bytes));
         writer.int64("storageSize", size(sizes.bucket_bytes + sizes.journal_bytes));
@@ -77,6 +78,9 @@ impl Engine {
         // A collection that was not used in this process has no counters.
         if stats != Stats::default() {
             stats.write(writer);
+        }
+        if collection.dedupes() {
+            writer.int64("numDuplicatesRemoved", long(stats[Counter::DuplicatesRemoved]));
         }
         writer.end().int32("nindexes", i32::try_from(sizes.indexes.len()).unwrap_or(i32::MAX));
         let index_bytes: u64 = sizes.indexes.iter().map(|(_, bytes)| bytes).sum();

@@ -8,7 +8,7 @@ use std::cmp::Ordering;
 use std::rc::Rc;
 
 use super::unit::Unit;
-use super::windows::Windows;
+use super::windows::KnownRows;
 use crate::bucket::BucketId;
 use crate::engine::Engine;
 use crate::engine::collections::collection::Collection;
@@ -60,7 +60,7 @@ pub struct Scan {
     /// How many more bytes of buckets the scan may put into the cache.
     may_keep_bytes: usize,
     /// What is known of measurements, if the collection has `dedupe`.
-    windows: Option<Windows>,
+    windows: Option<KnownRows>,
 }
 
 /// A scan in the order of bucket ids. Buckets that exist only in journals come in their place, not at the end.
@@ -138,7 +138,7 @@ impl Scan {
     }
 
     /// Sets what is known of the measurements of its groups.
-    pub(super) fn set_windows(&mut self, windows: Windows) {
+    pub(super) fn set_windows(&mut self, windows: KnownRows) {
         self.windows = Some(windows);
     }
 
@@ -438,7 +438,7 @@ impl Scan {
     }
 
     /// What is known of measurements, and the journals.
-    pub(super) fn windows(&self) -> (Option<&Windows>, &ByBucket) {
+    pub(super) fn windows(&self) -> (Option<&KnownRows>, &ByBucket) {
         (self.windows.as_ref(), &self.journal)
     }
 }

@@ -24,7 +24,7 @@ use crate::storage::{KeyRange, LocalFuture};
 use crate::value::{FieldSet, Interner, sort_by};
 
 /// What a scan knows of the measurements of its groups.
-pub(in crate::engine) struct Windows {
+pub(in crate::engine) struct KnownRows {
     dedupe: Dedupe,
     /// The stored buckets whose rows are in units of journal rows.
     absorbed: Interner,
@@ -61,7 +61,7 @@ impl Engine {
                 absorbed.add(id.as_bytes());
             }
         }
-        scan.set_windows(Windows { dedupe, absorbed });
+        scan.set_windows(KnownRows { dedupe, absorbed });
         Ok(())
     }
 
@@ -175,7 +175,7 @@ fn may_overlap(listed: &[BucketId], (first_ms, last_ms): (i64, i64)) -> Vec<Buck
     found
 }
 
-impl Windows {
+impl KnownRows {
     /// True if the rows of the stored bucket are in a unit of journal rows.
     pub(super) fn absorbs(&self, id: &BucketId) -> bool {
         self.absorbed.get(id.as_bytes()).is_some()
