@@ -145,6 +145,15 @@ pub const UNLISTED_BUCKETS_MAX: usize = 64;
 /// Maximum number of keys of the default index listed per bucket that another index has named. Beyond it, reading the
 /// buckets is faster than finding out their series.
 pub const LISTED_KEYS_A_BUCKET: usize = 4;
+/// Maximum number of keys of the default index listed to know the series of a collection's buckets. A collection with more
+/// is not asked again.
+pub const LISTED_KEYS_MAX: usize = 4096;
+/// With fewer buckets than half of this in a range, they are read without listing the series of a collection.
+pub const LISTED_SERIES_MIN: usize = 64;
+/// With more series than this, buckets are read from storage without choosing among them by their series.
+pub const NARROWED_SERIES_MAX: usize = 1024;
+/// Maximum number of series whose metadata is kept in memory.
+pub const KNOWN_SERIES_MAX: usize = 1 << 14;
 /// Maximum bytes of buckets held by a query for the newest row of each series. Beyond it, the buckets are read page by
 /// page.
 pub const NEWEST_SIZE_BYTES_MAX: usize = 16 << 20;

@@ -71,7 +71,7 @@ impl Handle {
     pub fn run_command(&self, command: Vec<u8>, payload: Option<Vec<u8>>) -> Promise {
         let engine = Rc::clone(&self.engine);
         let env = Rc::clone(&self.env);
-        let load = command::is_rare(&command).then(|| env.load());
+        let load = (!env.is_whole() && command::is_rare(&command)).then(|| env.load());
         promise(Box::pin(async move {
             if let Some(load) = load {
                 load.await?;

@@ -40,9 +40,10 @@ pub use collections::collection::Collection;
 use find::cursor::Cursors;
 pub use find::planned::{Defaults, ParseFind, ParsePipeline, PlannedQuery};
 pub use indexes::Dropped;
+use find::series::Series;
 use store::bucket_cache::BucketCache;
 pub use store::entry::CollectionEntry;
-use store::keyspace::ContextId;
+use store::keyspace::{CollectionId, ContextId};
 use store::sorted_map::SortedMap;
 pub use store::{keyspace, signal, stored_bucket};
 
@@ -62,6 +63,10 @@ pub struct Engine {
     collections: RefCell<SortedMap<String, Rc<Collection>>>,
     cursors: RefCell<Cursors>,
     buckets: RefCell<BucketCache>,
+    /// What queries have learnt about the series of collections.
+    series: RefCell<Vec<Rc<Series>>>,
+    /// Collections with too many buckets to list the series of all of them.
+    unlisted: RefCell<Vec<CollectionId>>,
     /// Totals over the catalogs of all collections.
     totals: Rc<Totals>,
     closed: Cell<bool>,
@@ -88,6 +93,8 @@ impl Engine {
             collections: RefCell::default(),
             cursors: RefCell::default(),
             buckets: RefCell::default(),
+            series: RefCell::default(),
+            unlisted: RefCell::default(),
             totals: Rc::default(),
             closed: Cell::new(false),
             opened_ms,

@@ -98,10 +98,15 @@ impl Engine {
         if let Some(rows) = source {
             return first.run_over(rows, &others).map(Opened::Rows);
         }
-        // Parsed again, because another collection may have replaced the one in memory.
-        let pipeline = RefCell::new(None);
+        let inherited = collection.as_ref().map_or(Defaults::of_nothing(&nothing), |known| known.defaults(raw));
+        let (first, pipeline) = (RefCell::new(Some(first)), RefCell::new(None));
         let options = |defaults: Defaults<'_>| {
-            let (find, stages) = parse(defaults)?.into_parts(&others);
+            // Another collection may have replaced the one in memory.
+            let parsed = match first.take().filter(|_| defaults == inherited) {
+                Some(parsed) => parsed,
+                None => parse(defaults)?,
+            };
+            let (find, stages) = parsed.into_parts(&others);
             pipeline.replace(stages);
             Ok(find)
         };
@@ -110,7 +115,7 @@ impl Engine {
                 cursor.run_through(pipeline.take());
                 Ok(Opened::Cursor(Box::new(cursor), Box::new(options)))
             }
-            None => first.run_over(Block::new(0), &others).map(Opened::Rows),
+            None => parse(Defaults::of_nothing(&nothing))?.run_over(Block::new(0), &others).map(Opened::Rows),
         }
     }
 

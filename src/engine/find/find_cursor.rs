@@ -3,6 +3,7 @@
 //! **Invariant I11**: it holds a page of buckets as they are stored, and unpacked rows for one batch. A sort that does
 //! not stream holds everything that matches. A sort that begins with metadata holds all its buckets as they are stored.
 
+use super::newest_rows::rows_of_units;
 use super::planned::PlannedQuery;
 use super::push::push_unit;
 use super::sieve::Sieve;
@@ -34,6 +35,8 @@ pub struct FindCursor {
     entries: usize,
     /// Buckets to unpack, in reverse order.
     units: Vec<Next>,
+    /// True if the scan gives buckets at the ends of series and has not given them yet.
+    gives_ends: bool,
     scanned: bool,
 }
 
@@ -62,8 +65,28 @@ impl FindCursor {
             is_through: false,
             entries,
             units: Vec::new(),
+            gives_ends: false,
             scanned: false,
         }
+    }
+
+    /// The scan gives the buckets at the ends of series and nothing else. Called before the first batch.
+    pub(in crate::engine) fn expect_ends(&mut self) {
+        self.gives_ends = true;
+    }
+
+    /// Takes the rows wanted of `units` at once. False if they must be taken bucket by bucket.
+    #[inline(never)]
+    fn take_ends(&mut self, units: &[Unit]) -> Result<bool> {
+        // Loaded by now: only `query::stage` wants the first or the last rows.
+        let rows = rows_of_units(self.scan.collection(), &self.plan, units)?;
+        let Some(rows) = rows.filter(|rows| rows.rows() > 0) else { return Ok(false) };
+        self.plan.stream = None;
+        let counters = *self.exec.counters();
+        self.exec = Exec::new(self.plan.plan.clone());
+        *self.exec.counters() = counters;
+        self.scanned = self.exec.push_ends(rows)? == Flow::Enough;
+        Ok(true)
     }
 
     /// The plan with its statistics.
@@ -217,6 +240,14 @@ impl Engine {
 
     /// Fetches the next buckets; false if none are left.
     async fn fetch_units(&self, cursor: &mut FindCursor) -> Result<bool> {
+        if std::mem::take(&mut cursor.gives_ends)
+            && let Some(units) = self.next_page(&mut cursor.scan).await?
+        {
+            if cursor.take_ends(&units)? {
+                return Ok(true);
+            }
+            cursor.scan.give(units);
+        }
         if let Some(Stream { buckets: Some(spec), time, .. }) = cursor.plan.stream.clone() {
             let mut units = Vec::new();
             while let Some(page) = self.next_page(&mut cursor.scan).await? {

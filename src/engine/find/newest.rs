@@ -8,6 +8,7 @@
 
 use std::rc::Rc;
 
+use super::series::Series;
 use crate::bucket::BucketId;
 use crate::engine::Engine;
 use crate::engine::collections::collection::Collection;
@@ -45,6 +46,8 @@ struct Search<'a> {
     /// Positions in the directory, grouped by series.
     order: Vec<usize>,
     series: Vec<SeriesSearch>,
+    /// What is known of the metadata of series.
+    known: Rc<Series>,
     /// Series without stored buckets; they are numbered after the others.
     others: Interner,
     /// Whether the metadata of each series fails to match, by its number in the directory.
@@ -62,12 +65,19 @@ struct Search<'a> {
 }
 
 impl<'a> Search<'a> {
-    fn new(ends: &'a Ends, plan: &'a ReadPlan, collection: &'a Collection, directory: Rc<Directory>) -> Search<'a> {
+    fn new(
+        ends: &'a Ends,
+        plan: &'a ReadPlan,
+        collection: &'a Collection,
+        directory: Rc<Directory>,
+        known: Rc<Series>,
+    ) -> Search<'a> {
         Search {
             ends,
             plan,
             collection,
             directory,
+            known,
             span_ms: collection.entry().options.timeseries.span_ms(),
             order: Vec::new(),
             series: Vec::new(),
@@ -117,11 +127,22 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// False if nearly every bucket is the only one of its series. Choosing among them would cost a fifth of reading
-    /// them.
-    fn is_worth_it(&self) -> bool {
-        let count = self.series.iter().filter(|series| series.from < series.to).count();
-        self.order.len() > count + count / 4
+    /// Leaves out series whose metadata is known not to match. False if nearly every other bucket is the only one of its
+    /// series: choosing among them would cost a fifth of reading them.
+    ///
+    /// Errors: those of the filter.
+    fn is_worth_it(&mut self) -> Result<bool> {
+        if let Some(filter) = self.plan.metadata_filter() {
+            let matches = self.known.matches(filter, self.excluded.len())?;
+            self.excluded = matches.iter().map(|matches| *matches == Some(false)).collect();
+            if !self.ends.as_one {
+                let left_out = self.series.iter_mut().zip(&self.excluded).filter(|(_, excluded)| **excluded);
+                left_out.for_each(|(series, _)| series.from = series.to);
+            }
+        }
+        let left = || self.series.iter().map(|series| series.to - series.from).filter(|left| *left > 0);
+        let (count, buckets) = (left().count(), left().sum::<usize>());
+        Ok(buckets > count + count / 4 || buckets < self.order.len())
     }
 
     /// Positions in the directory of the buckets to examine next. Empty if no other bucket can matter, or if the search
@@ -177,21 +198,23 @@ impl<'a> Search<'a> {
         Ok(())
     }
 
-    /// Examines some buckets.
+    /// Examines some buckets, of which `listed` are some, in the same order.
     ///
     /// Errors: as `examine`.
-    fn examine_all(&mut self, units: Vec<Unit>) -> Result<()> {
+    fn examine_all(&mut self, units: Vec<Unit>, listed: &[&Listed]) -> Result<()> {
+        let mut listed = listed.iter();
         for unit in units {
-            self.examine(unit)?;
+            let series = listed.find(|listed| listed.id == unit.id).map(|listed| listed.series as usize);
+            self.examine(unit, series)?;
         }
         self.gives_up |= self.size_bytes > NEWEST_SIZE_BYTES_MAX;
         Ok(())
     }
 
-    /// Examines a bucket and its rows that are not folded yet.
+    /// Examines a bucket, probably of that series, and its rows that are not folded yet.
     ///
     /// Errors: those of filters; `DataCorruptionDetected`.
-    fn examine(&mut self, unit: Unit) -> Result<()> {
+    fn examine(&mut self, unit: Unit, series: Option<usize>) -> Result<()> {
         let (ends, plan) = (self.ends, self.plan);
         let entry = self.collection.entry();
         let options = &entry.options.timeseries;
@@ -200,8 +223,15 @@ impl<'a> Search<'a> {
             Some(view) => view.meta(),
             None => unit.unfolded().and_then(SectionGroup::meta),
         };
-        let key = series_key(options, meta);
-        let series_number = self.directory.number(&key);
+        let (key, series_number) = match series.filter(|number| self.known.is(*number, meta)) {
+            Some(number) => (Vec::new(), Some(number)),
+            None => {
+                let key = series_key(options, meta);
+                let number = self.directory.number(&key);
+                number.iter().for_each(|number| self.known.note(*number, meta));
+                (key, number)
+            }
+        };
         if let Some(number) = series_number
             && ends.exclude(plan, meta)?
         {
@@ -278,9 +308,10 @@ impl Engine {
                 None => usize::MAX,
             };
             let Some(directory) = self.directory(&collection, scan.epoch(), keys_max).await? else { return Ok(None) };
-            let mut search = Search::new(&ends, plan, &collection, directory);
+            let known = self.series_of(&directory);
+            let mut search = Search::new(&ends, plan, &collection, directory, known);
             search.aim(named.as_deref());
-            if !search.is_worth_it() {
+            if !search.is_worth_it()? {
                 return Ok(None);
             }
             let asked = self.search(scan, &mut search).await?;
@@ -302,9 +333,9 @@ impl Engine {
         journalled.dedup();
         for page in journalled.chunks(SCAN_PAGE_BUCKETS) {
             let found = self.fetch(&collection, page).await?;
-            search.examine_all(scan.units(page.iter().copied().zip(found).collect())?)?;
+            search.examine_all(scan.units(page.iter().copied().zip(found).collect())?, &[])?;
         }
-        search.examine_all(scan.unmet())?;
+        search.examine_all(scan.unmet(), &[])?;
         let (directory, mut asked, mut is_later) = (Rc::clone(&search.directory), 0, false);
         loop {
             let next = search.next();
@@ -321,7 +352,7 @@ impl Engine {
                 for (listed, stored) in page.iter().zip(&found).filter(|_| is_later) {
                     search.note(listed, stored.as_deref())?;
                 }
-                search.examine_all(scan.units(ids.into_iter().zip(found).collect())?)?;
+                search.examine_all(scan.units(ids.into_iter().zip(found).collect())?, page)?;
                 if search.gives_up {
                     return Ok(asked);
                 }

@@ -54,17 +54,26 @@ impl Engine {
         if wanted <= FEW_ROWS_MAX {
             scan.expect_few();
         }
+        let mut gives_ends = false;
         if plan.plan.rows_per_group.is_some() {
             // Loaded by now: only `query::stage` wants the first or the last rows.
             match self.pick_ends(&mut scan, &plan).await? {
-                Some(asked) => entries = entries.max(asked),
+                Some(asked) => (entries, gives_ends) = (entries.max(asked), true),
                 None => plan.forgo_ends(),
             }
+        } else if self.narrow_if_loaded(&mut scan, &plan) {
+            // Loaded by now: it has just answered.
+            self.list_series(&scan).await?;
+            self.narrow_if_loaded(&mut scan, &plan);
         }
         if let Some(ascending) = plan.order {
             self.order_scan(&mut scan, ascending).await?;
         }
-        Ok(Some((FindCursor::new(scan, plan, entries), options)))
+        let mut cursor = FindCursor::new(scan, plan, entries);
+        if gives_ends {
+            cursor.expect_ends();
+        }
+        Ok(Some((cursor, options)))
     }
 
     /// The next batch of a cursor.

@@ -118,6 +118,11 @@ impl Scan {
         if order.ascending { both.min() } else { both.max() }
     }
 
+    /// The range of buckets to fetch; `None` if they are named.
+    pub(in crate::engine) fn range(&self) -> Option<&KeyRange> {
+        if let Rest::Range(range) = &self.rest { Some(range) } else { None }
+    }
+
     /// The buckets named by an index; `None` if a whole range is fetched.
     pub(in crate::engine) fn named(&self) -> Option<Vec<BucketId>> {
         match &self.rest {

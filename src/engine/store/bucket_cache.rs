@@ -14,7 +14,7 @@ use super::keyspace::{self, CollectionId};
 use super::stored_bucket::StoredBucket;
 use crate::bucket::BucketId;
 use crate::limits::BUCKET_CACHE_BYTES_MAX;
-use crate::storage::KeyRange;
+use crate::storage::{Bytes, KeyRange};
 
 type CacheKey = (CollectionId, BucketId);
 /// A stored bucket.
@@ -99,6 +99,13 @@ impl BucketCache {
             }
         }
         Some((found, KeyRange { start: range.start.clone(), end }))
+    }
+
+    /// The number of entries in `range`; `None` if not all buckets stored there are cached.
+    pub fn count(&self, collection: &CollectionId, range: &KeyRange) -> Option<usize> {
+        let (_, known) = self.covered.as_ref().filter(|(of, _)| of == collection)?;
+        let place = |key: &Bytes| self.kept.partition_point(|((of, id), ..)| keyspace::bucket(of, id) < *key);
+        (known.start <= range.start && range.end <= known.end).then(|| place(&range.end) - place(&range.start))
     }
 
     /// Drops a bucket.

@@ -6,13 +6,14 @@
 //! because their metadata differs or the bucket was full. If the next bit is set, the bucket is such a bucket, made from
 //! that record and later ones of its context.
 
-use std::cell::{Cell, OnceCell};
+use std::cell::{Cell, OnceCell, RefCell};
+use std::rc::Rc;
 
 use super::keyspace::ContextId;
 use crate::bucket::{BucketDoc, BucketHead, TimeseriesOptions};
 use crate::error::{Error, Result};
 use crate::limits::{CURSOR_AGE_MS_MAX, CURSOR_IDLE_MS_MAX};
-use crate::value::{Doc, DocBuf};
+use crate::value::{Doc, DocBuf, FieldSet};
 
 const VERSION: u8 = 1;
 const ENTRY_LEN: usize = 24;
@@ -88,8 +89,21 @@ pub struct StoredBucket {
     pub document: DocBuf,
     /// The row count of its columns, once somebody has read all of them.
     pub checked_rows: Cell<Option<usize>>,
+    /// Its first or its last row, once somebody has asked.
+    pub end_row: RefCell<Option<Rc<EndRow>>>,
     /// Where the parts of the document stand, once somebody has asked.
     head: OnceCell<BucketHead>,
+}
+
+/// The row at one end of a bucket.
+#[derive(Debug)]
+pub struct EndRow {
+    /// True for the last row.
+    pub is_last: bool,
+    /// The columns that it is of.
+    pub columns: FieldSet,
+    /// What it has in them.
+    pub row: DocBuf,
 }
 
 impl PartialEq for StoredBucket {
@@ -102,7 +116,7 @@ impl PartialEq for StoredBucket {
 impl StoredBucket {
     /// A bucket that nobody has read yet.
     pub fn new(coverage: Coverage, document: DocBuf) -> StoredBucket {
-        StoredBucket { coverage, document, checked_rows: Cell::new(None), head: OnceCell::new() }
+        StoredBucket { coverage, document, checked_rows: Cell::new(None), end_row: RefCell::default(), head: OnceCell::new() }
     }
 
     /// Approximate bytes in memory.

@@ -82,6 +82,17 @@ impl Exec {
         }
     }
 
+    /// Takes all rows that matter, one of each bucket, with their metadata.
+    ///
+    /// Errors: those of expressions in the projection.
+    pub fn push_ends(&mut self, rows: Block) -> Result<Flow> {
+        self.first_or_last = None;
+        let counters = self.counters();
+        counters.buckets_passed += rows.rows() as u64;
+        counters.buckets_unpacked += rows.rows() as u64;
+        self.push(rows, None, true)
+    }
+
     /// The number of rows that `take` can return now.
     pub fn ready(&self) -> usize {
         match &self.output {

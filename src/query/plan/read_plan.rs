@@ -206,6 +206,14 @@ impl ReadPlan {
         self.split.as_ref().is_some_and(|split| !split.meta.is_trivial())
     }
 
+    /// The filter on metadata, if it asks something, cannot fail, takes metadata that compares equal for the same, and if
+    /// the default index may say which buckets a series has.
+    pub fn metadata_filter(&self) -> Option<&Filter> {
+        let split = self.split.as_ref().filter(|_| self.lists_series)?;
+        let is_usable = !split.meta.is_trivial() && !split.meta.can_fail() && split.meta.takes_equal_for_same();
+        is_usable.then_some(&split.meta)
+    }
+
     /// True if only the metadata decides which rows match.
     pub fn is_decided_by_metadata(&self) -> bool {
         self.split.as_ref().is_some_and(|split| split.residual.is_trivial())
