@@ -148,6 +148,8 @@ pub const LISTED_KEYS_A_BUCKET: usize = 4;
 /// Maximum number of keys of the default index listed to know the series of a collection's buckets. A collection with more
 /// is not asked again.
 pub const LISTED_KEYS_MAX: usize = 4096;
+/// With more buckets per series than this, those in a range of times are not chosen from the list of all.
+pub const LISTED_A_SERIES: usize = 64;
 /// With fewer buckets than half of this in a range, they are read without listing the series of a collection.
 pub const LISTED_SERIES_MIN: usize = 64;
 /// With more series than this, buckets are read from storage without choosing among them by their series.

@@ -18,7 +18,7 @@ use crate::limits::BATCH_SIZE_BYTES_MAX;
 use crate::query::{Exec, Flow, Pipeline, Plan, ReadPlan, Sink, SortSpec, Stream, TimeBound, sorted_groups};
 use crate::value::sort_by;
 
-/// Rows that are passed on together if buckets give only a row or two each.
+/// Rows that are passed on together if buckets give only a few each.
 const FEW_ROWS: usize = 256;
 
 /// The state of a query between two batches.
@@ -48,8 +48,9 @@ struct Next {
 }
 
 impl FindCursor {
-    /// A cursor that has read nothing yet. If the sort streams by time, the scan is in that order.
-    pub(in crate::engine) fn new(scan: Scan, plan: ReadPlan, entries: usize) -> FindCursor {
+    /// A cursor that has read nothing yet. If the sort streams by time, the scan is in that order. `gives_ends`: the scan
+    /// gives the buckets at the ends of series and nothing else.
+    pub(in crate::engine) fn new(scan: Scan, plan: ReadPlan, entries: usize, gives_ends: bool) -> FindCursor {
         let sort = match &plan.stream {
             Some(stream) => stream.rows.clone(),
             None => plan.plan.sort.clone(),
@@ -65,14 +66,9 @@ impl FindCursor {
             is_through: false,
             entries,
             units: Vec::new(),
-            gives_ends: false,
+            gives_ends,
             scanned: false,
         }
-    }
-
-    /// The scan gives the buckets at the ends of series and nothing else. Called before the first batch.
-    pub(in crate::engine) fn expect_ends(&mut self) {
-        self.gives_ends = true;
     }
 
     /// Takes the rows wanted of `units` at once. False if they must be taken bucket by bucket.
@@ -206,10 +202,9 @@ impl Engine {
             {
                 return Ok(pipeline.take(batch_size, BATCH_SIZE_BYTES_MAX));
             }
-            // One bucket at a time, as it was unpacked; for a sort, all that is ready. If buckets give only a row or
-            // two, as many as are wanted.
-            let rows = if cursor.plan.plan.rows_per_group.is_some() { FEW_ROWS } else { 1 };
-            self.fill(cursor, rows).await?;
+            // One bucket at a time, as it was unpacked; for a sort, all that is ready. If buckets give only a few rows, as
+            // many as are worth the effort of the stages.
+            self.fill(cursor, FEW_ROWS).await?;
             let rows = cursor.exec.take(usize::MAX, usize::MAX)?;
             let Some(pipeline) = &mut cursor.pipeline else { return Ok(rows) };
             if rows.rows() == 0 || pipeline.push(rows)? == Flow::Enough {

@@ -91,8 +91,11 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// Sets the buckets to examine: those in a range of ids, or those named by an index.
-    fn aim(&mut self, named: Option<&[BucketId]>) {
+    /// Sets the buckets to examine: those in a range of ids, or those named by an index, without series whose metadata is
+    /// known not to match.
+    ///
+    /// Errors: those of the filter.
+    fn aim(&mut self, named: Option<&[BucketId]>) -> Result<()> {
         let directory = Rc::clone(&self.directory);
         let listed = directory.buckets();
         let mut wanted: Vec<BucketId> = named.unwrap_or_default().to_vec();
@@ -101,19 +104,26 @@ impl<'a> Search<'a> {
             ReadAccess::Buckets { low, high } => (*low, *high),
             _ => (BucketId::MIN, BucketId::MAX),
         };
+        self.excluded = match self.plan.metadata_filter() {
+            Some(filter) => {
+                let matches = self.known.matches(filter, directory.count())?;
+                matches.iter().map(|matches| *matches == Some(false)).collect()
+            }
+            None => vec![false; directory.count()],
+        };
         let is_wanted = |id: &BucketId| match named {
             Some(_) => wanted.binary_search(id).is_ok(),
             None => low <= *id && *id <= high,
         };
-        self.order = (0..).zip(listed).filter(|(_, listed)| is_wanted(&listed.id)).map(|(place, _)| place).collect();
+        let is_left = |one: &Listed| self.excluded.get(one.series as usize) != Some(&true) && is_wanted(&one.id);
+        self.order = (0..).zip(listed).filter(|(_, listed)| is_left(listed)).map(|(place, _)| place).collect();
         let series = |place: &usize| listed.get(*place).map_or(0, |listed| listed.series as usize);
-        self.excluded = vec![false; directory.count()];
         let unsure = directory.number(&self.unsure).filter(|_| !self.unsure.is_empty());
         if self.ends.as_one {
             let id = |place: &usize| listed.get(*place).map(|listed| listed.id);
             sort_by(&mut self.order, |a, b| id(a).cmp(&id(b)));
             self.series = vec![SeriesSearch { from: 0, to: self.order.len(), best: Vec::new(), takes_all: false }];
-            return;
+            return Ok(());
         }
         let none = |number| SeriesSearch { from: 0, to: 0, best: Vec::new(), takes_all: unsure == Some(number) };
         self.series = (0..directory.count()).map(none).collect();
@@ -125,24 +135,14 @@ impl<'a> Search<'a> {
             }
             from = to;
         }
+        Ok(())
     }
 
-    /// Leaves out series whose metadata is known not to match. False if nearly every other bucket is the only one of its
-    /// series: choosing among them would cost a fifth of reading them.
-    ///
-    /// Errors: those of the filter.
-    fn is_worth_it(&mut self) -> Result<bool> {
-        if let Some(filter) = self.plan.metadata_filter() {
-            let matches = self.known.matches(filter, self.excluded.len())?;
-            self.excluded = matches.iter().map(|matches| *matches == Some(false)).collect();
-            if !self.ends.as_one {
-                let left_out = self.series.iter_mut().zip(&self.excluded).filter(|(_, excluded)| **excluded);
-                left_out.for_each(|(series, _)| series.from = series.to);
-            }
-        }
-        let left = || self.series.iter().map(|series| series.to - series.from).filter(|left| *left > 0);
-        let (count, buckets) = (left().count(), left().sum::<usize>());
-        Ok(buckets > count + count / 4 || buckets < self.order.len())
+    /// False if nearly every bucket is the only one of its series, with so many more in the journals. Choosing among them
+    /// would cost a fifth of reading them.
+    fn is_worth_it(&self, journalled: usize) -> bool {
+        let count = self.series.iter().filter(|series| series.from < series.to).count();
+        self.order.len() + journalled > count + count / 4 || self.excluded.contains(&true)
     }
 
     /// Positions in the directory of the buckets to examine next. Empty if no other bucket can matter, or if the search
@@ -189,8 +189,10 @@ impl<'a> Search<'a> {
     }
 
     /// Records the latest time of a stored bucket.
-    fn note(&self, listed: &Listed, stored: Option<&StoredBucket>) -> Result<()> {
-        if let Some(stored) = stored.filter(|_| self.ends.is_last) {
+    fn note(&self, place: usize, stored: Option<&StoredBucket>) -> Result<()> {
+        if let Some(stored) = stored.filter(|_| self.ends.is_last)
+            && let Some(listed) = self.directory.buckets().get(place)
+        {
             let entry = self.collection.entry();
             let view = stored.view(&entry.options.timeseries)?;
             listed.last_ms.set(view.max_time_ms());
@@ -198,23 +200,21 @@ impl<'a> Search<'a> {
         Ok(())
     }
 
-    /// Examines some buckets, of which `listed` are some, in the same order.
+    /// Examines some buckets.
     ///
     /// Errors: as `examine`.
-    fn examine_all(&mut self, units: Vec<Unit>, listed: &[&Listed]) -> Result<()> {
-        let mut listed = listed.iter();
+    fn examine_all(&mut self, units: Vec<Unit>) -> Result<()> {
         for unit in units {
-            let series = listed.find(|listed| listed.id == unit.id).map(|listed| listed.series as usize);
-            self.examine(unit, series)?;
+            self.examine(unit)?;
         }
         self.gives_up |= self.size_bytes > NEWEST_SIZE_BYTES_MAX;
         Ok(())
     }
 
-    /// Examines a bucket, probably of that series, and its rows that are not folded yet.
+    /// Examines a bucket and its rows that are not folded yet.
     ///
     /// Errors: those of filters; `DataCorruptionDetected`.
-    fn examine(&mut self, unit: Unit, series: Option<usize>) -> Result<()> {
+    fn examine(&mut self, unit: Unit) -> Result<()> {
         let (ends, plan) = (self.ends, self.plan);
         let entry = self.collection.entry();
         let options = &entry.options.timeseries;
@@ -223,7 +223,7 @@ impl<'a> Search<'a> {
             Some(view) => view.meta(),
             None => unit.unfolded().and_then(SectionGroup::meta),
         };
-        let (key, series_number) = match series.filter(|number| self.known.is(*number, meta)) {
+        let (key, series_number) = match self.known.number(meta) {
             Some(number) => (Vec::new(), Some(number)),
             None => {
                 let key = series_key(options, meta);
@@ -247,10 +247,15 @@ impl<'a> Search<'a> {
         if let Some(group) = unit.unfolded()
             && plan.may_match_rows(group.meta(), group.times().0, group.times().1)?
         {
-            let tail = unit.tail(group, options)?;
             if ends.count == 1 && plan.plan.residual.is_trivial() {
-                ends.add(&mut best, ends.place(tail.first_or_last_ms(ends.is_last)));
+                let ms = match (unit.is_partly_stored(group), ends.is_last) {
+                    (true, is_last) => unit.tail(group, options)?.first_or_last_ms(is_last),
+                    (false, true) => group.times().1,
+                    (false, false) => group.times().0,
+                };
+                ends.add(&mut best, ends.place(ms));
             } else {
+                let tail = unit.tail(group, options)?;
                 let rows = tail.rows().slice_columns(0..tail.rows().rows(), |name| ends.columns().contains(name));
                 ends.add_rows(&mut best, plan, &rows, group.meta(), false)?;
             }
@@ -310,8 +315,8 @@ impl Engine {
             let Some(directory) = self.directory(&collection, scan.epoch(), keys_max).await? else { return Ok(None) };
             let known = self.series_of(&directory);
             let mut search = Search::new(&ends, plan, &collection, directory, known);
-            search.aim(named.as_deref());
-            if !search.is_worth_it()? {
+            search.aim(named.as_deref())?;
+            if !search.is_worth_it(scan.groups().count()) {
                 return Ok(None);
             }
             let asked = self.search(scan, &mut search).await?;
@@ -326,38 +331,34 @@ impl Engine {
 
     /// Examines buckets until no other one can matter, or the search gives up. Returns the number of buckets requested.
     async fn search(&self, scan: &mut Scan, search: &mut Search<'_>) -> Result<usize> {
-        let collection = Rc::clone(scan.collection());
         // Which of their rows are also journal rows, only the stored buckets can tell.
         let mut journalled: Vec<BucketId> = scan.groups().map(|group| group.bucket).collect();
         sort_by(&mut journalled, Ord::cmp);
         journalled.dedup();
-        for page in journalled.chunks(SCAN_PAGE_BUCKETS) {
-            let found = self.fetch(&collection, page).await?;
-            search.examine_all(scan.units(page.iter().copied().zip(found).collect())?, &[])?;
-        }
-        search.examine_all(scan.unmet(), &[])?;
-        let (directory, mut asked, mut is_later) = (Rc::clone(&search.directory), 0, false);
+        // Buckets, and their places in the directory.
+        let mut next: Vec<(BucketId, usize)> = journalled.iter().map(|id| (*id, usize::MAX)).collect();
+        let (mut asked, mut rounds) = (0, 0);
         loop {
-            let next = search.next();
-            if next.is_empty() {
+            for page in next.chunks(SCAN_PAGE_BUCKETS) {
+                let ids: Vec<BucketId> = page.iter().map(|(id, _)| *id).collect();
+                let found = self.fetch(search.collection, &ids).await?;
+                // The last bucket of a series is examined every time.
+                for ((_, place), stored) in page.iter().zip(&found).filter(|_| rounds > 1) {
+                    search.note(*place, stored.as_deref())?;
+                }
+                search.examine_all(scan.units(ids.into_iter().zip(found).collect())?)?;
+            }
+            if rounds == 0 {
+                search.examine_all(scan.unmet())?;
+            }
+            let places = search.next();
+            if places.is_empty() {
                 return Ok(asked);
             }
-            asked += next.len();
-            let mut next: Vec<&Listed> = next.iter().filter_map(|place| directory.buckets().get(*place)).collect();
-            next.retain(|listed| journalled.binary_search(&listed.id).is_err());
-            for page in next.chunks(SCAN_PAGE_BUCKETS) {
-                let ids: Vec<BucketId> = page.iter().map(|listed| listed.id).collect();
-                let found = self.fetch(&collection, &ids).await?;
-                // The last bucket of a series is examined every time.
-                for (listed, stored) in page.iter().zip(&found).filter(|_| is_later) {
-                    search.note(listed, stored.as_deref())?;
-                }
-                search.examine_all(scan.units(ids.into_iter().zip(found).collect())?, page)?;
-                if search.gives_up {
-                    return Ok(asked);
-                }
-            }
-            is_later = true;
+            asked += places.len();
+            let listed = places.into_iter().filter_map(|place| Some((search.directory.buckets().get(place)?.id, place)));
+            next = listed.filter(|(id, _)| journalled.binary_search(id).is_err()).collect();
+            rounds += 1;
         }
     }
 }

@@ -47,33 +47,33 @@ impl Engine {
         batch_size: Option<usize>,
     ) -> Result<Option<(FindCursor, FindCommand)>> {
         let Some((mut scan, mut plan, options)) = self.begin_find(name, raw, options).await? else { return Ok(None) };
-        let mut entries = scan.entries();
+        let entries = scan.entries();
         let batch_size = batch_size.unwrap_or(batch_size_of(&options));
         let wanted =
             plan.plan.limit.map_or(u64::MAX, |limit| limit.saturating_add(plan.plan.skip)).min(batch_size as u64);
         if wanted <= FEW_ROWS_MAX {
             scan.expect_few();
         }
-        let mut gives_ends = false;
-        if plan.plan.rows_per_group.is_some() {
+        let is_of_ends = plan.plan.rows_per_group.is_some();
+        let mut asked = None;
+        if is_of_ends {
             // Loaded by now: only `query::stage` wants the first or the last rows.
-            match self.pick_ends(&mut scan, &plan).await? {
-                Some(asked) => (entries, gives_ends) = (entries.max(asked), true),
-                None => plan.forgo_ends(),
+            asked = self.pick_ends(&mut scan, &plan).await?;
+        }
+        if asked.is_none() {
+            if self.narrow_if_loaded(&mut scan, &plan) {
+                // Loaded by now: it has just answered.
+                self.list_series(&scan).await?;
+                self.narrow_if_loaded(&mut scan, &plan);
             }
-        } else if self.narrow_if_loaded(&mut scan, &plan) {
-            // Loaded by now: it has just answered.
-            self.list_series(&scan).await?;
-            self.narrow_if_loaded(&mut scan, &plan);
+            if is_of_ends {
+                plan.forgo_ends();
+            }
         }
         if let Some(ascending) = plan.order {
             self.order_scan(&mut scan, ascending).await?;
         }
-        let mut cursor = FindCursor::new(scan, plan, entries);
-        if gives_ends {
-            cursor.expect_ends();
-        }
-        Ok(Some((cursor, options)))
+        Ok(Some((FindCursor::new(scan, plan, entries.max(asked.unwrap_or(0)), asked.is_some()), options)))
     }
 
     /// The next batch of a cursor.

@@ -11,13 +11,13 @@ use std::rc::{Rc, Weak};
 use crate::bucket::BucketId;
 use crate::engine::Engine;
 use crate::engine::collections::collection::Collection;
-use crate::engine::collections::directory::{Directory, series_key};
+use crate::engine::collections::directory::{Directory, Listed, series_key};
 use crate::engine::read::scan::{Access, Scan};
 use crate::error::Result;
-use crate::limits::{KNOWN_SERIES_MAX, LISTED_KEYS_MAX, LISTED_SERIES_MIN, NARROWED_SERIES_MAX};
+use crate::limits::{KNOWN_SERIES_MAX, LISTED_A_SERIES, LISTED_KEYS_MAX, LISTED_SERIES_MIN, NARROWED_SERIES_MAX};
 use crate::query::{Filter, ReadAccess, ReadPlan};
 use crate::storage::LocalFuture;
-use crate::value::{OwnedValue, Value, sort_by};
+use crate::value::{Interner, Kind, OwnedValue, Value, sort_by};
 
 /// What is known of the series of one directory.
 pub struct Series {
@@ -30,34 +30,37 @@ pub struct Series {
 struct Known {
     /// The metadata of a bucket of each series, by number: `Some(None)` if it has none.
     metas: Vec<Option<Option<OwnedValue>>>,
+    /// The bytes of all objects met as metadata, and the numbers of their series.
+    met: Interner,
+    numbers: Vec<usize>,
     /// The last filter, and which series match it.
     filter: Filter,
     matches: Vec<Option<bool>>,
 }
 
 impl Series {
-    /// True if the series is known to have that metadata, byte for byte.
-    pub(super) fn is(&self, number: usize, meta: Option<Value<'_>>) -> bool {
+    /// The number of the series with that object as metadata, byte for byte, if it was met before. The key of an object in
+    /// an index takes longer to make than to look its bytes up.
+    pub(super) fn number(&self, meta: Option<Value<'_>>) -> Option<usize> {
         let known = self.known.borrow();
-        known.metas.get(number).and_then(Option::as_ref).is_some_and(|known| match (known, meta) {
-            (Some(known), Some(meta)) => {
-                let known = known.view();
-                known.kind() == meta.kind() && known.bytes() == meta.bytes()
-            }
-            (known, meta) => known.is_none() && meta.is_none(),
-        })
+        known.numbers.get(known.met.get(object_bytes(meta)?)?).copied()
     }
 
     /// Notes the metadata of a bucket of a series.
     pub(super) fn note(&self, number: usize, meta: Option<Value<'_>>) {
-        let metas = &mut self.known.borrow_mut().metas;
-        if number >= KNOWN_SERIES_MAX {
+        let known = &mut *self.known.borrow_mut();
+        if number >= KNOWN_SERIES_MAX || known.numbers.len() >= KNOWN_SERIES_MAX {
             return;
         }
-        if metas.len() <= number {
-            metas.resize(number + 1, None);
+        if let Some(bytes) = object_bytes(meta)
+            && known.met.add(bytes).1
+        {
+            known.numbers.push(number);
         }
-        if let Some(known) = metas.get_mut(number).filter(|known| known.is_none()) {
+        if known.metas.len() <= number {
+            known.metas.resize(number + 1, None);
+        }
+        if let Some(known) = known.metas.get_mut(number).filter(|known| known.is_none()) {
             *known = Some(meta.map(Value::to_owned));
         }
     }
@@ -67,7 +70,7 @@ impl Series {
     ///
     /// Errors: those of the filter.
     pub(super) fn matches(&self, filter: &Filter, count: usize) -> Result<Vec<Option<bool>>> {
-        let Known { metas, filter: last, matches } = &mut *self.known.borrow_mut();
+        let Known { metas, filter: last, matches, .. } = &mut *self.known.borrow_mut();
         if last != filter {
             *last = filter.clone();
             matches.clear();
@@ -85,6 +88,10 @@ impl Series {
     fn is_unknown(&self, number: usize) -> bool {
         self.known.borrow().metas.get(number).is_none_or(Option::is_none)
     }
+}
+
+fn object_bytes(meta: Option<Value<'_>>) -> Option<&[u8]> {
+    meta.filter(|meta| meta.kind() == Kind::Object).map(Value::bytes)
 }
 
 impl Engine {
@@ -115,43 +122,30 @@ impl Engine {
         else {
             return Ok(false);
         };
-        let collection = Rc::clone(scan.collection());
+        let collection = scan.collection();
         // To read a few buckets is faster than to choose among them.
-        let series_max = match self.buckets.borrow().count(&collection.id(), range) {
-            Some(buckets) => 2 * buckets,
-            None => NARROWED_SERIES_MAX,
-        };
+        let in_memory = self.buckets.borrow().count(&collection.id(), range);
+        let series_max = in_memory.map_or(NARROWED_SERIES_MAX, |buckets| 2 * buckets);
         let known = collection.directory.borrow().clone();
         let Some(directory) = known.filter(|known| known.epoch() == scan.epoch()) else {
             return Ok(series_max >= LISTED_SERIES_MIN && !self.unlisted.borrow().contains(&collection.id()));
         };
-        let count = directory.count();
-        if count > series_max || directory.has_arrays() {
+        let is_long = directory.count() > series_max || directory.buckets().len() > LISTED_A_SERIES * series_max;
+        if is_long || directory.has_arrays() {
             return Ok(false);
         }
         let series = self.series_of(&directory);
-        let listed = directory.buckets();
-        let place = |number: usize, id: &BucketId| {
-            listed.partition_point(|one| (one.series as usize, &one.id) < (number, id))
-        };
-        for number in (0..count).filter(|number| series.is_unknown(*number)) {
-            if let Some(first) = listed.get(place(number, low)) {
-                self.note_series(&collection, &directory, &series, number, &first.id)?;
-            }
+        let listed = directory.buckets().iter().filter(|one| (low..=high).contains(&&one.id));
+        for run in directory.buckets().chunk_by(|a, b| a.series == b.series) {
+            run.first().map_or(Ok(()), |first| self.note_series(collection, &directory, &series, first))?;
         }
         // Which of their rows are also journal rows, only the stored buckets can tell.
         let mut journalled: Vec<BucketId> = scan.groups().map(|group| group.bucket).collect();
         sort_by(&mut journalled, Ord::cmp);
-        let mut wanted = Vec::new();
-        for (number, matches) in series.matches(filter, count)?.into_iter().enumerate() {
-            let is_out = matches == Some(false);
-            if is_out && journalled.is_empty() {
-                continue;
-            }
-            let within = listed.get(place(number, low)..).unwrap_or_default().iter();
-            let within = within.take_while(|one| one.series as usize == number && one.id <= *high).map(|one| one.id);
-            wanted.extend(within.filter(|id| !is_out || journalled.binary_search(id).is_ok()));
-        }
+        let matches = series.matches(filter, directory.count())?;
+        let is_out = |one: &Listed| matches.get(one.series as usize) == Some(&Some(false));
+        let wanted = listed.filter(|one| !is_out(one) || journalled.binary_search(&one.id).is_ok());
+        let mut wanted: Vec<BucketId> = wanted.map(|one| one.id).collect();
         sort_by(&mut wanted, Ord::cmp);
         scan.aim(Access::Ids(wanted));
         Ok(false)
@@ -170,21 +164,22 @@ impl Engine {
         })
     }
 
-    /// Notes the metadata of a series from one of its buckets, if that is in memory.
+    /// Notes the metadata of a series that is not known yet, from one of its buckets, if that is in memory.
     fn note_series(
         &self,
         collection: &Collection,
         directory: &Directory,
         series: &Series,
-        number: usize,
-        bucket: &BucketId,
+        one: &Listed,
     ) -> Result<()> {
-        let stored = self.buckets.borrow().get(&collection.id(), bucket).flatten();
-        if let Some(stored) = stored {
+        let number = one.series as usize;
+        if series.is_unknown(number)
+            && let Some(stored) = self.buckets.borrow().get(&collection.id(), &one.id).flatten()
+        {
             let entry = collection.entry();
-            let view = stored.view(&entry.options.timeseries)?;
-            if directory.number(&series_key(&entry.options.timeseries, view.meta())) == Some(number) {
-                series.note(number, view.meta());
+            let meta = stored.view(&entry.options.timeseries)?.meta();
+            if directory.number(&series_key(&entry.options.timeseries, meta)) == Some(number) {
+                series.note(number, meta);
             }
         }
         Ok(())
