@@ -356,7 +356,8 @@ impl Engine {
                 return Ok(asked);
             }
             asked += places.len();
-            let listed = places.into_iter().filter_map(|place| Some((search.directory.buckets().get(place)?.id, place)));
+            let listed =
+                places.into_iter().filter_map(|place| Some((search.directory.buckets().get(place)?.id, place)));
             next = listed.filter(|(id, _)| journalled.binary_search(id).is_err()).collect();
             rounds += 1;
         }

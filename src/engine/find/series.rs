@@ -165,13 +165,7 @@ impl Engine {
     }
 
     /// Notes the metadata of a series that is not known yet, from one of its buckets, if that is in memory.
-    fn note_series(
-        &self,
-        collection: &Collection,
-        directory: &Directory,
-        series: &Series,
-        one: &Listed,
-    ) -> Result<()> {
+    fn note_series(&self, collection: &Collection, directory: &Directory, series: &Series, one: &Listed) -> Result<()> {
         let number = one.series as usize;
         if series.is_unknown(number)
             && let Some(stored) = self.buckets.borrow().get(&collection.id(), &one.id).flatten()

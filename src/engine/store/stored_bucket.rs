@@ -116,7 +116,13 @@ impl PartialEq for StoredBucket {
 impl StoredBucket {
     /// A bucket that nobody has read yet.
     pub fn new(coverage: Coverage, document: DocBuf) -> StoredBucket {
-        StoredBucket { coverage, document, checked_rows: Cell::new(None), end_row: RefCell::default(), head: OnceCell::new() }
+        StoredBucket {
+            coverage,
+            document,
+            checked_rows: Cell::new(None),
+            end_row: RefCell::default(),
+            head: OnceCell::new(),
+        }
     }
 
     /// Approximate bytes in memory.

@@ -1,0 +1,191 @@
+//! Filters on metadata: which buckets are read for them, and that what is remembered of series never outlives a change.
+
+use std::rc::Rc;
+
+use bson::{Bson, DateTime, Document, doc, rawdoc};
+use futures::executor::block_on;
+use timepail::storage::Storage;
+use timepail::storage::memory::MemoryStorage;
+
+use crate::support::explained::explain;
+use crate::support::pipelines::run;
+use crate::support::{Db, Random, TestEnv, raw};
+
+const HOUR_MS: i64 = 3_600_000;
+const SERIES: i64 = 20;
+const HOURS: i64 = 10;
+
+async fn created(storage: &Rc<dyn Storage>, seed: u64) -> Db {
+    let db = Db::open(Rc::clone(storage), TestEnv::new(seed));
+    db.ok(rawdoc! { "create": "weather", "timeseries": { "timeField": "at", "metaField": "m" } }).await;
+    db
+}
+
+/// A bucket for each hour of each series.
+async fn many_series() -> Db {
+    let db = created(&(Rc::new(MemoryStorage::new()) as Rc<dyn Storage>), 1).await;
+    let row = |series: i64, hour: i64| {
+        let at = DateTime::from_millis(hour * HOUR_MS + series);
+        raw(&doc! { "at": at, "m": { "id": series, "kind": series % 2 }, "n": 100 * hour + series })
+    };
+    let rows: Vec<_> = (0..HOURS).flat_map(|hour| (0..SERIES).map(move |series| row(series, hour))).collect();
+    db.insert("weather", &rows).await;
+    db.ok(rawdoc! { "flush": 1 }).await;
+    db
+}
+
+async fn buckets_read(db: &Db, pipeline: Vec<Document>) -> i64 {
+    let command = doc! { "aggregate": "weather", "pipeline": pipeline, "cursor": {} };
+    explain(db, raw(&command)).await.counts()[0]
+}
+
+#[test]
+fn only_buckets_of_series_that_match_are_read() {
+    block_on(async {
+        let db = many_series().await;
+        let pass = || doc! { "$project": { "n": { "$add": ["$n", 1] } } };
+        assert_eq!(buckets_read(&db, vec![doc! { "$match": { "m.id": 3 } }, pass()]).await, HOURS);
+        let late = doc! { "m.id": { "$in": [3, 4] }, "at": { "$gte": DateTime::from_millis((HOURS - 2) * HOUR_MS) } };
+        assert_eq!(buckets_read(&db, vec![doc! { "$match": late }, pass()]).await, 2 * 3);
+        let newest = |filter: Document| {
+            let group = doc! { "_id": "$m.id", "n": { "$last": "$n" } };
+            vec![doc! { "$match": filter }, doc! { "$sort": { "at": 1 } }, doc! { "$group": group }]
+        };
+        // Series that do not match are met once.
+        buckets_read(&db, newest(doc! { "m.kind": 1 })).await;
+        assert_eq!(buckets_read(&db, newest(doc! { "m.kind": 1 })).await, SERIES / 2);
+        assert_eq!(buckets_read(&db, newest(doc! { "m.id": 7 })).await, 1);
+        assert_eq!(buckets_read(&db, newest(doc! { "m.id": -7 })).await, 0);
+    });
+}
+
+/// The rows of a plain list that match, as the numbers in them.
+fn numbers<'a>(rows: impl IntoIterator<Item = &'a Document>) -> Vec<i64> {
+    let mut numbers: Vec<i64> = rows.into_iter().map(|row| row.get_i64("n").unwrap()).collect();
+    numbers.sort_unstable();
+    numbers
+}
+
+/// The last row of each piece of metadata.
+fn newest<'a>(rows: impl IntoIterator<Item = &'a Document>) -> Vec<i64> {
+    let mut newest: Vec<&Document> = Vec::new();
+    for row in rows {
+        match newest.iter_mut().find(|known| known.get("m") == row.get("m")) {
+            Some(known) if known.get_datetime("at").unwrap() > row.get_datetime("at").unwrap() => {}
+            Some(known) => *known = row,
+            None => newest.push(row),
+        }
+    }
+    numbers(newest)
+}
+
+#[test]
+fn what_is_remembered_of_series_follows_every_change_of_either_context() {
+    for seed in 0..12 {
+        let random = Random::new(seed);
+        let storage: Rc<dyn Storage> = Rc::new(MemoryStorage::new());
+        block_on(async {
+            let one = created(&storage, seed).await;
+            let other = Db::open(Rc::clone(&storage), TestEnv::new(seed + 1000));
+            let (mut list, mut n): (Vec<Document>, i64) = (Vec::new(), 0);
+            for step in 0..30 {
+                let db = [&one, &other][random.below(2) as usize];
+                let id = random.below(5) as i32;
+                match random.below(8) {
+                    0 => drop(db.ok(rawdoc! { "flush": 1 }).await),
+                    1 => {
+                        let rename = doc! { "q": { "m.id": id }, "u": { "$set": { "m.id": id + 10 } }, "multi": true };
+                        db.ok(raw(&doc! { "update": "weather", "updates": [rename] })).await;
+                        for row in list.iter_mut().filter(|row| id_of(row) == Some(id)) {
+                            row.insert("m", doc! { "id": id + 10, "kind": "renamed" });
+                        }
+                    }
+                    2 => {
+                        let rows = doc! { "q": { "m.id": id }, "limit": 0 };
+                        db.ok(raw(&doc! { "delete": "weather", "deletes": [rows] })).await;
+                        list.retain(|row| id_of(row) != Some(id));
+                    }
+                    _ => {
+                        let new: Vec<Document> = (0..1 + random.below(30) as i64)
+                            .map(|more| {
+                                let at = DateTime::from_millis((n + more) * HOUR_MS / 3);
+                                let id = random.below(5) as i32;
+                                doc! { "at": at, "m": { "id": id, "kind": "renamed" }, "n": n + more, "a": 0.5 * more as f64 }
+                            })
+                            .collect();
+                        n += new.len() as i64;
+                        db.insert("weather", &new.iter().map(raw).collect::<Vec<_>>()).await;
+                        list.extend(new);
+                    }
+                }
+                let id = random.below(15) as i32;
+                let from = DateTime::from_millis(random.below(n as u64 + 1) as i64 * HOUR_MS / 3);
+                for (filter, passes) in [
+                    (
+                        doc! { "m.id": id },
+                        Box::new(|row: &&Document| id_of(row) == Some(id)) as Box<dyn Fn(&&Document) -> bool>,
+                    ),
+                    (doc! { "m.id": { "$lt": id } }, Box::new(|row| id_of(row) < Some(id))),
+                    (
+                        doc! { "m.id": { "$gte": id }, "at": { "$gte": from } },
+                        Box::new(|row| id_of(row) >= Some(id) && row.get_datetime("at").unwrap() >= &from),
+                    ),
+                    (doc! {}, Box::new(|_| true)),
+                ] {
+                    for (name, db) in [("one", &one), ("other", &other)] {
+                        let what = format!("seed {seed}, step {step}, {name}, {filter}");
+                        let found = run(db, vec![doc! { "$match": filter.clone() }]).await;
+                        assert_eq!(numbers(&found), numbers(list.iter().filter(&passes)), "{what}");
+                        let columns = if random.chance(50) {
+                            doc! { "n": { "$first": "$n" } }
+                        } else {
+                            doc! { "n": { "$first": "$n" }, "a": { "$first": "$a" } }
+                        };
+                        let mut group = doc! { "_id": "$m" };
+                        group.extend(columns);
+                        let pipeline = vec![
+                            doc! { "$match": filter.clone() },
+                            doc! { "$sort": { "m.id": 1, "at": -1 } },
+                            doc! { "$group": group },
+                        ];
+                        let found = run(db, pipeline).await;
+                        assert_eq!(numbers(&found), newest(list.iter().filter(&passes)), "{what}, newest");
+                    }
+                }
+            }
+        });
+    }
+}
+
+fn id_of(row: &Document) -> Option<i32> {
+    row.get_document("m").ok()?.get_i32("id").ok()
+}
+
+#[test]
+fn metadata_that_compares_equal_is_judged_as_one_series_only_by_filters_that_do_so_too() {
+    block_on(async {
+        let db = created(&(Rc::new(MemoryStorage::new()) as Rc<dyn Storage>), 1).await;
+        let metas =
+            [Bson::Int32(1), Bson::Double(1.0), Bson::Int64(1), Bson::Null, Bson::from(vec![1, 2]), Bson::from("1")];
+        let rows = (0..600_usize).map(|n| {
+            let at = DateTime::from_millis(n as i64 * HOUR_MS);
+            raw(&doc! { "at": at, "m": { "id": metas[n % metas.len()].clone() }, "n": n as i64 })
+        });
+        db.insert("weather", &rows.collect::<Vec<_>>()).await;
+        db.ok(rawdoc! { "flush": 1 }).await;
+        for _ in 0..2 {
+            for (filter, count) in [
+                (doc! { "m.id": 1 }, 400),
+                (doc! { "m.id": { "$type": "double" } }, 100),
+                (doc! { "m.id": { "$type": "int" } }, 200),
+                (doc! { "m.id": Bson::Null }, 100),
+                (doc! { "m.id": { "$gte": "1" } }, 100),
+                (doc! { "m.id": { "$ne": 1 } }, 200),
+                (doc! { "$expr": { "$eq": [{ "$type": "$m.id" }, "long"] } }, 100),
+            ] {
+                let found = run(&db, vec![doc! { "$match": filter.clone() }]).await;
+                assert_eq!(found.len(), count, "{filter}");
+            }
+        }
+    });
+}
