@@ -269,4 +269,18 @@ mod tests {
         (0..1000).for_each(|_| cache.put(&[1; 8], &id(1), stored(1)));
         assert!(cache.order.len() < 20 && cache.kept.len() == 1);
     }
+
+    #[test]
+    fn entries_are_counted_only_in_a_range_of_which_all_buckets_are_known() {
+        let mut cache = BucketCache::default();
+        (1..6).for_each(|number| cache.put(&[1; 8], &id(number), stored(1)));
+        let range = |low: u8, high: u8| keyspace::buckets(&[1; 8], &id(low), &id(high));
+        assert_eq!(cache.count(&[1; 8], &range(2, 4)), None);
+        cache.cover(&[1; 8], &range(2, 4));
+        assert_eq!(cache.count(&[1; 8], &range(2, 4)), Some(3));
+        assert_eq!(cache.count(&[1; 8], &range(3, 3)), Some(1));
+        assert_eq!(cache.count(&[1; 8], &range(1, 3)), None);
+        assert_eq!(cache.count(&[1; 8], &range(3, 5)), None);
+        assert_eq!(cache.count(&[2; 8], &range(2, 4)), None);
+    }
 }
