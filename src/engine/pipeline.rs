@@ -98,11 +98,12 @@ impl Engine {
         if let Some(rows) = source {
             return first.run_over(rows, &others).map(Opened::Rows);
         }
-        let inherited = collection.as_ref().map_or(Defaults::of_nothing(&nothing), |known| known.defaults(raw));
+        let collation = collection.as_ref().map(|known| known.collation());
         let (first, pipeline) = (RefCell::new(Some(first)), RefCell::new(None));
         let options = |defaults: Defaults<'_>| {
-            // Another collection may have replaced the one in memory.
-            let parsed = match first.take().filter(|_| defaults == inherited) {
+            // Another collection, with a collation of its own, may have replaced the one in memory.
+            let is_same = collation.is_some_and(|known| std::ptr::eq(known, defaults.collation));
+            let parsed = match first.take().filter(|_| is_same) {
                 Some(parsed) => parsed,
                 None => parse(defaults)?,
             };

@@ -120,8 +120,10 @@ impl<'a> Search<'a> {
         let series = |place: &usize| listed.get(*place).map_or(0, |listed| listed.series as usize);
         let unsure = directory.number(&self.unsure).filter(|_| !self.unsure.is_empty());
         if self.ends.as_one {
-            let id = |place: &usize| listed.get(*place).map(|listed| listed.id);
-            sort_by(&mut self.order, |a, b| id(a).cmp(&id(b)));
+            let ids = self.order.iter().filter_map(|place| Some((listed.get(*place)?.id, *place)));
+            let mut by_id: Vec<(BucketId, usize)> = ids.collect();
+            sort_by(&mut by_id, Ord::cmp);
+            self.order = by_id.into_iter().map(|(_, place)| place).collect();
             self.series = vec![SeriesSearch { from: 0, to: self.order.len(), best: Vec::new(), takes_all: false }];
             return Ok(());
         }

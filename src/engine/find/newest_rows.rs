@@ -30,39 +30,36 @@ pub(super) fn rows_of_units(collection: &Collection, plan: &ReadPlan, units: &[U
     let mut rows = DocPivot::new();
     let mut metas = ColumnBuilder::with_capacity(units.len());
     for unit in units {
-        let view = unit.stored.as_ref().map(|stored| stored.view(options)).transpose()?;
         let group = unit.unfolded();
-        let part = match (&view, group) {
-            (Some(view), Some(group)) => only_part(plan, unit, group, view, options)?,
+        let stored = unit.stored.as_ref().map(|stored| Ok((stored, stored.view(options)?))).transpose()?;
+        let part = match (&stored, group) {
+            (Some((_, view)), Some(group)) => only_part(plan, unit, group, view, options)?,
             (Some(_), None) => Some(BucketPart::Stored),
             (None, _) => Some(BucketPart::Journal),
         };
-        let meta = match (part, &view, &unit.stored, group) {
-            (Some(BucketPart::Stored), Some(view), Some(stored), _) => {
-                if !plan.may_match(view)? {
-                    continue;
-                }
-                let Some(is_last) = end_of(plan, view).filter(|_| view.version() == BucketVersion::Sorted) else {
-                    return Ok(None);
-                };
-                rows.push(stored_row(plan, stored, view, options, is_last)?.row.view())?;
-                view.meta()
-            }
-            (Some(BucketPart::Journal), _, _, Some(group)) => {
-                let tail = unit.tail(group, options)?;
-                let view = tail.summary(unit.id, group.meta());
-                if !plan.may_match(&view)? {
-                    continue;
-                }
-                let Some(is_last) = end_of(plan, &view) else { return Ok(None) };
+        let tail = match group.filter(|_| part == Some(BucketPart::Journal)) {
+            Some(group) => Some((group, unit.tail(group, options)?)),
+            None => None,
+        };
+        let view = match (&tail, &stored, part) {
+            (Some((group, tail)), ..) => &tail.summary(unit.id, group.meta()),
+            (None, Some((_, view)), Some(BucketPart::Stored)) if view.version() == BucketVersion::Sorted => view,
+            _ => return Ok(None),
+        };
+        if !plan.may_match(view)? {
+            continue;
+        }
+        let Some(is_last) = end_of(plan, view) else { return Ok(None) };
+        match (&tail, &stored) {
+            (Some((_, tail)), _) => {
                 let row = tail.first_or_last_row(is_last);
                 let row = tail.rows().slice_columns(row..row + 1, |name| plan.columns.contains(name));
                 rows.push(document_of(&row).view())?;
-                group.meta()
             }
-            _ => return Ok(None),
-        };
-        match meta {
+            (None, Some((stored, view))) => rows.push(stored_row(plan, stored, view, options, is_last)?.row.view())?,
+            (None, None) => return Ok(None),
+        }
+        match view.meta() {
             Some(meta) => metas.push(meta),
             None => metas.push_absent(1),
         }

@@ -9,7 +9,7 @@ use crate::query::{Aggregation, Counters, FindCommand, Query, ReadAccess, ReadPl
 use crate::value::Collation;
 
 /// What a command inherits from its collection.
-#[derive(Clone, Copy, PartialEq)]
+#[derive(Clone, Copy)]
 pub struct Defaults<'a> {
     /// How strings compare if the command does not say.
     pub collation: &'a Collation,
