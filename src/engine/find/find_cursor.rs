@@ -202,9 +202,11 @@ impl Engine {
             {
                 return Ok(pipeline.take(batch_size, BATCH_SIZE_BYTES_MAX));
             }
-            // One bucket at a time, as it was unpacked; for a sort, all that is ready. If buckets give only a few rows, as
-            // many as are worth the effort of the stages.
-            self.fill(cursor, FEW_ROWS).await?;
+            // One bucket at a time, as it was unpacked; for a sort, all that is ready. For a stage that computes something
+            // of every block, as many rows as are worth the effort, if buckets give only a few.
+            let plan = &cursor.plan.plan;
+            let rows = if plan.is_narrowed || plan.rows_per_group.is_some() { FEW_ROWS } else { 1 };
+            self.fill(cursor, rows).await?;
             let rows = cursor.exec.take(usize::MAX, usize::MAX)?;
             let Some(pipeline) = &mut cursor.pipeline else { return Ok(rows) };
             if rows.rows() == 0 || pipeline.push(rows)? == Flow::Enough {
