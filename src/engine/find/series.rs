@@ -23,11 +23,11 @@ use crate::value::{Interner, Kind, OwnedValue, Value, sort_by};
 pub struct Series {
     /// Numbers belong to a directory, and change with it.
     directory: Weak<Directory>,
-    known: RefCell<Known>,
+    known: RefCell<KnownSeries>,
 }
 
 #[derive(Default)]
-struct Known {
+struct KnownSeries {
     /// The metadata of a bucket of each series, by number: `Some(None)` if it has none.
     metas: Vec<Option<Option<OwnedValue>>>,
     /// The bytes of all objects met as metadata, and the numbers of their series.
@@ -70,7 +70,7 @@ impl Series {
     ///
     /// Errors: those of the filter.
     pub(super) fn matches(&self, filter: &Filter, count: usize) -> Result<Vec<Option<bool>>> {
-        let Known { metas, filter: last, matches, .. } = &mut *self.known.borrow_mut();
+        let KnownSeries { metas, filter: last, matches, .. } = &mut *self.known.borrow_mut();
         if last != filter {
             *last = filter.clone();
             matches.clear();
@@ -137,7 +137,7 @@ impl Engine {
         let series = self.series_of(&directory);
         let listed = directory.buckets().iter().filter(|one| (low..=high).contains(&&one.id));
         for run in directory.buckets().chunk_by(|a, b| a.series == b.series) {
-            run.first().map_or(Ok(()), |first| self.note_series(collection, &directory, &series, first))?;
+            run.first().map_or(Ok(()), |first| self.learn_series(collection, &directory, &series, first))?;
         }
         // Which of their rows are also journal rows, only the stored buckets can tell.
         let mut journalled: Vec<BucketId> = scan.groups().map(|group| group.bucket).collect();
@@ -165,7 +165,13 @@ impl Engine {
     }
 
     /// Notes the metadata of a series that is not known yet, from one of its buckets, if that is in memory.
-    fn note_series(&self, collection: &Collection, directory: &Directory, series: &Series, one: &Listed) -> Result<()> {
+    fn learn_series(
+        &self,
+        collection: &Collection,
+        directory: &Directory,
+        series: &Series,
+        one: &Listed,
+    ) -> Result<()> {
         let number = one.series as usize;
         if series.is_unknown(number)
             && let Some(stored) = self.buckets.borrow().get(&collection.id(), &one.id).flatten()
