@@ -124,6 +124,10 @@ pub const FIRST_PAGE_BUCKETS: usize = 4;
 pub const KEYS_PAGE: usize = 16_384;
 /// Buckets fetched with one storage call.
 pub const SCAN_PAGE_BUCKETS: usize = 256;
+/// Rows that a pipeline joins from several buckets before its first stage takes them.
+pub const ROWS_TOGETHER: usize = 4096;
+/// Bytes of them at which it does not wait for more.
+pub const ROWS_TOGETHER_SIZE_BYTES_MAX: usize = 4 << 20;
 /// Maximum indexes of a collection.
 pub const INDEXES_MAX: usize = 64;
 /// Maximum parts of a key over buckets.

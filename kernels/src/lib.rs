@@ -14,6 +14,7 @@ pub mod convert;
 pub mod extreme;
 pub mod gather;
 mod operand;
+pub mod runs;
 pub mod sum;
 pub mod words;
 

@@ -197,12 +197,29 @@ impl Join<'_> {
         let mut values = ColumnBuilder::new();
         let mut scratch = Vec::new();
         let mut joined: Vec<u32> = Vec::with_capacity(self.rows);
+        let mut key = Vec::new();
+        let mut number_of = |dictionary: &Column, at: usize| {
+            let value = dictionary.value(at, &mut scratch).unwrap_or(Value::NULL);
+            key.clear();
+            key.push(value.kind().byte());
+            key.extend_from_slice(value.bytes());
+            let (number, new) = known.add(&key);
+            if new {
+                values.push(value);
+            }
+            u32::try_from(number).unwrap_or(UNSEEN)
+        };
         for piece in self.pieces {
             let (Some(column), Some(Some((index, dictionary, seen)))) = (self.source(piece), parts.get_mut(piece.slot))
             else {
                 joined.resize(joined.len() + piece.rows.len(), 0);
                 continue;
             };
+            // As the metadata of a bucket.
+            if dictionary.len() == 1 && column.presence().is_none() && !piece.rows.is_empty() {
+                joined.resize(joined.len() + piece.rows.len(), number_of(dictionary, 0));
+                continue;
+            }
             for row in piece.rows.clone() {
                 let at = index.get(row).map_or(usize::MAX, |at| *at as usize);
                 let Some(slot) = seen.get_mut(at).filter(|_| column.is_present(row)) else {
@@ -210,12 +227,7 @@ impl Join<'_> {
                     continue;
                 };
                 if *slot == UNSEEN {
-                    let value = dictionary.value(at, &mut scratch).unwrap_or(Value::NULL);
-                    let (number, new) = known.add(value.to_owned().tagged());
-                    if new {
-                        values.push(value);
-                    }
-                    *slot = u32::try_from(number).unwrap_or(UNSEEN);
+                    *slot = number_of(dictionary, at);
                 }
                 joined.push(*slot);
             }

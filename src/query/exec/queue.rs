@@ -12,12 +12,15 @@ pub struct Queue {
     /// Rows of the first block that were already taken.
     taken: usize,
     rows: usize,
+    /// Of all blocks that came since the queue was empty.
+    size_bytes: usize,
 }
 
 impl Queue {
     /// Appends rows.
     pub fn push(&mut self, block: Block) {
         if block.rows() > 0 {
+            self.size_bytes = block.size_bytes() + if self.rows > 0 { self.size_bytes } else { 0 };
             self.rows += block.rows();
             self.blocks.push_back(block);
         }
@@ -26,6 +29,11 @@ impl Queue {
     /// Number of waiting rows.
     pub fn rows(&self) -> usize {
         self.rows
+    }
+
+    /// About the bytes of all rows that came since there were none.
+    pub fn size_bytes(&self) -> usize {
+        self.size_bytes
     }
 
     /// The next rows: at most `rows_max` and about `bytes_max` bytes, but at least one row.

@@ -120,16 +120,23 @@ impl BoundExpr {
         }
         match &self.expr {
             Expr::Constant(Some(value)) => return Ok(Column::constant(value.view(), block.rows())),
-            Expr::Field(Variable::Root, path) if path.len() == 1 => {
-                if let Some(column) = self.fields.names().first().and_then(|name| block.column(name)) {
+            _ => {
+                if let Some(column) = self.plain_column(block) {
                     return Ok(column.clone());
                 }
             }
-            _ => {}
         }
         match self.compiled(block.rows()) {
             Some(compiled) => compiled.column(block),
             None => self.one_by_one(block),
+        }
+    }
+
+    /// The column of the block that has the values, if the expression is a top-level field.
+    pub fn plain_column<'a>(&self, block: &'a Block) -> Option<&'a Column> {
+        match &self.expr {
+            Expr::Field(Variable::Root, path) if path.len() == 1 => block.column(path.first()?),
+            _ => None,
         }
     }
 

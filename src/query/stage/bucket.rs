@@ -5,7 +5,7 @@
 use std::rc::Rc;
 
 use super::granularity::PreferredNumbers;
-use super::group::{Group, GroupSpec, Key};
+use super::group::{Group, GroupSpec, Key, KeyCells};
 use super::model::Others;
 use super::parse::PipelineParser;
 use super::running::Stage;
@@ -357,7 +357,7 @@ impl Stage for BucketAuto {
         let bucket = |row: &u32| bucket_of.get(*row as usize).copied().unwrap_or_default();
         order.sort_unstable_by_key(|row| (bucket(row), *row));
         let keys = ColumnData::Dictionary(order.iter().map(bucket).collect(), Box::new(ids.finish()));
-        self.group.add(&rows.gather(&order), &[Column::new(keys, None)])?;
+        self.group.add(&rows.gather(&order), &[KeyCells::Rows(Column::new(keys, None))])?;
         self.group.finish()
     }
 

@@ -5,11 +5,16 @@ use super::running::Stage;
 use super::spec::Step;
 use crate::block::Block;
 use crate::error::Result;
+use crate::limits::{ROWS_TOGETHER, ROWS_TOGETHER_SIZE_BYTES_MAX};
 use crate::query::exec::{Exec, Flow, Queue, Sink};
 
 /// Passes rows through stages.
 pub struct Pipeline {
     stages: Vec<Box<dyn Stage>>,
+    /// Rows that wait for more: a stage takes as long for the few rows of a bucket as for some hundred more.
+    waiting: Queue,
+    /// How many rows the first stage is given at once. It grows, for a stage may have enough with the first rows.
+    together: usize,
     /// The number of rows that each stage has returned.
     rows_returned: Vec<u64>,
     ready: Queue,
@@ -19,13 +24,28 @@ impl Pipeline {
     /// The running steps; `others` are the rows that they need from other collections.
     pub(super) fn new(steps: &mut dyn Iterator<Item = &Step>, others: &Others) -> Pipeline {
         let stages: Vec<Box<dyn Stage>> = steps.map(|step| step.start(others)).collect();
-        Pipeline { rows_returned: vec![0; stages.len()], stages, ready: Queue::default() }
+        let (waiting, ready) = (Queue::default(), Queue::default());
+        Pipeline { rows_returned: vec![0; stages.len()], stages, waiting, together: 1, ready }
     }
 
-    /// Takes rows.
+    /// Takes rows, which may wait for more or for the end.
     ///
     /// Errors: those of the stages.
     pub fn push(&mut self, rows: Block) -> Result<Flow> {
+        self.waiting.push(rows);
+        if self.waiting.rows() < self.together && self.waiting.size_bytes() < ROWS_TOGETHER_SIZE_BYTES_MAX {
+            return Ok(Flow::Continue);
+        }
+        self.together = (2 * self.waiting.rows()).clamp(self.together, ROWS_TOGETHER);
+        self.feed_waiting()
+    }
+
+    /// Passes the rows that wait to the first stage.
+    fn feed_waiting(&mut self) -> Result<Flow> {
+        if self.waiting.rows() == 0 {
+            return Ok(Flow::Continue);
+        }
+        let rows = self.waiting.take(usize::MAX, usize::MAX);
         self.feed(0, rows)
     }
 
@@ -33,11 +53,12 @@ impl Pipeline {
     ///
     /// Errors: those of the stages.
     pub fn finish(&mut self) -> Result<()> {
+        // Whether a stage has enough does not matter any more.
+        let _ = self.feed_waiting()?;
         for at in 0..self.stages.len() {
             if let Some(stage) = self.stages.get_mut(at) {
                 stage.finish()?;
             }
-            // Whether the next stage has enough does not matter any more.
             let _ = self.hand_on(at)?;
         }
         Ok(())

@@ -2,9 +2,11 @@
 
 use std::ops::Range;
 
+use kernels::runs;
+
 use super::super::known::KnownValues;
 use super::kernels::WordTable;
-use super::numbers::Numbers;
+use super::numbers::{Numbers, runs_max};
 use crate::block::{Bytes12, Column, ColumnData};
 use crate::value::{Collation, Kind, OwnedValue, Value, append_key, append_missing_key, append_text_key};
 
@@ -157,10 +159,7 @@ impl Coder {
             ColumnData::F64(cells) => self.numbers_of_words(Kind::Double, bytemuck::cast_slice(cut(cells, rows))),
             ColumnData::I64(cells) => self.numbers_of_words(Kind::Int64, bytemuck::cast_slice(cut(cells, rows))),
             ColumnData::Date(cells) => self.numbers_of_words(Kind::Date, bytemuck::cast_slice(cut(cells, rows))),
-            ColumnData::I32(cells) => {
-                let words: Vec<u64> = cut(cells, rows).iter().map(|n| u64::from(n.cast_unsigned())).collect();
-                self.numbers_of_words(Kind::Int32, &words)
-            }
+            ColumnData::I32(cells) => self.numbers_of_int32s(bytemuck::cast_slice(cut(cells, rows))),
             ColumnData::Bool(cells) => {
                 let words: Vec<u64> = cut(cells, rows).iter().map(|truth| u64::from(*truth)).collect();
                 self.numbers_of_words(Kind::Bool, &words)
@@ -181,8 +180,9 @@ impl Coder {
     }
 
     fn numbers_of_words(&mut self, kind: Kind, words: &[u64]) -> Numbers {
-        if Numbers::suits_runs(words) {
-            return Numbers::of_cells(words, &mut |word| self.number_of_word(kind, word));
+        if let Some(ends) = runs::ends_of_words(words, runs_max(words.len())) {
+            let word = |row: usize| words.get(row).copied().unwrap_or_default();
+            return Numbers::of_ends(&ends, &mut |row| self.number_of_word(kind, word(row)));
         }
         let mut numbers = Vec::with_capacity(words.len());
         while let Some(behind @ [_, ..]) = words.get(numbers.len()..) {
@@ -196,6 +196,15 @@ impl Coder {
         Numbers::Each(numbers)
     }
 
+    fn numbers_of_int32s(&mut self, codes: &[u32]) -> Numbers {
+        if let Some(ends) = runs::ends_of_codes(codes, runs_max(codes.len())) {
+            let code = |row: usize| codes.get(row).copied().unwrap_or_default();
+            return Numbers::of_ends(&ends, &mut |row| self.number_of_word(Kind::Int32, code(row).into()));
+        }
+        let words: Vec<u64> = codes.iter().map(|code| u64::from(*code)).collect();
+        self.numbers_of_words(Kind::Int32, &words)
+    }
+
     fn number_of_word(&mut self, kind: Kind, word: u64) -> u32 {
         let bytes = word.to_le_bytes();
         let len = match kind {
@@ -206,16 +215,29 @@ impl Coder {
         self.number(Value::new_checked(kind, bytes.get(..len).unwrap_or_default()))
     }
 
+    /// The numbers of rows in runs: the entry of `values` that the rows of a run have, and where it ends.
+    pub fn numbers_of_runs(&mut self, runs: &mut dyn Iterator<Item = (u32, usize)>, values: &Column) -> Numbers {
+        let mut scratch = Vec::new();
+        let mut known = vec![NOTHING; values.len()];
+        let number = |(entry, end): (u32, usize)| {
+            let Some(slot) = known.get_mut(entry as usize) else { return (NOTHING, end) };
+            if *slot == NOTHING {
+                *slot = self.number_of_row(values, entry as usize, &mut scratch);
+            }
+            (*slot, end)
+        };
+        Numbers::of_runs(runs.map(number).collect())
+    }
+
     /// Asks for each entry of a dictionary once, when the first row has it: other entries do not count.
     fn numbers_of_entries(&mut self, index: &[u32], values: &Column) -> Numbers {
         let mut scratch = Vec::new();
-        let index: Vec<u64> = index.iter().map(|entry| u64::from(*entry)).collect();
         // Many entries that no row has, as of a part of a block.
         if values.len() > 2 * index.len() {
-            return Numbers::of_cells(&index, &mut |entry| self.number_of_row(values, entry as usize, &mut scratch));
+            return Numbers::of_codes(index, &mut |entry| self.number_of_row(values, entry as usize, &mut scratch));
         }
         let mut known = vec![None; values.len()];
-        Numbers::of_cells(&index, &mut |entry| match known.get_mut(entry as usize) {
+        Numbers::of_codes(index, &mut |entry| match known.get_mut(entry as usize) {
             Some(Some(number)) => *number,
             Some(slot) => *slot.insert(self.number_of_row(values, entry as usize, &mut scratch)),
             None => NOTHING,

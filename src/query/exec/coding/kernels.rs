@@ -1,17 +1,5 @@
 //! Tight loops over plain words.
 
-/// How many cells differ from the cell before them.
-pub fn changes<T: Copy + PartialEq>(cells: &[T]) -> usize {
-    let behind = cells.get(1..).unwrap_or_default();
-    cells.iter().zip(behind).map(|(before, cell)| usize::from(before != cell)).sum()
-}
-
-/// How many cells at the front of `cells` equal the first one.
-pub fn equal_cells<T: Copy + PartialEq>(cells: &[T]) -> usize {
-    let Some(first) = cells.first() else { return 0 };
-    cells.iter().position(|cell| cell != first).unwrap_or(cells.len())
-}
-
 /// A pair as a word: the first half is the upper one.
 #[inline]
 pub fn pair_word(a: u32, b: u32) -> u64 {
@@ -112,12 +100,6 @@ impl WordTable {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn changes_are_counted_between_neighbours() {
-        assert_eq!((changes::<u8>(&[]), changes(&[1]), changes(&[1, 1, 2, 2, 1])), (0, 0, 2));
-        assert_eq!((equal_cells::<u8>(&[]), equal_cells(&[1, 1, 2, 1]), equal_cells(&[3, 3])), (0, 2, 2));
-    }
 
     #[test]
     fn words_keep_their_numbers_while_the_table_grows() {

@@ -2,11 +2,17 @@
 
 use std::ops::Range;
 
-use super::kernels::{changes, equal_cells};
+use kernels::runs;
+
 use super::pairs::Pairs;
 
 /// Rows go by runs if their runs have at least this many rows on average.
 const RUN_ROWS_MIN: usize = 8;
+
+/// Rows in more runs than this have a number each. All of them may be one run.
+pub(super) fn runs_max(rows: usize) -> usize {
+    (rows / RUN_ROWS_MIN).max(1)
+}
 
 /// A number for each row of a range.
 #[derive(Clone, Debug, PartialEq)]
@@ -21,27 +27,25 @@ pub enum Numbers {
 
 impl Numbers {
     /// The number of each of `cells`; `number` is asked in order, and perhaps only once for each run of equal cells.
-    pub fn of_cells(cells: &[u64], number: &mut dyn FnMut(u64) -> u32) -> Numbers {
-        let Some(first) = cells.first() else { return Numbers::Runs(Vec::new()) };
-        if !Numbers::suits_runs(cells) {
-            return Numbers::Each(cells.iter().map(|cell| number(*cell)).collect());
+    pub fn of_codes(cells: &[u32], number: &mut dyn FnMut(u32) -> u32) -> Numbers {
+        match runs::ends_of_codes(cells, runs_max(cells.len())) {
+            Some(ends) => Numbers::of_ends(&ends, &mut |row| number(cells.get(row).copied().unwrap_or_default())),
+            None => Numbers::Each(cells.iter().map(|cell| number(*cell)).collect()),
         }
-        if equal_cells(cells) == cells.len() {
-            return Numbers::One(number(*first));
-        }
-        let mut found = Vec::new();
-        let mut start = 0;
-        while let Some(behind @ [cell, ..]) = cells.get(start..) {
-            start += equal_cells(behind);
-            found.push((number(*cell), start));
-        }
-        Numbers::Runs(found)
     }
 
-    /// True if runs of equal cells are long, or if there is only one.
-    pub fn suits_runs(cells: &[u64]) -> bool {
-        let changes = changes(cells);
-        changes == 0 || (changes + 1) * RUN_ROWS_MIN <= cells.len()
+    /// The numbers of runs that end there, by their first rows.
+    pub(super) fn of_ends(ends: &[u32], number: &mut dyn FnMut(usize) -> u32) -> Numbers {
+        if let [_] = ends {
+            return Numbers::One(number(0));
+        }
+        let mut start = 0;
+        let run = |end: &u32| {
+            let number = number(start);
+            start = *end as usize;
+            (number, start)
+        };
+        Numbers::Runs(ends.iter().map(run).collect())
     }
 
     /// These runs in the form that suits their length.
@@ -89,10 +93,10 @@ impl Numbers {
                 Ok(())
             }
             Numbers::Each(numbers) => {
-                let mut start = 0;
-                while let Some(behind @ [number, ..]) = numbers.get(start..) {
-                    let end = start + equal_cells(behind);
-                    see(*number, rows.start + start..rows.start + end)?;
+                let mut start = rows.start;
+                for run in numbers.chunk_by(|a, b| a == b) {
+                    let end = start + run.len();
+                    see(run.first().copied().unwrap_or_default(), start..end)?;
                     start = end;
                 }
                 Ok(())
@@ -142,8 +146,8 @@ mod tests {
             let rows = a.len().min(b.len());
             let (a, b) = (&a[..rows], &b[..rows]);
             let numbers = |cells: &[u8]| {
-                let cells: Vec<u64> = cells.iter().map(|cell| u64::from(*cell)).collect();
-                Numbers::of_cells(&cells, &mut |cell| cell as u32)
+                let cells: Vec<u32> = cells.iter().map(|cell| u32::from(*cell)).collect();
+                Numbers::of_codes(&cells, &mut |cell| cell)
             };
             prop_assert_eq!(numbers(a).into_each(rows), a.iter().map(|cell| u32::from(*cell)).collect::<Vec<_>>());
             let merged = merge(&mut Pairs::default(), numbers(a), numbers(b), rows);

@@ -3,6 +3,8 @@
 
 use std::ops::Range;
 
+use kernels::runs;
+
 use super::super::globals::Globals;
 use super::super::operators::{Op, Operator};
 use super::calendar::TimeUnit;
@@ -79,19 +81,18 @@ fn by_bins(
     bin_of: &dyn Fn(i64) -> Option<(i64, Range<i64>)>,
     of: &dyn Fn(i64, i64) -> Option<i64>,
 ) -> Vec<i64> {
-    let (mut bin, mut result) = (0..0, 0);
     let mut cells = Vec::with_capacity(times.len());
-    for (row, ms) in times.iter().enumerate() {
-        if !bin.contains(ms) {
-            match bin_of(*ms).and_then(|(start, bin)| Some((of(*ms, start)?, bin))) {
-                Some((value, around)) => (result, bin) = (value, around),
-                None => {
-                    (result, bin) = (0, 0..0);
-                    beyond.push(row);
-                }
+    while let Some(behind @ [ms, ..]) = times.get(cells.len()..) {
+        match bin_of(*ms).and_then(|(start, bin)| Some((of(*ms, start)?, bin))) {
+            Some((value, bin)) => {
+                let count = runs::leading_within(behind, bin.start, bin.end).max(1);
+                cells.resize(cells.len() + count, value);
+            }
+            None => {
+                beyond.push(cells.len());
+                cells.push(0);
             }
         }
-        cells.push(result);
     }
     cells
 }

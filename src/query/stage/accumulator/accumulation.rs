@@ -1,5 +1,7 @@
 //! A parsed accumulator field.
 
+use std::borrow::Cow;
+
 use super::arguments;
 use super::model::{Accumulator, Inputs, Settings};
 use super::table::AccumulatorSpec;
@@ -135,7 +137,11 @@ impl Accumulation {
         let input = &self.input;
         // Objects and arrays are made for rows that stay, unless others could fail.
         let shown = (!keys.is_empty() && !input.is_plain() && cannot_fail(input.expr())).then_some((input, rows));
-        let cells = if shown.is_some() { ColumnBuilder::new().finish() } else { input.column(rows)? };
+        let cells = match input.plain_column(rows) {
+            _ if shown.is_some() => Cow::Owned(ColumnBuilder::new().finish()),
+            Some(cells) => Cow::Borrowed(cells),
+            None => Cow::Owned(input.column(rows)?),
+        };
         Ok(Inputs { cells, keys, shown })
     }
 

@@ -3,7 +3,9 @@
 use std::cmp::Ordering;
 use std::ops::Range;
 
-use super::kernels::{GroupExtreme, extreme_of, extreme_of_doubles, offer_doubles, offer_integers};
+use super::kernels::{
+    GroupExtreme, extreme_of_doubles, extreme_of_int32s, extreme_of_int64s, offer_doubles, offer_integers,
+};
 use super::model::{Accumulator, Inputs, Times, each_cell};
 use crate::block::{Column, ColumnData};
 use crate::error::Result;
@@ -113,17 +115,21 @@ impl Accumulator for ExtremeValues {
                     (OwnedValue::double(row.and_then(|row| cells.get(row)).copied().unwrap_or(best)), place)
                 })
             }
-            (ColumnData::I32(cells), None) => extreme_of(cells.get(range).unwrap_or_default(), is_max).map(|best| {
-                let (_, place) = first(rows.clone(), times, &|row| cells.get(row) == Some(&best));
-                (OwnedValue::int32(best), place)
-            }),
-            (ColumnData::I64(cells), None) => extreme_of(cells.get(range).unwrap_or_default(), is_max).map(|best| {
-                let (_, place) = first(rows.clone(), times, &|row| cells.get(row) == Some(&best));
-                (OwnedValue::int64(best), place)
-            }),
+            (ColumnData::I32(cells), None) => {
+                extreme_of_int32s(cells.get(range).unwrap_or_default(), is_max).map(|best| {
+                    let (_, place) = first(rows.clone(), times, &|row| cells.get(row) == Some(&best));
+                    (OwnedValue::int32(best), place)
+                })
+            }
+            (ColumnData::I64(cells), None) => {
+                extreme_of_int64s(cells.get(range).unwrap_or_default(), is_max).map(|best| {
+                    let (_, place) = first(rows.clone(), times, &|row| cells.get(row) == Some(&best));
+                    (OwnedValue::int64(best), place)
+                })
+            }
             // Dates that compare equal are identical.
             (ColumnData::Date(cells), None) => {
-                extreme_of(cells.get(range).unwrap_or_default(), is_max).map(|best| (OwnedValue::date(best), 0))
+                extreme_of_int64s(cells.get(range).unwrap_or_default(), is_max).map(|best| (OwnedValue::date(best), 0))
             }
             _ => None,
         };

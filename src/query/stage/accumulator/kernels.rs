@@ -1,7 +1,6 @@
 //! Tight loops over the cells of typed columns: for rows that belong to one group, and for rows that have a group each.
 
-/// Independent sums, which do not wait for each other.
-const LANES: usize = 4;
+use kernels::{extreme, sum};
 
 /// A sum of doubles, compensated for rounding, so that the order of rows hardly matters.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -32,16 +31,14 @@ pub struct Moments {
 impl DoubleSum {
     #[inline(always)]
     pub fn add(&mut self, x: f64) {
-        let (sum, taken) = two_sum(self.sum, x);
-        self.sum = sum;
-        self.lost += taken;
+        sum::add(&mut self.sum, &mut self.lost, x);
         self.count += 1;
     }
 
     /// Adds another sum.
     pub fn merge(&mut self, other: DoubleSum) {
-        let (sum, taken) = two_sum(self.sum, other.sum);
-        self.sum = sum;
+        let mut taken = 0.0;
+        sum::add(&mut self.sum, &mut taken, other.sum);
         self.lost += taken + other.lost;
         self.count += other.count;
     }
@@ -67,41 +64,20 @@ impl Moments {
     }
 }
 
-/// The sum of two doubles, and what rounding has taken from it.
-#[inline(always)]
-fn two_sum(a: f64, b: f64) -> (f64, f64) {
-    let sum = a + b;
-    let taken = sum - a;
-    (sum, (a - (sum - taken)) + (b - taken))
-}
-
 /// The sum of all cells.
 pub fn sum_of_doubles(cells: &[f64]) -> DoubleSum {
-    let (chunks, rest) = cells.as_chunks::<LANES>();
-    let (mut sums, mut lost) = ([0.0; LANES], [0.0; LANES]);
-    for chunk in chunks {
-        for ((sum, lost), x) in sums.iter_mut().zip(&mut lost).zip(chunk) {
-            let (next, taken) = two_sum(*sum, *x);
-            *sum = next;
-            *lost += taken;
-        }
-    }
-    let mut total = DoubleSum { lost: lost.iter().sum(), ..DoubleSum::default() };
-    sums.iter().chain(rest).for_each(|x| total.add(*x));
-    total.count = cells.len() as u64;
-    total
+    let (sum, lost) = sum::compensated(cells);
+    DoubleSum { sum, lost, count: cells.len() as u64 }
 }
 
 /// The sum of all cells, of which there are less than 2³².
 pub fn sum_of_int32s(cells: &[i32]) -> IntegerSum {
-    let sum: i64 = cells.iter().map(|n| i64::from(*n)).sum();
-    IntegerSum { sum: i128::from(sum), count: cells.len() as u64, has_int64: false }
+    IntegerSum { sum: sum::int32s(cells).into(), count: cells.len() as u64, has_int64: false }
 }
 
-/// The sum of all cells.
+/// The sum of all cells, of which there are less than 2³².
 pub fn sum_of_int64s(cells: &[i64]) -> IntegerSum {
-    let sum = cells.iter().map(|n| i128::from(*n)).sum();
-    IntegerSum { sum, count: cells.len() as u64, has_int64: !cells.is_empty() }
+    IntegerSum { sum: sum::int64s(cells), count: cells.len() as u64, has_int64: !cells.is_empty() }
 }
 
 /// Adds each cell to the sum of its group.
@@ -222,36 +198,17 @@ pub fn next_within(groups: &[u32], words: &[u64], bounds: &[u64], from: usize) -
 
 /// The greatest double, or the least one; of equal ones, such as zeros of both signs, the first. NaN is below all others.
 pub fn extreme_of_doubles(cells: &[f64], is_max: bool) -> Option<f64> {
-    let mut has_nan = false;
-    let mut lanes = [if is_max { f64::NEG_INFINITY } else { f64::INFINITY }; LANES];
-    let mut step = |lane: &mut f64, x: f64| {
-        has_nan |= x.is_nan();
-        // A comparison with NaN is false.
-        let wins = if is_max { x > *lane } else { x < *lane };
-        *lane = if wins { x } else { *lane };
-    };
-    let (chunks, rest) = cells.as_chunks::<LANES>();
-    for chunk in chunks {
-        lanes.iter_mut().zip(chunk).for_each(|(lane, x)| step(lane, *x));
-    }
-    let [mut best, others @ ..] = lanes;
-    others.iter().chain(rest).for_each(|x| step(&mut best, *x));
-    let first_nan = || cells.iter().copied().find(|x| x.is_nan());
-    if has_nan && !is_max {
-        return first_nan();
-    }
-    // Without a number, what the lanes began with is left.
-    if best == 0.0 || best.is_infinite() {
-        return cells.iter().copied().find(|x| *x == best).or_else(first_nan);
-    }
-    Some(best)
+    if is_max { extreme::greatest_double(cells) } else { extreme::least_double(cells) }
 }
 
 /// The greatest cell, or the least one.
-pub fn extreme_of<T: Copy + PartialOrd>(cells: &[T], is_max: bool) -> Option<T> {
-    let first = *cells.first()?;
-    let better = |best: T, x: &T| if (*x > best) == is_max && *x != best { *x } else { best };
-    Some(cells.iter().fold(first, better))
+pub fn extreme_of_int32s(cells: &[i32], is_max: bool) -> Option<i32> {
+    if is_max { extreme::greatest_int32(cells) } else { extreme::least_int32(cells) }
+}
+
+/// The greatest cell, or the least one.
+pub fn extreme_of_int64s(cells: &[i64], is_max: bool) -> Option<i64> {
+    if is_max { extreme::greatest_int64(cells) } else { extreme::least_int64(cells) }
 }
 
 #[cfg(test)]
@@ -279,7 +236,7 @@ mod tests {
                 let found = extreme_of_doubles(&doubles, is_max);
                 prop_assert_eq!(found.map(f64::to_bits), expected.map(f64::to_bits));
                 let expected = if is_max { integers.iter().max() } else { integers.iter().min() };
-                prop_assert_eq!(extreme_of(&integers, is_max), expected.copied());
+                prop_assert_eq!(extreme_of_int64s(&integers, is_max), expected.copied());
             }
         }
 
@@ -346,7 +303,7 @@ mod tests {
                 let known = |extreme: &GroupExtreme| (extreme.kind > 0).then_some(extreme.word);
                 let at = group as usize;
                 prop_assert_eq!(known(&extremes[at]), extreme_of_doubles(&doubles, is_max).map(f64::to_bits));
-                prop_assert_eq!(known(&integer_extremes[at]), extreme_of(&integers, is_max).map(i64::cast_unsigned));
+                prop_assert_eq!(known(&integer_extremes[at]), extreme_of_int64s(&integers, is_max).map(i64::cast_unsigned));
             }
         }
     }

@@ -1,5 +1,6 @@
 //! The interface of accumulators, and what several of them share.
 
+use std::borrow::Cow;
 use std::ops::Range;
 
 use crate::block::{Bitmap, Block, Column, ColumnData};
@@ -61,7 +62,7 @@ pub trait Accumulator {
 /// What an accumulator takes of the rows of a block.
 pub struct Inputs<'a> {
     /// Its values; those that it shows, if it has keys.
-    pub cells: Column,
+    pub cells: Cow<'a, Column>,
     /// What it ranks the values by, a column for each key.
     pub keys: Vec<Column>,
     /// What it shows of the rows that it keeps, and all rows, in place of `cells`.
@@ -71,7 +72,7 @@ pub struct Inputs<'a> {
 impl Inputs<'_> {
     /// A single column.
     pub fn of(cells: Column) -> Inputs<'static> {
-        Inputs { cells, keys: Vec::new(), shown: None }
+        Inputs { cells: Cow::Owned(cells), keys: Vec::new(), shown: None }
     }
 
     /// What is shown of some rows.

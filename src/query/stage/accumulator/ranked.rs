@@ -236,7 +236,7 @@ impl Ranked {
     ) -> Result<()> {
         let Ranked { rank, ascending, collation, groups, bounds, touched, size_bytes, .. } = self;
         let by_value = matches!(rank, Rank::Least | Rank::Greatest);
-        let columns = if by_value { std::slice::from_ref(&inputs.cells) } else { &inputs.keys };
+        let columns = if by_value { std::slice::from_ref(&*inputs.cells) } else { &inputs.keys };
         let keys = Keys { columns, ascending, collation, by_value };
         keys.check_arrays(rows.clone())?;
         // Ranks.

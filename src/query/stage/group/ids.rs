@@ -1,5 +1,6 @@
 //! The ids of groups.
 
+use super::cells::KeyCells;
 use super::spec::Key;
 use crate::block::{Column, ColumnBuilder, VarData};
 use crate::value::{Kind, Value};
@@ -26,15 +27,15 @@ impl Ids {
     }
 
     /// Adds the next group, whose id is that of a row.
-    pub fn add(&mut self, key: &Key, columns: &[Column], row: usize) {
+    pub fn add(&mut self, key: &Key, cells: &[KeyCells], row: usize) {
         self.places.push(u32::try_from(self.shown.len()).unwrap_or(u32::MAX));
-        self.write(key, columns, row);
+        self.write(key, cells, row);
     }
 
     /// Shows the id of another row, which compares equal to the one known.
-    pub fn replace(&mut self, group: usize, key: &Key, columns: &[Column], row: usize) {
+    pub fn replace(&mut self, group: usize, key: &Key, cells: &[KeyCells], row: usize) {
         let last = self.shown.len();
-        self.write(key, columns, row);
+        self.write(key, cells, row);
         if let Some(place) = self.places.get_mut(group) {
             if self.shown.get(*place as usize) == self.shown.get(last) {
                 self.shown.offsets.pop();
@@ -52,11 +53,11 @@ impl Ids {
         column.finish()
     }
 
-    fn write(&mut self, key: &Key, columns: &[Column], row: usize) {
+    fn write(&mut self, key: &Key, cells: &[KeyCells], row: usize) {
         let Ids { shown, scratch, .. } = self;
         match key {
             Key::One(_) => {
-                let value = columns.first().and_then(|column| column.value(row, scratch)).unwrap_or(Value::NULL);
+                let value = cells.first().and_then(|cells| cells.value(row, scratch)).unwrap_or(Value::NULL);
                 shown.bytes.push(value.kind().byte());
                 shown.bytes.extend_from_slice(value.bytes());
             }
@@ -64,8 +65,8 @@ impl Ids {
                 shown.bytes.push(Kind::Object.byte());
                 let start = shown.bytes.len();
                 shown.bytes.extend_from_slice(&[0; 4]);
-                for ((name, _), column) in fields.iter().zip(columns) {
-                    let value = match column.value(row, scratch) {
+                for ((name, _), cells) in fields.iter().zip(cells) {
+                    let value = match cells.value(row, scratch) {
                         Some(value) => value,
                         // An object with one field always has it.
                         None if fields.len() == 1 => Value::NULL,

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use crate::block::Column;
+use super::cells::KeyCells;
 use crate::query::exec::{Coder, MissingAs, Numbers, Pairs, merge};
 use crate::value::Collation;
 
@@ -27,8 +27,11 @@ impl GroupKeys {
     }
 
     /// The groups of these rows.
-    pub fn numbers(&mut self, keys: &[Column], rows: &Range<usize>) -> Numbers {
-        let mut parts = self.coders.iter_mut().zip(keys).map(|(coder, key)| coder.numbers(key, rows.clone()));
+    pub fn numbers(&mut self, keys: &[KeyCells], rows: &Range<usize>) -> Numbers {
+        let mut parts = self.coders.iter_mut().zip(keys).map(|(coder, key)| match key {
+            KeyCells::Rows(cells) => coder.numbers(cells, rows.clone()),
+            KeyCells::Runs(runs, values) => coder.numbers_of_runs(&mut runs.within(rows), values),
+        });
         let first = parts.next().unwrap_or(Numbers::One(0));
         parts.zip(&mut self.pairs).fold(first, |groups, (part, pairs)| merge(pairs, groups, part, rows.len()))
     }
@@ -53,7 +56,7 @@ impl GroupKeys {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::block::ColumnData;
+    use crate::block::{Column, ColumnData};
     use crate::query::exec::samples::{any_column, cell, without_case};
     use crate::value::{OwnedValue, Value};
     use proptest::prelude::*;
@@ -69,7 +72,8 @@ mod tests {
             let mut known: Vec<Vec<OwnedValue>> = Vec::new();
             for block in &blocks {
                 let columns = &block[..parts];
-                let found = keys.numbers(columns, &(3..40)).into_each(37);
+                let cells: Vec<_> = columns.iter().cloned().map(KeyCells::Rows).collect();
+                let found = keys.numbers(&cells, &(3..40)).into_each(37);
                 for (row, number) in (3..40).zip(found) {
                     let missing = if parts == 1 { Value::NULL } else { Value::UNDEFINED };
                     let key: Vec<_> =
@@ -102,7 +106,7 @@ mod tests {
                 for hour in 0..6 {
                     let host = Column::constant(OwnedValue::string(&format!("host_{host}")).view(), 60);
                     let parity = Column::new(ColumnData::I32((0..60).map(|n| n % 2).collect()), None);
-                    let numbers = keys.numbers(&[host, minutes(hour * 60), parity], &(0..60));
+                    let numbers = keys.numbers(&[host, minutes(hour * 60), parity].map(KeyCells::Rows), &(0..60));
                     assert_eq!(numbers, Numbers::Each((next..next + 60).collect()), "round {round}");
                     next += 60;
                 }

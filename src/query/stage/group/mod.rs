@@ -1,5 +1,6 @@
 //! `$group`: combines rows with equal keys.
 
+mod cells;
 mod edges;
 mod ids;
 mod keys;
@@ -7,5 +8,6 @@ mod parse;
 mod run;
 mod spec;
 
+pub(super) use cells::KeyCells;
 pub(super) use run::{Group, run_end};
 pub(super) use spec::{GroupSpec, Key};

@@ -6,6 +6,7 @@
 use std::ops::Range;
 use std::rc::Rc;
 
+use super::cells::KeyCells;
 use super::ids::Ids;
 use super::keys::GroupKeys;
 use super::spec::GroupSpec;
@@ -72,7 +73,7 @@ impl Group {
     /// Adds rows with known keys.
     ///
     /// Errors: those of accumulators and of their inputs, and 292.
-    pub fn add(&mut self, rows: &Block, keys: &[Column]) -> Result<()> {
+    pub fn add(&mut self, rows: &Block, keys: &[KeyCells]) -> Result<()> {
         let spec = Rc::clone(&self.spec);
         let inputs = spec.fields.iter().map(|field| inputs_of(field, rows)).collect::<Result<Vec<_>>>()?;
         let sorting = spec.unsorted_by.as_ref();
@@ -85,7 +86,11 @@ impl Group {
         }
         let mut start = 0;
         if !spec.in_order.is_empty() {
-            let ordered: Vec<&Column> = spec.in_order.iter().filter_map(|place| keys.get(*place)).collect();
+            let cells = |place: &usize| match keys.get(*place)? {
+                KeyCells::Rows(cells) => Some(cells),
+                KeyCells::Runs(..) => None,
+            };
+            let ordered: Vec<&Column> = spec.in_order.iter().filter_map(cells).collect();
             let mut ends = vec![0; ordered.len()];
             let mut row = 0;
             while row < rows.rows() {
@@ -120,7 +125,7 @@ impl Group {
 
     fn add_range(
         &mut self,
-        keys: &[Column],
+        keys: &[KeyCells],
         inputs: &[Inputs<'_>],
         rows: Range<usize>,
         times: Option<&Times<'_>>,
@@ -148,7 +153,7 @@ impl Group {
     /// Makes room for groups that are new, whose numbers follow those of the known ones in the order of rows.
     ///
     /// Errors: an `n` that is not a positive integer.
-    fn note_groups(&mut self, keys: &[Column], numbers: &Numbers, rows: &Range<usize>) -> Result<()> {
+    fn note_groups(&mut self, keys: &[KeyCells], numbers: &Numbers, rows: &Range<usize>) -> Result<()> {
         match numbers {
             Numbers::Each(numbers) => {
                 for (row, group) in rows.clone().zip(numbers) {
@@ -165,7 +170,7 @@ impl Group {
     }
 
     #[cold]
-    fn note_group(&mut self, keys: &[Column], group: u32, row: usize) -> Result<()> {
+    fn note_group(&mut self, keys: &[KeyCells], group: u32, row: usize) -> Result<()> {
         self.size_bytes += 2 * self.groups.key_len(group) + 64;
         self.ids.add(&self.spec.key, keys, row);
         let id = self.ids.id(group as usize).as_doc();
@@ -176,7 +181,7 @@ impl Group {
     }
 
     /// Shows the id of each group's first row by time.
-    fn note_places(&mut self, keys: &[Column], numbers: &Numbers, rows: &Range<usize>, times: &Times<'_>) {
+    fn note_places(&mut self, keys: &[KeyCells], numbers: &Numbers, rows: &Range<usize>, times: &Times<'_>) {
         self.places.resize(self.ids.len(), i64::MAX);
         let may_differ = self.groups.has_aliases();
         let Group { spec, ids, places, .. } = self;
@@ -228,7 +233,7 @@ impl Group {
 
 impl Stage for Group {
     fn push(&mut self, rows: Block) -> Result<Flow> {
-        let keys = self.spec.key.parts().into_iter().map(|key| key.column(&rows)).collect::<Result<Vec<_>>>()?;
+        let keys = KeyCells::of(&self.spec.key.parts(), &self.spec.in_order, &rows)?;
         self.add(&rows, &keys)?;
         Ok(Flow::Continue)
     }
