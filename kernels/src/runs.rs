@@ -7,23 +7,43 @@ const CHUNK: usize = 32;
 #[inline(always)]
 fn ends<T: Copy + PartialEq>(cells: &[T], most: usize) -> Option<Vec<u32>> {
     let mut ends = Vec::new();
-    let mut start = 0;
-    while let Some(behind @ [first, ..]) = cells.get(start..) {
-        if ends.len() == most {
-            return None;
+    let (mut end, rows) = (0, cells.len() as u32);
+    let behind = cells.get(1..).unwrap_or_default();
+    for (chunk, next) in cells.chunks(CHUNK).zip(behind.chunks(CHUNK)) {
+        let pairs = || chunk.iter().zip(next);
+        // Vectorised, and false for all chunks within long runs.
+        if pairs().fold(false, |differ, (a, b)| differ | (a != b)) {
+            let (mut found, mut count) = ([0; CHUNK], 0);
+            for ((a, b), here) in pairs().zip(end + 1..) {
+                if let Some(slot) = found.get_mut(count) {
+                    *slot = here;
+                }
+                count += usize::from(a != b);
+            }
+            ends.extend_from_slice(found.get(..count).unwrap_or_default());
+            if ends.len() >= most {
+                return None;
+            }
         }
-        start += leading(behind, |cell| cell == *first);
-        ends.push(start as u32);
+        end += CHUNK as u32;
     }
-    Some(ends)
+    if rows > 0 {
+        ends.push(rows);
+    }
+    Some(ends).filter(|ends| ends.len() <= most)
 }
 
-/// How many cells at the front pass a test. Chunks without a branch are vectorised; within the first one that does not pass, cells are looked at one by
-/// one.
+/// How many cells at the front pass a test. Chunks without a branch are vectorised; the first cells, and those of a chunk that does not pass, are looked
+/// at one by one.
 #[inline(always)]
 fn leading<T: Copy>(cells: &[T], passes: impl Fn(T) -> bool) -> usize {
-    let mut count = 0;
-    for chunk in cells.chunks_exact(CHUNK) {
+    const FEW: usize = 8;
+    let (few, rest) = cells.split_at_checked(FEW).unwrap_or((cells, &[]));
+    if let Some(count) = few.iter().position(|cell| !passes(*cell)) {
+        return count;
+    }
+    let mut count = few.len();
+    for chunk in rest.chunks_exact(CHUNK) {
         if !chunk.iter().fold(true, |all, cell| all & passes(*cell)) {
             break;
         }
@@ -43,6 +63,18 @@ pub fn ends_of_words(cells: &[u64], most: usize) -> Option<Vec<u32>> {
 #[inline(never)]
 pub fn ends_of_codes(cells: &[u32], most: usize) -> Option<Vec<u32>> {
     ends(cells, most)
+}
+
+/// Appends an integer `count` times.
+#[inline(never)]
+pub fn fill(cells: &mut Vec<i64>, count: usize, n: i64) {
+    cells.extend(std::iter::repeat_n(n, count));
+}
+
+/// Appends a code `count` times.
+#[inline(never)]
+pub fn fill_codes(cells: &mut Vec<u32>, count: usize, code: u32) {
+    cells.extend(std::iter::repeat_n(code, count));
 }
 
 /// How many integers at the front lie from `low` to below `end`.
@@ -78,6 +110,11 @@ mod tests {
             let cells: Vec<i64> = cells.iter().map(|cell| *cell as i64).collect();
             let expected = cells.iter().take_while(|n| (low..end).contains(*n)).count();
             prop_assert_eq!(leading_within(&cells, low, end), expected);
+            let (mut filled, mut codes) = (cells.clone(), vec![7]);
+            fill(&mut filled, expected, low);
+            fill_codes(&mut codes, expected, 9);
+            prop_assert_eq!(filled, [cells, vec![low; expected]].concat());
+            prop_assert_eq!(codes, [vec![7], vec![9; expected]].concat());
         }
     }
 }

@@ -1,5 +1,7 @@
 //! A view of a stored bucket document whose shape was checked.
 
+use std::ops::Range;
+
 use super::cells::BucketTimes;
 use super::id::BucketId;
 use super::options::TimeseriesOptions;
@@ -64,6 +66,16 @@ pub struct BucketDoc<'a> {
     pub(super) times: Value<'a>,
     pub(super) min_time_ms: i64,
     pub(super) max_time_ms: i64,
+    /// Where its columns stand in `data`, if somebody has looked and found each name once.
+    pub(super) columns: Option<&'a [ColumnPlace]>,
+}
+
+/// Where a column stands in the columns of a bucket.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct ColumnPlace {
+    pub(super) name: Range<u32>,
+    pub(super) kind: Kind,
+    pub(super) value: Range<u32>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -94,7 +106,7 @@ impl<'a> BucketDoc<'a> {
         count: Option<usize>,
     ) -> BucketDoc<'a> {
         let control = Control { version, min: Doc::EMPTY, max: Doc::EMPTY, closed: false, count };
-        BucketDoc { id, control, meta: None, data, times, min_time_ms: i64::MIN, max_time_ms: i64::MAX }
+        BucketDoc { id, control, meta: None, data, times, min_time_ms: i64::MIN, max_time_ms: i64::MAX, columns: None }
     }
 
     /// A bucket that is not stored, for everything that is asked before columns are decoded. `bounds` are its start and
@@ -107,7 +119,7 @@ impl<'a> BucketDoc<'a> {
         count: usize,
     ) -> BucketDoc<'a> {
         let control = Control { version: BucketVersion::Sorted, min, max, closed: false, count: Some(count) };
-        BucketDoc { id, control, meta, data: Doc::EMPTY, times: Value::NULL, min_time_ms, max_time_ms }
+        BucketDoc { id, control, meta, data: Doc::EMPTY, times: Value::NULL, min_time_ms, max_time_ms, columns: None }
     }
 
     fn parse_fields(id: BucketId, document: Doc<'a>, options: &TimeseriesOptions) -> Result<BucketDoc<'a>, String> {
@@ -145,7 +157,7 @@ impl<'a> BucketDoc<'a> {
             time.ok_or_else(|| format!("'control.{side}.{time_field}' is not a date"))
         };
         let (min_time_ms, max_time_ms) = (time_of("min", control.min)?, time_of("max", control.max)?);
-        Ok(BucketDoc { id, control, meta, data, times, min_time_ms, max_time_ms })
+        Ok(BucketDoc { id, control, meta, data, times, min_time_ms, max_time_ms, columns: None })
     }
 
     /// Its `_id`.

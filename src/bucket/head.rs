@@ -2,9 +2,9 @@
 
 use std::ops::Range;
 
-use super::document::{BucketDoc, BucketVersion, Control};
+use super::document::{BucketDoc, BucketVersion, ColumnPlace, Control};
 use super::id::BucketId;
-use crate::value::{Doc, Kind, Value};
+use crate::value::{Doc, Interner, Kind, Value};
 
 /// Where the parts of one bucket document stand. It belongs to that document alone.
 #[derive(Clone, Debug, PartialEq)]
@@ -20,6 +20,8 @@ pub struct BucketHead {
     data: Range<usize>,
     meta: Option<(Kind, Range<usize>)>,
     times: (Kind, Range<usize>),
+    /// `None` if two columns have the same name.
+    columns: Option<Vec<ColumnPlace>>,
 }
 
 impl BucketHead {
@@ -44,11 +46,12 @@ impl BucketHead {
             data: place(bucket.data.as_bytes()),
             meta: bucket.meta.map(value),
             times: value(bucket.times),
+            columns: column_places(bucket.data),
         }
     }
 
     /// The view of `document`, which must be the one that this is of. It shares the document's checks.
-    pub fn view<'a>(&self, document: Doc<'a>) -> BucketDoc<'a> {
+    pub fn view<'a>(&'a self, document: Doc<'a>) -> BucketDoc<'a> {
         let bytes = |place: &Range<usize>| document.as_bytes().get(place.clone()).unwrap_or_default();
         let doc = |place| Doc::new_checked(bytes(place));
         let value = |(kind, place): &(Kind, Range<usize>)| Value::new_checked(*kind, bytes(place));
@@ -61,8 +64,24 @@ impl BucketHead {
             times: value(&self.times),
             min_time_ms: self.min_time_ms,
             max_time_ms: self.max_time_ms,
+            columns: self.columns.as_deref(),
         }
     }
+}
+
+fn column_places(data: Doc<'_>) -> Option<Vec<ColumnPlace>> {
+    let start = data.as_bytes().as_ptr().addr();
+    let place = |bytes: &[u8]| {
+        let at = u32::try_from(bytes.as_ptr().addr().wrapping_sub(start)).ok()?;
+        Some(at..at.checked_add(u32::try_from(bytes.len()).ok()?)?)
+    };
+    let mut seen = Interner::default();
+    let column = |(name, value): (&str, Value<'_>)| {
+        let (_, is_new) = seen.add(name.as_bytes());
+        let column = ColumnPlace { name: place(name.as_bytes())?, kind: value.kind(), value: place(value.bytes())? };
+        is_new.then_some(column)
+    };
+    data.into_iter().map(column).collect()
 }
 
 #[cfg(test)]
@@ -88,7 +107,9 @@ mod tests {
             let head = BucketHead::of(&parsed, view(&document));
             let copy = document.clone();
             let again = head.view(view(&copy));
-            assert_eq!(format!("{again:?}"), format!("{parsed:?}"));
+            let columns = again.columns.map(<[ColumnPlace]>::len);
+            assert_eq!(columns, Some(2));
+            assert_eq!(format!("{:?}", BucketDoc { columns: None, ..again }), format!("{parsed:?}"));
         }
     }
 }

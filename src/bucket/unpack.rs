@@ -1,5 +1,7 @@
 //! Unpacks a bucket into rows, with only the columns that are needed.
 
+use std::ops::Range;
+
 use super::cells::{BucketTimes, read_column};
 use super::document::{BucketDoc, BucketVersion, compressed, compressed_count, damaged};
 use super::options::TimeseriesOptions;
@@ -90,17 +92,31 @@ fn unpack_compressed(
         });
         block.push_new_column(time_field, times.map_err(|what| format!("the time column '{time_field}': {what}"))?);
     }
+    let mut take = |name: &str, value: Value<'_>| -> Result<(), String> {
+        let column = decoded(value).map_err(|what| format!("column '{name}': {what}"))?;
+        if column.present_count() > 0 {
+            block.push_new_column(name, column);
+        }
+        Ok(())
+    };
+    if let (Some(places), FieldSet::Only(names)) = (bucket.columns, wanted) {
+        let data = bucket.data().as_bytes();
+        let bytes = |place: &Range<u32>| data.get(place.start as usize..place.end as usize).unwrap_or_default();
+        for place in places {
+            let name = bytes(&place.name);
+            if let Some(name) = names.iter().find(|wanted| wanted.as_bytes() == name && ***wanted != *time_field) {
+                take(name, Value::new_checked(place.kind, bytes(&place.value)))?;
+            }
+        }
+        return Ok(block);
+    }
     let mut seen = Interner::default();
     for (name, value) in bucket.data() {
         if !seen.add(name.as_bytes()).1 {
             return Err(format!("column '{name}' occurs twice"));
         }
-        if name == time_field || !wanted.contains(name) {
-            continue;
-        }
-        let column = decoded(value).map_err(|what| format!("column '{name}': {what}"))?;
-        if column.present_count() > 0 {
-            block.push_new_column(name, column);
+        if name != time_field && wanted.contains(name) {
+            take(name, value)?;
         }
     }
     Ok(block)

@@ -20,6 +20,11 @@ impl Interner {
         Interner { table: vec![0; (2 * count).next_power_of_two()], ends: Vec::with_capacity(count), bytes: Vec::new() }
     }
 
+    /// How many keys there are.
+    pub fn len(&self) -> usize {
+        self.ends.len()
+    }
+
     /// The number of `key`.
     #[inline(never)]
     pub fn get(&self, key: &[u8]) -> Option<usize> {

@@ -2,6 +2,8 @@
 
 use std::ops::Range;
 
+use kernels::runs;
+
 use crate::block::{Bitmap, Block, Bytes12, Column, ColumnBuilder, ColumnData, VarData, joined_weights};
 use crate::value::{Interner, Value};
 
@@ -154,16 +156,13 @@ impl Join<'_> {
         let slices =
             self.sources.iter().map(|source| source.map_or(Some(&[][..]), |c| Some(pick(c.data())?.as_slice())));
         let slices: Vec<&[T]> = slices.collect::<Option<_>>()?;
-        let mut joined = vec![T::default(); self.rows];
-        let mut rest = joined.as_mut_slice();
+        let mut joined = Vec::with_capacity(self.rows);
         for piece in self.pieces {
-            let (places, behind) = rest.split_at_mut_checked(piece.rows.len()).unwrap_or_default();
-            rest = behind;
-            match (slices.get(piece.slot).and_then(|slice| slice.get(piece.rows.clone())), places) {
+            match slices.get(piece.slot).and_then(|slice| slice.get(piece.rows.clone())) {
                 // Sorted rows are often scattered, and this is cheaper than copying a slice of one cell.
-                (Some([cell]), [place]) => *place = *cell,
-                (Some(cells), places) => places.copy_from_slice(cells),
-                (None, _) => {}
+                Some([cell]) => joined.push(*cell),
+                Some(cells) => joined.extend_from_slice(cells),
+                None => joined.resize(joined.len() + piece.rows.len(), T::default()),
             }
         }
         Some(joined)
@@ -217,7 +216,7 @@ impl Join<'_> {
             };
             // As the metadata of a bucket.
             if dictionary.len() == 1 && column.presence().is_none() && !piece.rows.is_empty() {
-                joined.resize(joined.len() + piece.rows.len(), number_of(dictionary, 0));
+                runs::fill_codes(&mut joined, piece.rows.len(), number_of(dictionary, 0));
                 continue;
             }
             for row in piece.rows.clone() {

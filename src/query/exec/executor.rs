@@ -33,6 +33,8 @@ pub struct Exec {
     output: ExecOutput,
     /// Set if of each push only the first or the last rows by time matter: whether the last, and how many.
     first_or_last: Option<(bool, usize)>,
+    /// The columns of the last block that the projection left as it was. Buckets mostly have the same.
+    left_alone: Vec<Box<str>>,
 }
 
 enum ExecOutput {
@@ -56,7 +58,20 @@ impl Exec {
         };
         let wanted = plan.rows_per_group.filter(|wanted| wanted.which != Which::Extremes);
         let first_or_last = wanted.map(|wanted| (wanted.which == Which::Last, wanted.count));
-        Exec { measurements, projection: plan.projection, output, first_or_last }
+        Exec { measurements, projection: plan.projection, output, first_or_last, left_alone: Vec::new() }
+    }
+
+    /// True if the projection leaves a block as it is.
+    fn leaves(&mut self, block: &Block) -> bool {
+        let names = || block.columns().iter().map(|(name, _)| name);
+        if !block.columns().is_empty() && names().eq(&self.left_alone) {
+            return true;
+        }
+        let is_left = self.projection.leaves_block(block);
+        if is_left {
+            self.left_alone = names().cloned().collect();
+        }
+        is_left
     }
 
     /// Releases collected rows of a sort that come before all rows still to be pushed: those before `bound`, or all of
@@ -127,10 +142,13 @@ impl Sink for Exec {
             // Loaded by now: only `query::stage` wants the first or the last rows.
             selected = self.measurements.first_or_last(&rows, selected, is_last, count);
         }
+        let is_left = matches!(self.output, ExecOutput::Queue { .. }) && self.leaves(&rows);
         match &mut self.output {
             ExecOutput::Queue { rows: queue, skip, limit } => {
                 // Unneeded columns first, because gathering them would be wasted.
-                rows.retain_columns(|name| self.projection.reads_root(name));
+                if !is_left {
+                    rows.retain_columns(|name| self.projection.reads_root(name));
+                }
                 let count = selected.as_ref().map_or(rows.rows(), Vec::len);
                 let start = count.min(*skip);
                 let end = limit.map_or(count, |limit| count.min(start.saturating_add(limit)));
@@ -143,7 +161,7 @@ impl Sink for Exec {
                 if let Some(limit) = limit {
                     *limit -= passed.rows();
                 }
-                queue.push(self.projection.apply(passed)?);
+                queue.push(if is_left { passed } else { self.projection.apply(passed)? });
                 Ok(if *limit == Some(0) { Flow::Enough } else { Flow::Continue })
             }
             ExecOutput::Sorter(sorter) => {

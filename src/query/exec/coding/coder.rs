@@ -215,10 +215,16 @@ impl Coder {
         self.number(Value::new_checked(kind, bytes.get(..len).unwrap_or_default()))
     }
 
-    /// The numbers of rows in runs: the entry of `values` that the rows of a run have, and where it ends.
-    pub fn numbers_of_runs(&mut self, runs: &mut dyn Iterator<Item = (u32, usize)>, values: &Column) -> Numbers {
+    /// The numbers of rows in runs: the entry of `values` that the rows of a run have, and where it ends. `known` has the
+    /// numbers of the entries that were seen, and `NOTHING` for others.
+    pub fn numbers_of_runs(
+        &mut self,
+        runs: &mut dyn Iterator<Item = (u32, usize)>,
+        values: &Column,
+        known: &mut Vec<u32>,
+    ) -> Numbers {
         let mut scratch = Vec::new();
-        let mut known = vec![NOTHING; values.len()];
+        known.resize(values.len(), NOTHING);
         let number = |(entry, end): (u32, usize)| {
             let Some(slot) = known.get_mut(entry as usize) else { return (NOTHING, end) };
             if *slot == NOTHING {

@@ -9,9 +9,9 @@ use super::pairs::Pairs;
 /// Rows go by runs if their runs have at least this many rows on average.
 const RUN_ROWS_MIN: usize = 8;
 
-/// Rows in more runs than this have a number each. All of them may be one run.
+/// Runs of cells are numbered one by one unless there are more than this.
 pub(super) fn runs_max(rows: usize) -> usize {
-    (rows / RUN_ROWS_MIN).max(1)
+    (rows / 2).max(1)
 }
 
 /// A number for each row of a range.
@@ -36,16 +36,13 @@ impl Numbers {
 
     /// The numbers of runs that end there, by their first rows.
     pub(super) fn of_ends(ends: &[u32], number: &mut dyn FnMut(usize) -> u32) -> Numbers {
-        if let [_] = ends {
-            return Numbers::One(number(0));
-        }
         let mut start = 0;
         let run = |end: &u32| {
             let number = number(start);
             start = *end as usize;
             (number, start)
         };
-        Numbers::Runs(ends.iter().map(run).collect())
+        Numbers::of_runs(ends.iter().map(run).collect())
     }
 
     /// These runs in the form that suits their length.
@@ -64,9 +61,12 @@ impl Numbers {
     pub fn into_each(self, rows: usize) -> Vec<u32> {
         match self {
             Numbers::One(number) => vec![number; rows],
-            Numbers::Runs(runs) => {
+            Numbers::Runs(known) => {
                 let mut each = Vec::with_capacity(rows);
-                runs.into_iter().for_each(|(number, end)| each.resize(end, number));
+                for (number, end) in known {
+                    let count = end.saturating_sub(each.len());
+                    runs::fill_codes(&mut each, count, number);
+                }
                 each
             }
             Numbers::Each(numbers) => numbers,

@@ -86,7 +86,7 @@ fn by_bins(
         match bin_of(*ms).and_then(|(start, bin)| Some((of(*ms, start)?, bin))) {
             Some((value, bin)) => {
                 let count = runs::leading_within(behind, bin.start, bin.end).max(1);
-                cells.resize(cells.len() + count, value);
+                runs::fill(&mut cells, count, value);
             }
             None => {
                 beyond.push(cells.len());

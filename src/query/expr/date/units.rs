@@ -228,8 +228,24 @@ impl Bins {
         }
     }
 
+    /// The same for bins of a fixed length in a zone with a fixed offset, for moments and bins that cannot overflow.
+    fn plain_bin(&self, ms: i64) -> Option<(i64, Range<i64>)> {
+        const NEAR_MS: i64 = 1 << 52;
+        let (TimeUnit::Milliseconds(len), Zone::Fixed(offset)) = (self.unit, &self.zone) else { return None };
+        if self.size > NEAR_MS / DAY_MS || !(-NEAR_MS..NEAR_MS).contains(&ms) {
+            return None;
+        }
+        let len = len.wrapping_mul(self.size);
+        let rest = (ms + offset - START_OF_2000_MS) % len;
+        let start = ms - if rest < 0 { rest + len } else { rest };
+        Some((start, start..start + len))
+    }
+
     /// The start of a moment's bin, and a range of moments in that bin; `None` beyond all dates.
     pub(super) fn bin(&self, ms: i64) -> Option<(i64, Range<i64>)> {
+        if let Some(plain) = self.plain_bin(ms) {
+            return Some(plain);
+        }
         let (index, offset, around) = self.index(ms);
         let border = |index: i64| self.unit.start(index.checked_mul(self.size)?, self.first_day);
         let local_ms = border(index)?;

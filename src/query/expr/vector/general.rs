@@ -87,7 +87,19 @@ pub fn path<'a>(start: &Vector<'_>, path: &[Box<str>], rows: usize) -> Vector<'a
         // Nothing lies below these.
         return Cells::Constant(None).with(Mask::NONE, Mask::NONE, start.left.clone());
     }
-    each_row(&[start], rows, &mut |values| Ok(reach(values.first().copied().flatten(), path).into_static()))
+    let left = start.all_left();
+    let mut scratch = Scratch::default();
+    if let (Cells::Constant(_), true) = (&start.cells, left.is_none()) {
+        return Vector::constant(reach(start.value(0, &mut scratch), path).view());
+    }
+    let mut builder = ColumnBuilder::with_capacity(rows);
+    for row in 0..rows {
+        match left.has(row) {
+            true => builder.push_absent(1),
+            false => push(&mut builder, &reach(start.value(row, &mut scratch), path)),
+        }
+    }
+    Vector::made(builder.finish(), left)
 }
 
 /// An object of these fields. Fields without a value are left out.

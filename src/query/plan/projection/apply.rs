@@ -55,6 +55,11 @@ impl Projection {
         is_kept && self.computed.iter().all(|(path, _)| path.first().is_none_or(|first| **first != *root))
     }
 
+    /// True if `apply` changes nothing in a block.
+    pub fn leaves_block(&self, block: &Block) -> bool {
+        self.computed.is_empty() && block.columns().iter().all(|(name, _)| self.leaves_root(name))
+    }
+
     /// True if `apply` reads the top-level field `root`.
     pub fn reads_root(&self, root: &str) -> bool {
         self.keeps_root(root) || self.computed.iter().any(|(_, expr)| expr.fields().contains(root))

@@ -2,6 +2,8 @@
 
 use std::ops::Range;
 
+use kernels::{gather, runs};
+
 use super::kernels::{
     DoubleSum, IntegerSum, add_doubles, add_int32_for_each, add_int32s, add_int64s, sum_of_doubles, sum_of_int32s,
     sum_of_int64s,
@@ -155,21 +157,30 @@ impl Sums {
         }
     }
 
-    /// Adds the same value for so many rows of a group; false if it must be added row by row.
-    fn add_repeated(&mut self, group: usize, values: &Column, rows: usize) -> bool {
-        match values.data() {
-            ColumnData::I32(values) => {
-                let value = values.first().copied().unwrap_or_default();
+    /// Adds the entries of these rows to a group; false if they must be added row by row.
+    fn add_entries(&mut self, group: usize, index: &[u32], values: &ColumnData) -> bool {
+        let rows = index.len();
+        let only = runs::ends_of_codes(index, 1).and_then(|_| index.first()).map(|entry| *entry as usize);
+        match (values, only) {
+            // All rows have the same number, as in a count.
+            (ColumnData::I32(values), Some(only)) => {
+                let value = values.get(only).copied().unwrap_or_default();
                 let sum = i128::from(value) * rows as i128;
                 self.add_integers(group, IntegerSum { sum, count: rows as u64, has_int64: false });
             }
-            ColumnData::F64(values) => {
+            (ColumnData::I32(values), None) => {
+                self.add_integers(group, sum_of_int32s(&gather::int32s(values, index)));
+            }
+            (ColumnData::F64(values), only) => {
                 // The product equals the sum if both are exact.
-                let value = values.first().copied().filter(|x| x.fract() == 0.0 && x.abs() < EXACT_MAX);
-                let Some(value) = value.filter(|_| rows < EXACT_MAX as usize) else { return false };
+                let value = only.and_then(|only| values.get(only).copied());
+                let value = value.filter(|x| x.fract() == 0.0 && x.abs() < EXACT_MAX && rows < EXACT_MAX as usize);
                 #[allow(clippy::cast_precision_loss)]
-                let sum = value * rows as f64;
-                self.add_doubles(group, DoubleSum { sum, lost: 0.0, count: rows as u64 });
+                let sum = match value {
+                    Some(value) => DoubleSum { sum: value * rows as f64, lost: 0.0, count: rows as u64 },
+                    None => sum_of_doubles(&gather::doubles(values, index)),
+                };
+                self.add_doubles(group, sum);
             }
             _ => return false,
         }
@@ -195,9 +206,8 @@ impl Accumulator for Sums {
             (ColumnData::I64(cells), None) => {
                 self.add_integers(group, sum_of_int64s(cells.get(range).unwrap_or_default()));
             }
-            // All rows have the same number, as in a count.
-            (ColumnData::Dictionary(_, values), None)
-                if values.len() == 1 && self.add_repeated(group, values, rows.len()) => {}
+            (ColumnData::Dictionary(index, values), None)
+                if self.add_entries(group, index.get(range).unwrap_or_default(), values.data()) => {}
             _ => self.add_values(&|_| group, cells, rows)?,
         }
         Ok(())
@@ -231,8 +241,7 @@ impl Accumulator for Sums {
                     add_int32_for_each(groups, only.first().copied().unwrap_or_default(), self.integers());
                 }
                 ColumnData::F64(values) => {
-                    let value = |entry: &u32| values.get(*entry as usize).copied().unwrap_or_default();
-                    let cells: Vec<f64> = index.get(range).unwrap_or_default().iter().map(value).collect();
+                    let cells = gather::doubles(values, index.get(range).unwrap_or_default());
                     add_doubles(groups, &cells, self.doubles());
                 }
                 _ => return self.add_values(&|row| group_at(groups, row - start), cells, rows),

@@ -5,57 +5,132 @@ use std::rc::Rc;
 
 use kernels::runs;
 
-use crate::block::{Block, Column, ColumnData};
+use crate::block::{Block, Column, ColumnBuilder, ColumnData};
 use crate::error::Result;
 use crate::query::expr::BoundExpr;
-use crate::value::Value;
+use crate::value::{Interner, Value};
 
 /// A column that repeats its values for fewer rows than this on average is not taken apart into runs.
 const RUN_ROWS_MIN: usize = 8;
+
+/// More entries than this are forgotten before the next rows come.
+const ENTRIES_MAX: usize = 1024;
 
 /// The values of one part of a key for the rows of a block.
 pub enum KeyCells {
     /// A cell for each row.
     Rows(Column),
     /// A cell for each entry, and the entries that rows have.
-    Runs(Rc<Runs>, Column),
+    Runs(Rc<Runs>, Rc<Column>),
 }
 
 /// Which rows have which entry: an entry, and where its rows end.
 pub struct Runs(Vec<(u32, u32)>);
 
-/// A column of repeated values, as rows of their own.
-struct Entries<'a> {
-    name: &'a str,
-    /// `None` if the column is of another kind.
-    found: Option<(Rc<Runs>, Block)>,
+/// The distinct values of the columns that have been taken apart, and what parts of the key come to for them.
+#[derive(Default)]
+pub struct KeyEntries(Vec<ColumnEntries>);
+
+struct ColumnEntries {
+    name: Box<str>,
+    known: Interner,
+    /// A part, by its place in the key, and its values for the known entries.
+    parts: Vec<(usize, Rc<Column>)>,
+    /// Those of the block at hand: its runs, and the entries that it has brought. `None` if it cannot be taken apart.
+    block: Option<(Rc<Runs>, Block)>,
+}
+
+impl KeyEntries {
+    /// Forgets all entries if they are many; true if none are known.
+    pub fn begin(&mut self) -> bool {
+        if self.0.iter().any(|column| column.known.len() > ENTRIES_MAX) {
+            self.0.clear();
+        }
+        self.0.is_empty()
+    }
+
+    /// The values of all parts. Those that read one column alone, whose values repeat for many rows on end, such as the
+    /// metadata of buckets, are computed for these values, each once. Parts in `by_row` are not.
+    ///
+    /// Errors: those of operators.
+    pub fn cells(&mut self, parts: &[&BoundExpr], by_row: &[usize], rows: &Block) -> Result<Vec<KeyCells>> {
+        let mut seen: Vec<usize> = Vec::new();
+        let mut cells = Vec::with_capacity(parts.len());
+        for (place, part) in parts.iter().enumerate() {
+            let fields = part.fields();
+            let name = match fields.names() {
+                [name] if !fields.is_all() && !part.is_random() && !by_row.contains(&place) => name,
+                _ => {
+                    cells.push(KeyCells::Rows(part.column(rows)?));
+                    continue;
+                }
+            };
+            let at = self.0.iter().position(|column| column.name == *name).unwrap_or_else(|| {
+                let (known, parts) = (Interner::default(), Vec::new());
+                self.0.push(ColumnEntries { name: name.clone(), known, parts, block: None });
+                self.0.len() - 1
+            });
+            let Some(column) = self.0.get_mut(at) else { continue };
+            if !seen.contains(&at) {
+                seen.push(at);
+                column.take_apart(rows);
+            }
+            cells.push(column.cells(place, part, rows)?);
+        }
+        Ok(cells)
+    }
+}
+
+impl ColumnEntries {
+    /// The runs of entries of the column, and those that are new, in the order of their first rows.
+    fn take_apart(&mut self, rows: &Block) {
+        self.block = rows.column(&self.name).filter(|column| column.presence().is_none()).and_then(|column| {
+            let ColumnData::Dictionary(index, values) = column.data() else { return None };
+            let ends = runs::ends_of_codes(index, index.len() / RUN_ROWS_MIN)?;
+            let mut places = vec![None; values.len()];
+            let (mut new, mut start) = (Vec::new(), 0);
+            let (mut runs, mut key, mut scratch) = (Vec::with_capacity(ends.len()), Vec::new(), Vec::new());
+            for end in ends {
+                let entry = index.get(start).copied().unwrap_or_default();
+                let place = places.get_mut(entry as usize)?.get_or_insert_with(|| {
+                    let value = values.value(entry as usize, &mut scratch).unwrap_or(Value::NULL);
+                    key.clear();
+                    key.push(value.kind().byte());
+                    key.extend_from_slice(value.bytes());
+                    let (place, is_new) = self.known.add(&key);
+                    if is_new {
+                        new.push(entry);
+                    }
+                    u32::try_from(place).unwrap_or(u32::MAX)
+                });
+                runs.push((*place, end));
+                start = end as usize;
+            }
+            let mut entries = Block::new(new.len());
+            entries.set_column(&self.name, values.gather(&new));
+            Some((Rc::new(Runs(runs)), entries))
+        });
+    }
+
+    /// The values of a part of the key.
+    fn cells(&mut self, place: usize, part: &BoundExpr, rows: &Block) -> Result<KeyCells> {
+        let Some((runs, entries)) = &self.block else { return part.column(rows).map(KeyCells::Rows) };
+        let at = self.parts.iter().position(|(known, _)| *known == place);
+        let known = at.map_or_else(|| Rc::new(ColumnBuilder::new().finish()), |at| self.parts.swap_remove(at).1);
+        let values = if entries.rows() == 0 {
+            known
+        } else {
+            let found = part.column(entries)?;
+            let mut values = ColumnBuilder::resume(Rc::unwrap_or_clone(known));
+            values.extend(&found, 0..found.len());
+            Rc::new(values.finish())
+        };
+        self.parts.push((place, Rc::clone(&values)));
+        Ok(KeyCells::Runs(Rc::clone(runs), values))
+    }
 }
 
 impl KeyCells {
-    /// The values of all parts. Those that read one column alone, whose values repeat for many rows on end, such as the
-    /// metadata of buckets, are computed for these values. Parts in `by_row` are not.
-    ///
-    /// Errors: those of operators.
-    pub fn of(parts: &[&BoundExpr], by_row: &[usize], rows: &Block) -> Result<Vec<KeyCells>> {
-        let mut known: Vec<Entries<'_>> = Vec::new();
-        let cells = parts.iter().enumerate().map(|(place, part)| {
-            let fields = part.fields();
-            let [name] = fields.names() else { return part.column(rows).map(KeyCells::Rows) };
-            if fields.is_all() || part.is_random() || by_row.contains(&place) {
-                return part.column(rows).map(KeyCells::Rows);
-            }
-            let at = known.iter().position(|entries| *entries.name == **name).unwrap_or_else(|| {
-                known.push(Entries { name, found: entries_of(name, rows) });
-                known.len() - 1
-            });
-            match known.get(at).and_then(|entries| entries.found.as_ref()) {
-                Some((runs, entries)) => Ok(KeyCells::Runs(Rc::clone(runs), part.column(entries)?)),
-                None => part.column(rows).map(KeyCells::Rows),
-            }
-        });
-        cells.collect()
-    }
-
     /// The value of a row; `None` if it is missing.
     pub fn value<'a>(&'a self, row: usize, scratch: &'a mut Vec<u8>) -> Option<Value<'a>> {
         match self {
@@ -86,28 +161,6 @@ impl Runs {
     fn place(&self, row: usize) -> usize {
         self.0.partition_point(|(_, end)| *end as usize <= row)
     }
-}
-
-/// The entries of a column that rows have, in the order of their first rows.
-fn entries_of(name: &str, rows: &Block) -> Option<(Rc<Runs>, Block)> {
-    let column = rows.column(name).filter(|column| column.presence().is_none())?;
-    let ColumnData::Dictionary(index, values) = column.data() else { return None };
-    let ends = runs::ends_of_codes(index, index.len() / RUN_ROWS_MIN)?;
-    let mut places = vec![None; values.len()];
-    let (mut used, mut start) = (Vec::new(), 0);
-    let mut runs = Vec::with_capacity(ends.len());
-    for end in ends {
-        let entry = *index.get(start)?;
-        let place = *places.get_mut(entry as usize)?.get_or_insert_with(|| {
-            used.push(entry);
-            used.len() - 1
-        });
-        runs.push((u32::try_from(place).ok()?, end));
-        start = end as usize;
-    }
-    let mut entries = Block::new(used.len());
-    entries.set_column(name, values.gather(&used));
-    Some((Rc::new(Runs(runs)), entries))
 }
 
 #[cfg(test)]
@@ -143,7 +196,7 @@ mod tests {
             let index: Vec<u32> = runs.iter().flat_map(|(entry, count)| vec![*entry; *count]).collect();
             let block = block(index.clone());
             let parts = [part(rawdoc! { "x": { "$type": "$m" } }), part(rawdoc! { "x": "$m" }), part(rawdoc! { "x": { "$ifNull": ["$n", "$m"] } })];
-            let cells = KeyCells::of(&parts.iter().collect::<Vec<_>>(), &[], &block).unwrap();
+            let cells = KeyEntries::default().cells(&parts.iter().collect::<Vec<_>>(), &[], &block).unwrap();
             for (part, cells) in parts.iter().zip(&cells) {
                 let (expected, mut left, mut right) = (part.column(&block).unwrap(), Vec::new(), Vec::new());
                 for row in 0..index.len() {
@@ -171,8 +224,8 @@ mod tests {
     #[test]
     fn an_entry_that_no_row_has_cannot_fail() {
         let sum = part(rawdoc! { "x": { "$add": ["$m", 1] } });
-        assert!(KeyCells::of(&[&sum], &[], &block([vec![0; 40], vec![2; 40]].concat())).is_ok());
-        assert!(KeyCells::of(&[&sum], &[], &block([vec![0; 40], vec![1; 40]].concat())).is_err());
+        assert!(KeyEntries::default().cells(&[&sum], &[], &block([vec![0; 40], vec![2; 40]].concat())).is_ok());
+        assert!(KeyEntries::default().cells(&[&sum], &[], &block([vec![0; 40], vec![1; 40]].concat())).is_err());
     }
 
     #[test]
@@ -180,12 +233,15 @@ mod tests {
         let parts = [part(rawdoc! { "x": { "$type": "$m" } }), part(rawdoc! { "x": "$m" })];
         let parts: Vec<_> = parts.iter().collect();
         let rows = block(vec![2; 40]);
-        let cells = KeyCells::of(&parts, &[], &rows).unwrap();
+        let cells = KeyEntries::default().cells(&parts, &[], &rows).unwrap();
         let [KeyCells::Runs(a, _), KeyCells::Runs(b, values)] = &cells[..] else { panic!() };
         assert!(Rc::ptr_eq(a, b) && values.len() == 1);
-        assert!(matches!(KeyCells::of(&parts, &[1], &rows).unwrap()[..], [KeyCells::Runs(..), KeyCells::Rows(_)]));
         assert!(matches!(
-            KeyCells::of(&parts, &[], &block((0..40).map(|n| n % 3).collect())).unwrap()[..],
+            KeyEntries::default().cells(&parts, &[1], &rows).unwrap()[..],
+            [KeyCells::Runs(..), KeyCells::Rows(_)]
+        ));
+        assert!(matches!(
+            KeyEntries::default().cells(&parts, &[], &block((0..40).map(|n| n % 3).collect())).unwrap()[..],
             [KeyCells::Rows(_), KeyCells::Rows(_)]
         ));
     }

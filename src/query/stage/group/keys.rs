@@ -13,6 +13,8 @@ pub(super) struct GroupKeys {
     /// Pairs of the number of the parts so far, which is that of an earlier pair or of the first part, and the number
     /// of the next part.
     pairs: Vec<Pairs>,
+    /// The numbers of each part's entries, as far as rows had them.
+    entries: Vec<Vec<u32>>,
 }
 
 impl GroupKeys {
@@ -23,14 +25,21 @@ impl GroupKeys {
         GroupKeys {
             coders: (0..parts).map(|_| Coder::new(collation.clone(), missing)).collect(),
             pairs: (1..parts).map(|_| Pairs::default()).collect(),
+            entries: vec![Vec::new(); parts],
         }
+    }
+
+    /// Says that the entries that come now are others than before.
+    pub fn forget_entries(&mut self) {
+        self.entries.iter_mut().for_each(Vec::clear);
     }
 
     /// The groups of these rows.
     pub fn numbers(&mut self, keys: &[KeyCells], rows: &Range<usize>) -> Numbers {
-        let mut parts = self.coders.iter_mut().zip(keys).map(|(coder, key)| match key {
+        let coders = self.coders.iter_mut().zip(&mut self.entries);
+        let mut parts = coders.zip(keys).map(|((coder, entries), key)| match key {
             KeyCells::Rows(cells) => coder.numbers(cells, rows.clone()),
-            KeyCells::Runs(runs, values) => coder.numbers_of_runs(&mut runs.within(rows), values),
+            KeyCells::Runs(runs, values) => coder.numbers_of_runs(&mut runs.within(rows), values, entries),
         });
         let first = parts.next().unwrap_or(Numbers::One(0));
         parts.zip(&mut self.pairs).fold(first, |groups, (part, pairs)| merge(pairs, groups, part, rows.len()))

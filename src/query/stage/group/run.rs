@@ -6,7 +6,7 @@
 use std::ops::Range;
 use std::rc::Rc;
 
-use super::cells::KeyCells;
+use super::cells::{KeyCells, KeyEntries};
 use super::ids::Ids;
 use super::keys::GroupKeys;
 use super::spec::GroupSpec;
@@ -42,6 +42,7 @@ fn inputs_of<'a>(field: &'a Accumulation, rows: &'a Block) -> Result<Inputs<'a>>
 pub struct Group {
     spec: Rc<GroupSpec>,
     groups: GroupKeys,
+    entries: KeyEntries,
     ids: Ids,
     /// The place of each group's first row, if rows come out of order; its id is shown.
     places: Vec<i64>,
@@ -59,6 +60,7 @@ impl Group {
     pub fn new(spec: GroupSpec) -> Group {
         Group {
             groups: GroupKeys::new(spec.key.parts().len(), &spec.collation),
+            entries: KeyEntries::default(),
             ids: Ids::default(),
             places: Vec::new(),
             accumulators: spec.fields.iter().map(Accumulation::start).collect(),
@@ -233,7 +235,10 @@ impl Group {
 
 impl Stage for Group {
     fn push(&mut self, rows: Block) -> Result<Flow> {
-        let keys = KeyCells::of(&self.spec.key.parts(), &self.spec.in_order, &rows)?;
+        if self.entries.begin() {
+            self.groups.forget_entries();
+        }
+        let keys = self.entries.cells(&self.spec.key.parts(), &self.spec.in_order, &rows)?;
         self.add(&rows, &keys)?;
         Ok(Flow::Continue)
     }
