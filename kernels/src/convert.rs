@@ -12,15 +12,19 @@ pub fn quotients(rows: &mut [i64], divisor: f64) {
     const SMALL: i64 = 1 << 26;
     /// Up to this divisor, no quotient of a small integer is as near to the middle between two doubles as a product may be wrong.
     const DIVISOR_MAX: f64 = 10_000.0;
-    let far = rows.iter().fold(0, |far, n| far | (n ^ n >> 63));
-    if far < SMALL && (1.0..=DIVISOR_MAX).contains(&divisor) && divisor.fract() == 0.0 {
+    // An integer lies between both limits if it is not negative after one of them is added, and below twice that.
+    let all_within = |limit: i64| {
+        let any = rows.iter().fold(0, |any, n| any | n.wrapping_add(limit).cast_unsigned());
+        any < 2 * limit.cast_unsigned()
+    };
+    if all_within(SMALL) && (1.0..=DIVISOR_MAX).contains(&divisor) && divisor.fract() == 0.0 {
         // Two products take a third of the time of a quotient. The first is exact, and the second is 2^27 times smaller, so that before the last
         // rounding their sum is wrong by less than 2^-78 of itself. That rounding gives what a division gives unless the quotient lies that near to the
         // middle between two doubles. But a middle has 54 digits: times the divisor, it differs from every integer by 2^-54 of the integer or more, so the
         // quotient is 2^-68 of itself away. Nor is it such a middle: the integer would have as many digits.
         let (high, low) = reciprocal(divisor);
         each(rows, |integer| integer * high + integer * low);
-    } else if far < NEAR {
+    } else if all_within(NEAR) {
         each(rows, |integer| integer / divisor);
     } else {
         for row in rows {

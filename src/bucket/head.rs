@@ -72,16 +72,17 @@ impl BucketHead {
 fn column_places(data: Doc<'_>) -> Option<Vec<ColumnPlace>> {
     let start = data.as_bytes().as_ptr().addr();
     let place = |bytes: &[u8]| {
-        let at = u32::try_from(bytes.as_ptr().addr().wrapping_sub(start)).ok()?;
-        Some(at..at.checked_add(u32::try_from(bytes.len()).ok()?)?)
+        let at = bytes.as_ptr().addr().wrapping_sub(start);
+        Some(u32::try_from(at).ok()?..u32::try_from(at + bytes.len()).ok()?)
     };
-    let mut seen = Interner::default();
-    let column = |(name, value): (&str, Value<'_>)| {
-        let (_, is_new) = seen.add(name.as_bytes());
-        let column = ColumnPlace { name: place(name.as_bytes())?, kind: value.kind(), value: place(value.bytes())? };
-        is_new.then_some(column)
-    };
-    data.into_iter().map(column).collect()
+    let (mut seen, mut places) = (Interner::default(), Vec::new());
+    for (name, value) in data {
+        if !seen.add(name.as_bytes()).1 {
+            return None;
+        }
+        places.push(ColumnPlace { name: place(name.as_bytes())?, kind: value.kind(), value: place(value.bytes())? });
+    }
+    Some(places)
 }
 
 #[cfg(test)]

@@ -48,7 +48,7 @@ impl TypedRows {
     /// Starts with `absent` rows without a value. About `capacity` rows are expected; values before row `from` do not
     /// matter.
     pub fn new(kind: Kind, absent: usize, capacity: usize, from: usize) -> TypedRows {
-        let mut rows = Vec::with_capacity(capacity);
+        let mut rows = Vec::with_capacity(capacity + loops::FEW);
         rows.resize(absent, 0);
         let mut presence = Presence::default();
         if absent > 0 {

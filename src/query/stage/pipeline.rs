@@ -117,3 +117,88 @@ impl Stage for Exec {
         if self.ready() == 0 { Ok(None) } else { Exec::take(self, usize::MAX, usize::MAX).map(Some) }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::block::{Column, ColumnData};
+    use std::cell::RefCell;
+    use std::rc::Rc;
+
+    /// Passes rows on, up to a limit, and notes how many come at once.
+    struct Noting {
+        limit: usize,
+        taken: Rc<RefCell<Vec<usize>>>,
+        ready: Option<Block>,
+    }
+
+    impl Stage for Noting {
+        fn push(&mut self, rows: Block) -> Result<Flow> {
+            let mut taken = self.taken.borrow_mut();
+            taken.push(rows.rows());
+            self.ready = Some(rows);
+            Ok(if taken.iter().sum::<usize>() >= self.limit { Flow::Enough } else { Flow::Continue })
+        }
+
+        fn finish(&mut self) -> Result<()> {
+            Ok(())
+        }
+
+        fn take(&mut self) -> Result<Option<Block>> {
+            Ok(self.ready.take())
+        }
+    }
+
+    fn pipeline(limit: usize) -> (Pipeline, Rc<RefCell<Vec<usize>>>) {
+        let taken = Rc::new(RefCell::new(Vec::new()));
+        let stage = Noting { limit, taken: Rc::clone(&taken), ready: None };
+        let mut pipeline = Pipeline::new(&mut std::iter::empty(), &Others::default());
+        pipeline.stages.push(Box::new(stage));
+        pipeline.rows_returned.push(0);
+        (pipeline, taken)
+    }
+
+    fn block(rows: std::ops::Range<i64>) -> Block {
+        let mut block = Block::new(rows.clone().count());
+        block.set_column("n", Column::new(ColumnData::I64(rows.collect()), None));
+        block
+    }
+
+    #[test]
+    fn the_rows_of_more_and_more_buckets_are_passed_on_together_and_all_of_them_at_the_end() {
+        let (mut pipeline, taken) = pipeline(usize::MAX);
+        for bucket in 0..100 {
+            assert_eq!(pipeline.push(block(100 * bucket..100 * (bucket + 1))), Ok(Flow::Continue));
+        }
+        pipeline.finish().unwrap();
+        assert_eq!(*taken.borrow(), [100, 200, 400, 800, 1600, 3200, 3700]);
+        let all = pipeline.take(usize::MAX, usize::MAX);
+        assert_eq!(all, block(0..10_000));
+        assert_eq!(pipeline.rows_returned(), [10_000]);
+    }
+
+    #[test]
+    fn a_stage_with_enough_rows_stops_those_that_wait_behind_it() {
+        let (mut pipeline, taken) = pipeline(3);
+        assert_eq!(pipeline.push(block(0..2)), Ok(Flow::Continue));
+        assert_eq!(pipeline.push(block(2..4)), Ok(Flow::Continue));
+        assert_eq!(pipeline.push(block(4..6)), Ok(Flow::Enough));
+        pipeline.finish().unwrap();
+        assert_eq!(*taken.borrow(), [2, 4]);
+    }
+
+    #[test]
+    fn large_rows_do_not_wait_for_many() {
+        let (mut pipeline, taken) = pipeline(usize::MAX);
+        let text = "x".repeat(ROWS_TOGETHER_SIZE_BYTES_MAX / 4);
+        for _ in 0..9 {
+            let mut texts = crate::block::VarData::default();
+            texts.push(text.as_bytes());
+            let mut row = Block::new(1);
+            row.set_column("text", Column::new(ColumnData::String(texts), None));
+            let _ = pipeline.push(row).unwrap();
+        }
+        pipeline.finish().unwrap();
+        assert!(taken.borrow().iter().all(|rows| *rows <= 4), "{taken:?}");
+    }
+}

@@ -180,7 +180,7 @@ impl Coder {
     }
 
     fn numbers_of_words(&mut self, kind: Kind, words: &[u64]) -> Numbers {
-        if let Some(ends) = runs::ends_of_words(words, runs_max(words.len())) {
+        if let Some(ends) = runs::ends_of_words(bytemuck::cast_slice(words), runs_max(words.len())) {
             let word = |row: usize| words.get(row).copied().unwrap_or_default();
             return Numbers::of_ends(&ends, &mut |row| self.number_of_word(kind, word(row)));
         }

@@ -3,9 +3,9 @@
 use std::cmp::Ordering;
 use std::ops::Range;
 
-use super::kernels::{
-    GroupExtreme, extreme_of_doubles, extreme_of_int32s, extreme_of_int64s, offer_doubles, offer_integers,
-};
+use kernels::convert;
+
+use super::kernels::{GroupExtreme, extreme_of_doubles, extreme_of_int64s, offer_doubles, offer_integers};
 use super::model::{Accumulator, Inputs, Times, each_cell};
 use crate::block::{Column, ColumnData};
 use crate::error::Result;
@@ -116,7 +116,10 @@ impl Accumulator for ExtremeValues {
                 })
             }
             (ColumnData::I32(cells), None) => {
-                extreme_of_int32s(cells.get(range).unwrap_or_default(), is_max).map(|best| {
+                // Doubles are exact for them.
+                let doubles = convert::doubles_of_int32s(cells.get(range).unwrap_or_default());
+                extreme_of_doubles(&doubles, is_max).map(|best| {
+                    let best = best as i32;
                     let (_, place) = first(rows.clone(), times, &|row| cells.get(row) == Some(&best));
                     (OwnedValue::int32(best), place)
                 })

@@ -202,11 +202,6 @@ pub fn extreme_of_doubles(cells: &[f64], is_max: bool) -> Option<f64> {
 }
 
 /// The greatest cell, or the least one.
-pub fn extreme_of_int32s(cells: &[i32], is_max: bool) -> Option<i32> {
-    if is_max { extreme::greatest_int32(cells) } else { extreme::least_int32(cells) }
-}
-
-/// The greatest cell, or the least one.
 pub fn extreme_of_int64s(cells: &[i64], is_max: bool) -> Option<i64> {
     if is_max { extreme::greatest_int64(cells) } else { extreme::least_int64(cells) }
 }

@@ -222,6 +222,36 @@ mod tests {
     }
 
     #[test]
+    fn entries_keep_their_places_from_block_to_block_until_they_are_forgotten() {
+        let parts = [part(rawdoc! { "x": { "$type": "$m" } }), part(rawdoc! { "x": "$m" })];
+        let parts: Vec<_> = parts.iter().collect();
+        let mut known = KeyEntries::default();
+        assert!(known.begin());
+        let mut lens = Vec::new();
+        for index in [vec![2; 40], vec![2; 20], [vec![0; 20], vec![2; 20]].concat(), vec![1; 9]] {
+            let rows = block(index);
+            let cells = known.cells(&parts, &[], &rows).unwrap();
+            for (part, cells) in parts.iter().zip(&cells) {
+                let (expected, mut left, mut right) = (part.column(&rows).unwrap(), Vec::new(), Vec::new());
+                for row in 0..rows.rows() {
+                    assert_eq!(cells.value(row, &mut left), expected.value(row, &mut right));
+                }
+            }
+            let KeyCells::Runs(_, values) = &cells[1] else { panic!() };
+            lens.push(values.len());
+            assert!(!known.begin());
+        }
+        assert_eq!(lens, [1, 1, 2, 3]);
+        let many: Vec<i32> = (0..=ENTRIES_MAX as i32).collect();
+        let index = (0..many.len() as u32).flat_map(|entry| [entry; RUN_ROWS_MIN]).collect::<Vec<u32>>();
+        let mut rows = Block::new(index.len());
+        let values = Column::new(ColumnData::I32(many), None);
+        rows.set_column("m", Column::new(ColumnData::Dictionary(index, Box::new(values)), None));
+        assert!(matches!(known.cells(&parts, &[], &rows).unwrap()[..], [KeyCells::Runs(..), KeyCells::Runs(..)]));
+        assert!(known.begin());
+    }
+
+    #[test]
     fn an_entry_that_no_row_has_cannot_fail() {
         let sum = part(rawdoc! { "x": { "$add": ["$m", 1] } });
         assert!(KeyEntries::default().cells(&[&sum], &[], &block([vec![0; 40], vec![2; 40]].concat())).is_ok());
