@@ -33,41 +33,76 @@ fn each<T: Copy>(a: Operand<'_, T>, b: Operand<'_, T>, holds: impl Fn(T, T) -> b
         (Operand::Cells(a), Operand::Cells(b)) => of_pairs(a, b, holds),
         (Operand::Cells(a), Operand::Same(y)) => of(a, |x| holds(x, y)),
         (Operand::Same(x), Operand::Cells(b)) => of(b, |y| holds(x, y)),
-        (Operand::Same(x), Operand::Same(y)) => vec![u64::from(holds(x, y))],
+        (Operand::Same(x), Operand::Same(y)) => of(&[x], |x| holds(x, y)),
+    }
+}
+
+/// The same for an operator that holds for `b` and `a` if it holds for `a` and `b`.
+#[inline(always)]
+fn each_way<T: Copy>(a: Operand<'_, T>, b: Operand<'_, T>, holds: impl Fn(T, T) -> bool) -> Vec<u64> {
+    match (a, b) {
+        (Operand::Cells(a), Operand::Cells(b)) => of_pairs(a, b, holds),
+        (Operand::Cells(cells), Operand::Same(y)) | (Operand::Same(y), Operand::Cells(cells)) => {
+            of(cells, |x| holds(x, y))
+        }
+        (Operand::Same(x), Operand::Same(y)) => of(&[x], |x| holds(x, y)),
     }
 }
 
 macro_rules! comparisons {
-    ($(#[$doc:meta] $name:ident $type:ty, $holds:expr;)*) => {$(
+    ($(#[$doc:meta] $name:ident $type:ty, $each:ident, $holds:expr;)*) => {$(
         #[$doc]
         #[inline(never)]
         pub fn $name(a: Operand<'_, $type>, b: Operand<'_, $type>) -> Vec<u64> {
-            each(a, b, $holds)
+            $each(a, b, $holds)
         }
     )*};
 }
 
 comparisons! {
     /// `a == b` in the order of values: NaN equals NaN, and 0 equals -0.
-    equal_doubles f64, |x, y| (x == y) | (x.is_nan() & y.is_nan());
+    equal_doubles f64, each_way, |x, y| (x == y) | (x.is_nan() & y.is_nan());
     /// `a < b` in the order of values: NaN is less than every number.
-    less_doubles f64, |x, y| (x < y) | (x.is_nan() & !y.is_nan());
-    /// `a <= b` in the order of values: NaN is less than every number.
-    not_greater_doubles f64, |x, y| (x <= y) | x.is_nan();
+    less_doubles f64, each, |x, y| (x < y) | (x.is_nan() & !y.is_nan());
     /// `a == b`.
-    equal_int32s i32, |x, y| x == y;
+    equal_int32s i32, each_way, |x, y| x == y;
     /// `a < b`.
-    less_int32s i32, |x, y| x < y;
-    /// `a <= b`.
-    not_greater_int32s i32, |x, y| x <= y;
+    less_int32s i32, each, |x, y| x < y;
     /// `a == b`.
-    equal_int64s i64, |x, y| x == y;
+    equal_int64s i64, each_way, |x, y| x == y;
     /// `a < b`.
-    less_int64s i64, |x, y| x < y;
-    /// `a <= b`.
-    not_greater_int64s i64, |x, y| x <= y;
+    less_int64s i64, each, |x, y| x < y;
     /// `a == b`, as for booleans and the codes of a dictionary.
-    equal_codes u32, |x, y| x == y;
+    equal_codes u32, each_way, |x, y| x == y;
+}
+
+/// The rows that are not in `words`. Two operands that are the same for all rows have one row.
+fn others<T>(mut words: Vec<u64>, a: Operand<'_, T>, b: Operand<'_, T>) -> Vec<u64> {
+    let rows = match (a, b) {
+        (Operand::Cells(a), Operand::Cells(b)) => a.len().min(b.len()),
+        (Operand::Cells(cells), _) | (_, Operand::Cells(cells)) => cells.len(),
+        _ => 1,
+    };
+    words.iter_mut().for_each(|word| *word = !*word);
+    if let Some(last) = words.last_mut().filter(|_| !rows.is_multiple_of(64)) {
+        *last &= u64::MAX >> (64 - rows % 64);
+    }
+    words
+}
+
+/// `a <= b` in the order of values: NaN is less than every number.
+pub fn not_greater_doubles(a: Operand<'_, f64>, b: Operand<'_, f64>) -> Vec<u64> {
+    others(less_doubles(b, a), a, b)
+}
+
+/// `a <= b`.
+pub fn not_greater_int32s(a: Operand<'_, i32>, b: Operand<'_, i32>) -> Vec<u64> {
+    others(less_int32s(b, a), a, b)
+}
+
+/// `a <= b`.
+pub fn not_greater_int64s(a: Operand<'_, i64>, b: Operand<'_, i64>) -> Vec<u64> {
+    others(less_int64s(b, a), a, b)
 }
 
 #[cfg(test)]
