@@ -114,11 +114,11 @@ pub fn read_full(words: &[[u8; 8]], slot: Slot, at: &mut Position, room: usize, 
     let out = rows.get_mut(before..).unwrap_or_default();
     let words = words.get(..read).unwrap_or_default();
     match slot {
-        Slot::Difference => unpack(words, out, at, slot, |here, delta| {
+        Slot::Difference => unpack(words, out, at, |here, delta| {
             here.slope = delta;
             here.value = here.value.wrapping_add(delta);
         }),
-        Slot::Change => unpack(words, out, at, slot, |here, change| {
+        Slot::Change => unpack(words, out, at, |here, change| {
             here.slope = here.slope.wrapping_add(change);
             here.value = here.value.wrapping_add(here.slope);
         }),
@@ -127,13 +127,13 @@ pub fn read_full(words: &[[u8; 8]], slot: Slot, at: &mut Position, room: usize, 
     read
 }
 
-/// Words of fewer slots are read as if they had this many: most words are of that kind, and their numbers of slots change so often that a loop of just as
-/// many steps takes longer. Rows take no more memory while they are read if they have room for so many more.
+/// Slots are read so many at a time, the last ones with some that are not there: numbers of slots change from word to word, and a loop of just as many
+/// steps takes longer. Rows take no more memory while they are read if they have room for so many more.
 pub const FEW: usize = 8;
 
 /// Makes of each slot a cell of `out`: the value where `step` has taken the position. Behind the cells, `out` has room for `FEW` more.
 #[inline(always)]
-fn unpack(words: &[[u8; 8]], out: &mut [i64], at: &mut Position, slot: Slot, step: impl Fn(&mut Position, i64)) {
+fn unpack(words: &[[u8; 8]], out: &mut [i64], at: &mut Position, step: impl Fn(&mut Position, i64)) {
     let (mut here, mut done) = (*at, 0);
     for word in words {
         let word = u64::from_le_bytes(*word);
@@ -147,18 +147,17 @@ fn unpack(words: &[[u8; 8]], out: &mut [i64], at: &mut Position, slot: Slot, ste
         done += slots;
         if layout.count_bits == 0 {
             let before = here.value;
-            let steps = if slot == Slot::Difference { slots.max(FEW) } else { slots };
-            let Some(cells) = behind.get_mut(..steps) else { break };
-            for cell in cells {
-                step(&mut here, signed(rest & ones));
-                *cell = here.value;
-                rest >>= layout.width;
+            let Some(cells) = behind.get_mut(..slots.next_multiple_of(FEW)) else { break };
+            for few in cells.as_chunks_mut::<FEW>().0 {
+                for cell in few {
+                    step(&mut here, signed(rest & ones));
+                    *cell = here.value;
+                    rest >>= layout.width;
+                }
             }
-            if steps > slots {
-                let cell = |at: usize| behind.get(at).copied();
-                let value = cell(slots.wrapping_sub(1)).unwrap_or_default();
-                here = Position { value, slope: value.wrapping_sub(cell(slots.wrapping_sub(2)).unwrap_or(before)) };
-            }
+            let cell = |at: usize| cells.get(at).copied();
+            let value = cell(slots.wrapping_sub(1)).unwrap_or_default();
+            here = Position { value, slope: value.wrapping_sub(cell(slots.wrapping_sub(2)).unwrap_or(before)) };
         } else {
             let counts = (1_u64 << layout.count_bits) - 1;
             for cell in behind.iter_mut().take(slots) {
