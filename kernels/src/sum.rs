@@ -1,7 +1,7 @@
 //! Sums of cells.
 
 /// Sums that are computed side by side. Each addition waits for the one before it in its lane only.
-const LANES: usize = 4;
+const LANES: usize = 8;
 
 /// The sum of doubles, and what rounding has taken from it: together they are the sum as if computed with twice the digits, so that
 /// the order of rows hardly matters. The second is NaN if an infinity or a NaN is among the cells, or if the sum overflows.
@@ -14,9 +14,15 @@ pub fn compensated(cells: &[f64]) -> (f64, f64) {
             add(sum, lost, *x);
         }
     }
+    for ((sum, lost), x) in sums.iter_mut().zip(&mut lost).zip(rest) {
+        add(sum, lost, *x);
+    }
     // An empty sum is 0, not -0 as `Iterator::sum` has it.
-    let (mut total, mut rounded) = (0.0, lost.iter().sum());
-    sums.iter().chain(rest).for_each(|x| add(&mut total, &mut rounded, *x));
+    let (mut total, mut rounded) = (0.0, 0.0);
+    for (sum, lost) in sums.iter().zip(&lost) {
+        add(&mut total, &mut rounded, *sum);
+        rounded += lost;
+    }
     (total, rounded)
 }
 
