@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use super::assemble::{RowRun, assemble};
+use super::assemble::{RowRun, assemble, merge_names};
 use crate::block::Block;
 
 /// A queue of blocks, taken row by row.
@@ -29,6 +29,12 @@ impl Queue {
     /// Number of waiting rows.
     pub fn rows(&self) -> usize {
         self.rows
+    }
+
+    /// True if rows keep the order of their fields when all that wait are taken together with those of `block`, which comes next. `names` has
+    /// the fields of the rows that wait, and is emptied before the first of them comes.
+    pub fn keeps_order(names: &mut Vec<Box<str>>, block: &Block) -> bool {
+        merge_names(names, block, Box::from)
     }
 
     /// About the bytes of all rows that came since there were none.
