@@ -1,6 +1,6 @@
 //! Assembles one block from pieces of many.
 
-use std::ops::{Deref, Range};
+use std::ops::Range;
 
 use kernels::runs;
 
@@ -64,31 +64,20 @@ pub(super) fn assemble(blocks: &[Block], runs: &[RowRun]) -> Block {
 fn merged_names<'a>(blocks: &[&'a Block]) -> Vec<&'a str> {
     let mut names: Vec<&str> = Vec::new();
     for block in blocks {
-        merge_names(&mut names, block, |name| name);
+        let mut next = 0;
+        for (name, _) in block.columns() {
+            // Blocks of one series have the same columns in the same order: look there first.
+            let found = match names.get(next) {
+                Some(known) if *known == &**name => Some(next),
+                _ => names.iter().position(|known| *known == &**name),
+            };
+            next = found.unwrap_or_else(|| {
+                names.insert(next, name);
+                next
+            }) + 1;
+        }
     }
     names
-}
-
-/// Adds the names of a block to those of blocks before it. False if the names then stand in another order than in the block.
-pub fn merge_names<'a, T: Deref<Target = str>>(
-    names: &mut Vec<T>,
-    block: &'a Block,
-    own: impl Fn(&'a str) -> T,
-) -> bool {
-    let (mut next, mut is_in_order) = (0, true);
-    for (name, _) in block.columns() {
-        // Blocks of one series have the same columns in the same order: look there first.
-        let found = match names.get(next) {
-            Some(known) if **known == **name => Some(next),
-            _ => names.iter().position(|known| **known == **name),
-        };
-        is_in_order &= found.is_none_or(|found| found >= next);
-        next = found.unwrap_or_else(|| {
-            names.insert(next, own(name));
-            next
-        }) + 1;
-    }
-    is_in_order
 }
 
 struct Piece {

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use super::assemble::{RowRun, assemble, merge_names};
+use super::assemble::{RowRun, assemble};
 use crate::block::Block;
 
 /// A queue of blocks, taken row by row.
@@ -31,10 +31,12 @@ impl Queue {
         self.rows
     }
 
-    /// True if rows keep the order of their fields when all that wait are taken together with those of `block`, which comes next. `names` has
-    /// the fields of the rows that wait, and is emptied before the first of them comes.
-    pub fn keeps_order(names: &mut Vec<Box<str>>, block: &Block) -> bool {
-        merge_names(names, block, Box::from)
+    /// True if no rows wait, or if the last of them have the same fields as `block`, in the same order.
+    pub fn suits(&self, block: &Block) -> bool {
+        self.blocks.back().is_none_or(|last| {
+            let mut pairs = last.columns().iter().zip(block.columns());
+            last.columns().len() == block.columns().len() && pairs.all(|((a, _), (b, _))| a == b)
+        })
     }
 
     /// About the bytes of all rows that came since there were none.
