@@ -21,7 +21,7 @@ impl Interner {
     }
 
     /// How many keys there are.
-    pub fn len(&self) -> usize {
+    pub fn count(&self) -> usize {
         self.ends.len()
     }
 

@@ -43,7 +43,7 @@ struct ColumnEntries {
 impl KeyEntries {
     /// Forgets all entries if they are many; true if none are known.
     pub fn begin(&mut self) -> bool {
-        if self.0.iter().any(|column| column.known.len() > ENTRIES_MAX) {
+        if self.0.iter().any(|column| column.known.count() > ENTRIES_MAX) {
             self.0.clear();
         }
         self.0.is_empty()
