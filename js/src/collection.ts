@@ -10,7 +10,7 @@ import { checkNames, only } from "./options.js";
 import { refuseMissing } from "./missing.js";
 import { BulkWriteError, ServerError, type TimepailError } from "./errors.js";
 import { columnRows, columnsToBlock, documentsToBlock, singleDocument, withId } from "./pivot.js";
-import type { DistinctValue, Filter, Measurement, PathOf, UpdateFilter } from "./schema.js";
+import type { DistinctValue, Filter, Measurement, PathOf, ProjectionValue, UpdateFilter, WithProjection } from "./schema.js";
 import type { Aggregated, AggregatedColumns, ColumnInput, Columns, ColumnsInput } from "./shapes.js";
 import type {
   AggregateOptions,
@@ -169,8 +169,8 @@ export class Collection<TSchema extends Document = Document> {
   }
 
   /** Finds the measurements that match. Returns a cursor; nothing is sent before you read it. */
-  find(filter?: Filter<TSchema>, options?: FindOptions<TSchema>): FindCursor<TSchema>;
-  find<T extends Document>(filter: Filter<TSchema>, options?: FindOptions<TSchema>): FindCursor<T, TSchema>;
+  find<T extends Document = never>(...given: [T] extends [never] ? [never, never, never] : [filter: Filter<TSchema>, options?: FindOptions<TSchema>]): FindCursor<T, TSchema>;
+  find<const P extends Readonly<Record<string, ProjectionValue | undefined>>>(filter?: Filter<TSchema>, options?: WithProjection<FindOptions<TSchema>, TSchema, P>): FindCursor<TSchema>;
   find(filter: Document = {}, options: FindOptions<any> = {}): FindCursor<any, any> {
     return new FindCursor(this.#door, this.collectionName, filter, { ...readOptions(this.#options), ...options });
   }
@@ -188,8 +188,8 @@ export class Collection<TSchema extends Document = Document> {
   }
 
   /** Returns the first measurement that matches, or `null`. */
-  findOne(filter?: Filter<TSchema>, options?: FindOptions<TSchema>): Promise<TSchema | null>;
-  findOne<T = TSchema>(filter: Filter<TSchema>, options?: FindOptions<TSchema>): Promise<T | null>;
+  findOne<T = never>(...given: [T] extends [never] ? [never, never, never] : [filter: Filter<TSchema>, options?: FindOptions<TSchema>]): Promise<T | null>;
+  findOne<const P extends Readonly<Record<string, ProjectionValue | undefined>>>(filter?: Filter<TSchema>, options?: WithProjection<FindOptions<TSchema>, TSchema, P>): Promise<TSchema | null>;
   async findOne(filter: Document = {}, options: FindOptions<any> = {}): Promise<any> {
     const cursor = this.find(filter as Filter<TSchema>, { ...options, limit: 1, batchSize: 1, singleBatch: true } as FindOptions<TSchema>);
     const document = await cursor.next();
@@ -233,7 +233,7 @@ export class Collection<TSchema extends Document = Document> {
   }
 
   /** Deletes one measurement that matches, with a `sort` the first one, and returns it. Returns `null` if none matches. */
-  async findOneAndDelete(filter: Filter<TSchema>, options: FindOneAndDeleteOptions<TSchema> = {}): Promise<TSchema | null> {
+  async findOneAndDelete<const P extends Readonly<Record<string, ProjectionValue | undefined>>>(filter: Filter<TSchema>, options: WithProjection<FindOneAndDeleteOptions<TSchema>, TSchema, P> = {}): Promise<TSchema | null> {
     checkNames(options, ["projection", "sort", "hint", "collation", "let", "comment"]);
     return this.#ask("findAndModify", "value", filter, {
       remove: true,

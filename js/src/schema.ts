@@ -133,8 +133,12 @@ export type ProjectionValue = 0 | 1 | boolean | string | Document;
 /** Which fields and dotted paths of the schema to show. Others may be added if they are computed. */
 export type Projection<TSchema> = Checked<TSchema, { readonly [P in Path<TSchema>]?: ProjectionValue } & { readonly [computed: string]: ProjectionValue | undefined }>;
 
-/** The projection `P`, without the names that are neither paths of the schema nor computed. */
-export type CheckedProjection<TSchema, P> = Checked<TSchema, { readonly [K in keyof P]: K extends Path<TSchema> ? ProjectionValue : string | Document }>;
+/** The projection `P`, without the names that are neither paths of the schema nor computed. One that is not written in place, and so may have any name, is not checked. */
+export type CheckedProjection<TSchema, P> =
+  string extends keyof P ? unknown : Checked<TSchema, { readonly [K in keyof P]: K extends Path<TSchema> ? ProjectionValue : string | Document }>;
+
+/** `Options` with a projection whose names are checked. */
+export type WithProjection<Options, TSchema, P> = Omit<Options, "projection"> & { projection?: (P & CheckedProjection<TSchema, P>) | undefined };
 
 /** The paths of `TSchema`; any string for a type parameter. */
 export type PathOf<TSchema> = Checked<TSchema, Path<TSchema>, string>;

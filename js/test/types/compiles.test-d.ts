@@ -1,7 +1,7 @@
 // Forty lines that a user writes and that must compile, in a project whose only library is ES2022.
 
 import { Double, Int32, Long } from "bson";
-import { open, type BulkWriteError, type Collection, type Columns, type Database, type Document, type Filter, type FindCursor, type NumberColumn } from "timepail";
+import { open, type BulkWriteError, type Collection, type Columns, type Database, type Document, type Filter, type FindCursor, type FindOptions, type NumberColumn } from "timepail";
 import wasm from "timepail/timepail.wasm";
 
 type Equal<A, B> = (<T>() => T extends A ? 1 : 2) extends <T>() => T extends B ? 1 : 2 ? true : false;
@@ -34,6 +34,13 @@ const [now, id] = [new Date(), 7];
 /* 9 */ weather.find({ $and: [{ "station.site": "A" }, { $or: [{ temp: 1 }] }], $expr: { $gt: ["$temp", 1] }, _id: 1 });
 /* 10 */ weather.find().sort({ "station.id": 1, at: -1 }).sort("parts.n").sort(["at", "temp"]).sort([["at", "desc"]]);
 /* 11 */ weather.find({}, { limit: undefined, hint: undefined, sort: { at: 1 }, projection: { temp: 1, double: { $multiply: ["$temp", 2] } } });
+const options: FindOptions<Reading> = { projection: { temp: 1 }, limit: 1 };
+const shown: Record<string, 1> = { temp: 1 };
+export const [given, one, wide]: [FindCursor<Reading>, Promise<Reading | null>, FindCursor<Reading>] = [weather.find({}, options), weather.findOne({}, options), weather.find({}, { projection: shown })];
+export const [own1, own2]: [FindCursor<{ t: number }, Reading>, Promise<{ t: number } | null>] = [weather.find<{ t: number }>({}, { projection: { t: "$temp" } }), weather.findOne<{ t: number }>({}, { projection: { t: "$temp" } })];
+void weather.findOneAndDelete({ "station.id": 7 }, { projection: { _id: 0, "station.id": 1, half: "$temp" }, sort: { at: 1 } });
+void loose.findOne({}, { projection: { ever: 1 } });
+export const anySchema = <T extends { at: Date }>(c: Collection<T>, from: FindOptions<T>): unknown => [c.find({}, from), c.findOne({}, { ...from, limit: 1 }), c.find({}, { projection: { at: 1, x: 1 } })];
 /* 12 */ loose.find({ "any.path": 1 }).sort({ what: 1 }).project({ ever: 1 });
 /* 13 */ const chart = weather.find().project({ _id: 0, at: 1, temp: 1 }).sort({ "station.id": 1 });
 /* 14 */ same<Awaited<ReturnType<typeof chart.toArray>>, { at: Date; temp: number }[]>();

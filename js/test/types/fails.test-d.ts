@@ -1,4 +1,4 @@
-// More than forty mistakes of a user. None compiles: a line that did would make its `@ts-expect-error` an error.
+// Mistakes of a user. None compiles: a line that did would make its `@ts-expect-error` an error.
 
 import { Int32, Long } from "bson";
 import { open, type Collection, type Database, type Filter } from "timepail";
@@ -77,6 +77,12 @@ weather.find().sort("station.nr");
 weather.find({}, { sort: { at: 0 } });
 // @ts-expect-error a field that is shown is one of the schema, or computed
 weather.find().project({ tmp: 1 });
+// @ts-expect-error also as an option
+weather.find({}, { projection: { tmp: 1 } });
+// @ts-expect-error below a path, too
+void weather.findOne({}, { projection: { "station.nr": 1 } });
+// @ts-expect-error and what is left out
+void weather.findOneAndDelete({}, { projection: { _id: 0, tmp: 0 } });
 // @ts-expect-error the projection leaves it out
 void weather.find().project({ temp: 1 }).map((row) => row.gust);
 // @ts-expect-error of a result without rows, this column may be missing
