@@ -20,8 +20,8 @@ use crate::value::Collation;
 enum Opened {
     /// A pipeline over a collection.
     Cursor(Box<FindCursor>, Box<FindCommand>),
-    /// The complete result of a pipeline that reads no collection.
-    Rows(Block),
+    /// The complete result of a pipeline that reads no collection, and how many rows a batch has.
+    Rows(Block, usize),
 }
 
 impl Engine {
@@ -32,7 +32,7 @@ impl Engine {
     pub async fn aggregate(&self, name: &str, raw: bool, parse: &ParsePipeline<'_>) -> Result<CursorBatch> {
         let (mut cursor, options) = match self.open_pipeline(name, raw, parse).await? {
             Opened::Cursor(cursor, options) => (cursor, options),
-            Opened::Rows(rows) => return Ok(CursorBatch { rows, cursor_id: 0 }),
+            Opened::Rows(rows, batch_size) => return Ok(self.list(&ns_of(name, raw), rows, batch_size)),
         };
         let rows = self.next_batch(&mut cursor, batch_size_of(&options)).await?;
         let cursor_id = if cursor.is_done() { 0 } else { self.keep_cursor(&ns_of(name, raw), *cursor) };
@@ -67,7 +67,7 @@ impl Engine {
     ) -> Result<()> {
         let (mut cursor, mut rows) = match self.open_pipeline(name, raw, parse).await? {
             Opened::Cursor(cursor, _) => (Some(cursor), Block::default()),
-            Opened::Rows(rows) => (None, rows),
+            Opened::Rows(rows, _) => (None, rows),
         };
         loop {
             // In pieces, each of which is a changeset.
@@ -95,8 +95,9 @@ impl Engine {
             Some(DocumentSource::CollStats(asked)) => Some(self.coll_stats(name, raw, *asked).await?),
             Some(DocumentSource::Documents(_)) | None => first.own_rows()?,
         };
+        let batch_size = batch_size_of(&first.find);
         if let Some(rows) = source {
-            return first.run_over(rows, &others).map(Opened::Rows);
+            return first.run_over(rows, &others).map(|rows| Opened::Rows(rows, batch_size));
         }
         let collation = collection.as_ref().map(|known| known.collation());
         let (first, pipeline) = (RefCell::new(Some(first)), RefCell::new(None));
@@ -116,7 +117,10 @@ impl Engine {
                 cursor.run_through(pipeline.take());
                 Ok(Opened::Cursor(Box::new(cursor), Box::new(options)))
             }
-            None => parse(Defaults::of_nothing(&nothing))?.run_over(Block::new(0), &others).map(Opened::Rows),
+            None => {
+                let empty = parse(Defaults::of_nothing(&nothing))?.run_over(Block::new(0), &others);
+                empty.map(|rows| Opened::Rows(rows, batch_size))
+            }
         }
     }
 
@@ -133,7 +137,7 @@ impl Engine {
                 let parse = |defaults: Defaults<'_>| -> Result<Aggregation> { other.parse(defaults.time_field) };
                 let mut rows = Vec::new();
                 match self.open_pipeline(name, raw, &parse).await? {
-                    Opened::Rows(made) => rows.push(made),
+                    Opened::Rows(made, _) => rows.push(made),
                     Opened::Cursor(mut cursor, _) => {
                         while !cursor.is_done() && size_bytes <= STAGE_SIZE_BYTES_MAX {
                             let batch = self.next_batch(&mut cursor, FORGOTTEN_BATCH_ROWS).await?;

@@ -1,4 +1,4 @@
-//! `listCollections` and `listIndexes`: what they show, and in what batches.
+//! `listCollections` and `listIndexes`: what they show, and in what batches; likewise pipelines that read no collection.
 
 use std::rc::Rc;
 
@@ -115,6 +115,46 @@ fn lists_come_in_batches_of_the_size_that_the_cursor_has() {
             listed(&db, rawdoc! { "listCollections": 1, "nameOnly": true, "cursor": { "batchSize": 1 } }).await.0;
         let of = |rows: &[Document]| rows.iter().map(|row| row.get_str("name").unwrap().to_owned()).collect::<Vec<_>>();
         assert_eq!(of(&names), of(&all));
+    });
+}
+
+#[test]
+fn pipelines_over_documents_and_statistics_come_in_batches_of_the_size_that_the_cursor_has() {
+    block_on(async {
+        let db = open();
+        db.ok(rawdoc! { "create": "c", "timeseries": { "timeField": "at", "metaField": "m" } }).await;
+        let indexes = [rawdoc! { "key": { "m.a": 1 }, "name": "a" }, rawdoc! { "key": { "m.b": 1 }, "name": "b" }];
+        db.ok(rawdoc! { "createIndexes": "c", "indexes": [indexes[0].clone(), indexes[1].clone()] }).await;
+        let documents = || doc! { "$documents": [{ "n": 1 }, { "n": 2 }, { "n": 3 }, { "n": 4 }, { "n": 5 }] };
+        let run = async |target: Bson, stages: &[Document], cursor: Document| {
+            listed(&db, raw(&doc! { "aggregate": target, "pipeline": stages, "cursor": cursor })).await
+        };
+        let none = || Bson::Int32(1);
+        let of = |name: &str| Bson::String(name.to_owned());
+        for (cursor, sizes) in [
+            (doc! {}, vec![5]),
+            (doc! { "batchSize": 0 }, vec![0, 2, 2, 1]),
+            (doc! { "batchSize": 3 }, vec![3, 2]),
+            (doc! { "batchSize": 5 }, vec![5]),
+        ] {
+            let (rows, batches) = run(none(), &[documents()], cursor).await;
+            assert_eq!(rows.iter().map(|row| row.get_i32("n").unwrap()).collect::<Vec<_>>(), [1, 2, 3, 4, 5]);
+            assert_eq!(batches, sizes);
+        }
+        // Stages behind it count, not the documents before them.
+        let (_, batches) =
+            run(none(), &[documents(), doc! { "$match": { "n": { "$gt": 2 } } }], doc! { "batchSize": 2 }).await;
+        assert_eq!(batches, [2, 1]);
+        for name in ["c", "system.buckets.c"] {
+            let (shown, batches) = run(of(name), &[doc! { "$indexStats": {} }], doc! { "batchSize": 1 }).await;
+            assert_eq!((shown.len(), batches[0]), (batches.iter().sum(), 1), "{name}");
+            assert!(shown.len() > 1);
+            let (_, batches) = run(of(name), &[doc! { "$collStats": { "count": {} } }], doc! { "batchSize": 0 }).await;
+            assert_eq!(batches, [0, 1], "{name}");
+        }
+        // Without rows there is nothing to come back for.
+        let (_, batches) = run(of("absent"), &[doc! { "$match": {} }], doc! { "batchSize": 0 }).await;
+        assert_eq!(batches, [0]);
     });
 }
 
