@@ -17,7 +17,8 @@ use timepail::bucket::BucketFormat;
 use timepail::catalog::CatalogOptions;
 use timepail::storage::Storage;
 
-use crate::support::{Db, Random, TestEnv};
+use crate::support::valid_bucket::{Writers, measurements_of_valid};
+use crate::support::{Db, Random, TestEnv, checks};
 
 /// The start of the clock of every history, and the age at which measurements expire: those of the epoch expire at once, except for the span
 /// of a bucket.
@@ -51,9 +52,25 @@ impl Trouble {
     }
 }
 
+/// The number of rows that no bucket of a history may exceed; none for most seeds, whose contexts may differ in it. Derived from the seed
+/// alone, so that the seeds above stay the histories that they were.
+fn bucket_rows_max(seed: u64) -> Option<usize> {
+    (seed % 7 < 2).then_some(2 + (seed / 7 % 11) as usize)
+}
+
+/// Asserts that no bucket has more rows than that. All must be folded.
+async fn check_bucket_rows(db: &Db, rows_max: Option<usize>) {
+    let Some(rows_max) = rows_max else { return };
+    let options = checks::options_of(db, "c").await;
+    for bucket in checks::buckets(db, "c").await {
+        let rows = measurements_of_valid(&bucket, &options, Writers::Several).unwrap().len();
+        assert!(rows <= rows_max, "a bucket has {rows} rows instead of at most {rows_max}: {bucket}");
+    }
+}
+
 /// A context with a random bucket format, since a database may hold all formats. Many have little memory for open buckets, and
 /// small ones.
-fn open(storage: &Rc<dyn Storage>, env: &Rc<TestEnv>, random: &Random) -> Db {
+fn open(storage: &Rc<dyn Storage>, env: &Rc<TestEnv>, random: &Random, rows_max: Option<usize>) -> Db {
     let format = if random.chance(25) { BucketFormat::Uncompressed } else { BucketFormat::Compressed };
     let mut options = CatalogOptions::default();
     if random.chance(50) {
@@ -64,6 +81,7 @@ fn open(storage: &Rc<dyn Storage>, env: &Rc<TestEnv>, random: &Random) -> Db {
         options.bucket_count_max = 10 + random.below(90) as usize;
         options.bucket_size_bytes_max = 2000 + random.below(20_000) as usize;
     }
+    options.bucket_count_max = rows_max.unwrap_or(options.bucket_count_max);
     Db::open_with(format, options, Rc::clone(storage), Rc::clone(env))
 }
 

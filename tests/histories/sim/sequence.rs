@@ -9,7 +9,7 @@ use timepail::storage::Storage;
 use timepail::storage::memory::MemoryStorage;
 
 use super::places::Places;
-use super::{FIRST_NOW_MS, Trouble, open};
+use super::{FIRST_NOW_MS, Trouble, bucket_rows_max, check_bucket_rows, open};
 use crate::support::faults::{Faulty, Rates};
 use crate::support::model::{Model, number};
 use crate::support::rows::{a_filter, matching, measurement, numbers_of};
@@ -43,6 +43,8 @@ struct World {
     faulty: Rc<Faulty>,
     storage: Rc<dyn Storage>,
     dbs: Vec<Db>,
+    /// The number of rows that no bucket may exceed, if all contexts agree on one.
+    rows_max: Option<usize>,
     options: TimeseriesOptions,
     /// True if there are measurements from before 1970.
     extended: bool,
@@ -74,9 +76,10 @@ pub fn history(seed: u64, trouble: Trouble) {
         let db = world.open();
         let found = checks::sound_when_folded(&*world.storage, &db, "c", world.writers()).await;
         world.model.learn(&doc! {}, &found).unwrap();
+        check_bucket_rows(&db, world.rows_max).await;
         db.ok(rawdoc! { "drop": "c" }).await;
         let left =
-            checks::left_behind(&*world.storage, |storage| open(&storage, &TestEnv::new(1), &Random::new(1))).await;
+            checks::left_behind(&*world.storage, |storage| open(&storage, &TestEnv::new(1), &Random::new(1), None)).await;
         assert!(left.is_empty(), "a dropped collection leaves behind {left:?}");
     });
 }
@@ -91,18 +94,19 @@ impl World {
         let inner: Rc<dyn Storage> = Rc::new(MemoryStorage::new());
         let faulty = Faulty::new(inner, Random::new(seed + 1), false);
         let storage: Rc<dyn Storage> = faulty.clone();
-        let dbs: Vec<Db> = (0..1 + random.below(4)).map(|_| open(&storage, &env, &random)).collect();
+        let rows_max = bucket_rows_max(seed);
+        let dbs: Vec<Db> = (0..1 + random.below(4)).map(|_| open(&storage, &env, &random, rows_max)).collect();
         let extended = random.chance(15);
         create(&dbs[0], &random).await;
         let options = checks::options_of(&dbs[0], "c").await;
         let (model, cursors) = (Model::default(), Vec::new());
         let places = Places::new(seed);
         let (trouble, room) = (Trouble::None, Random::new(seed ^ 0xF011));
-        World { random, places, env, faulty, storage, dbs, options, extended, model, cursors, next: 0, trouble, room }
+        World { random, places, env, faulty, storage, dbs, rows_max, options, extended, model, cursors, next: 0, trouble, room }
     }
 
     fn open(&self) -> Db {
-        open(&self.storage, &self.env, &self.random)
+        open(&self.storage, &self.env, &self.random, self.rows_max)
     }
 
     fn writers(&self) -> Writers {

@@ -12,7 +12,7 @@ use futures::task::LocalSpawnExt;
 use timepail::storage::Storage;
 use timepail::storage::memory::MemoryStorage;
 
-use super::{FIRST_NOW_MS, Trouble, open};
+use super::{FIRST_NOW_MS, Trouble, bucket_rows_max, check_bucket_rows, open};
 use crate::support::faults::{Faulty, Rates};
 use crate::support::log::{Log, Outcome};
 use crate::support::rows::{a_filter, measurement};
@@ -26,6 +26,7 @@ struct Task {
     at: i64,
     db: Db,
     random: Random,
+    rows_max: Option<usize>,
     storage: Rc<dyn Storage>,
     env: Rc<TestEnv>,
     log: Rc<Log>,
@@ -42,7 +43,8 @@ pub fn history(seed: u64, trouble: Trouble) {
     let inner: Rc<dyn Storage> = Rc::new(MemoryStorage::new());
     let faulty = Faulty::new(inner, Random::new(seed + 1), true);
     let storage: Rc<dyn Storage> = faulty.clone();
-    let first = open(&storage, &env, &random);
+    let rows_max = bucket_rows_max(seed);
+    let first = open(&storage, &env, &random, rows_max);
     block_on(first.ok(rawdoc! {
         "create": "c", "timeseries": { "timeField": "t", "metaField": "m" }, "expireAfterSeconds": FIRST_NOW_MS / 1000,
     }));
@@ -53,11 +55,11 @@ pub fn history(seed: u64, trouble: Trouble) {
     let mut pool = LocalPool::new();
     for at in 0..2 + random.below(3) as i64 {
         // Some tasks share the first context.
-        let db = if random.chance(25) { first.clone() } else { open(&storage, &env, &random) };
+        let db = if random.chance(25) { first.clone() } else { open(&storage, &env, &random, rows_max) };
         let (storage, env, log) = (Rc::clone(&storage), Rc::clone(&env), Rc::clone(&log));
         let (faulty, room) = (Rc::clone(&faulty), Random::new(seed * 37 + at as u64));
         let random = Random::new(seed * 31 + at as u64);
-        let task = Task { at, db, random, storage, env, log, faulty, trouble, room };
+        let task = Task { at, db, random, rows_max, storage, env, log, faulty, trouble, room };
         pool.spawner().spawn_local(task.run()).unwrap();
     }
     pool.run();
@@ -65,11 +67,12 @@ pub fn history(seed: u64, trouble: Trouble) {
     faulty.set_full(false);
     let judge = |found: &[Document]| log.judge(&doc! {}, found, log.now(), log.now()).unwrap();
     judge(&block_on(checks::sound(&first, "c", Writers::Several)));
-    let db = open(&storage, &env, &random);
+    let db = open(&storage, &env, &random, rows_max);
     judge(&block_on(checks::sound_when_folded(&*storage, &db, "c", Writers::Several)));
     judge(&block_on(checks::sound(&first, "c", Writers::Several)));
+    block_on(check_bucket_rows(&db, rows_max));
     block_on(db.ok(rawdoc! { "drop": "c" }));
-    let left = block_on(checks::left_behind(&*storage, |storage| open(&storage, &TestEnv::new(1), &Random::new(1))));
+    let left = block_on(checks::left_behind(&*storage, |storage| open(&storage, &TestEnv::new(1), &Random::new(1), None)));
     assert!(left.is_empty(), "a dropped collection leaves behind {left:?}");
 }
 
@@ -116,7 +119,7 @@ impl Task {
     }
 
     fn vanish(&mut self) {
-        self.db = open(&self.storage, &self.env, &self.random);
+        self.db = open(&self.storage, &self.env, &self.random, self.rows_max);
     }
 
     async fn other(&mut self, command: bson::RawDocumentBuf, polls: u64) {
