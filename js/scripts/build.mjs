@@ -25,14 +25,17 @@ const READABLE = ["node", "file", "sqlite", "deno-kv", "testing"];
 const DECLARED = ["index", "entry/slim", "file", "pipelines", "sqlite", "deno-kv", "testing/index", "entry/wasm-source"];
 
 /** Compiles the crate and resolves to the path of the module. Cargo knows itself whether there is anything to do. */
-async function compile(toolEnv, { features, cargo, rustc }, dev) {
+async function compile(toolEnv, { features, cargo, rustc, whole }, dev) {
   // Only a cdylib: asked for an rlib in the same breath, cargo leaves out the link-time optimisation that saves a tenth.
   const args = ["rustc", "--release", "--package", "timepail", "--lib", "--crate-type", "cdylib", "--target", "wasm32-unknown-unknown", "--locked"];
   if (features.length > 0) args.push("--features", features.join(","));
   // Flags of rustc reach all crates, std among them, by this variable only. A stable compiler takes those that begin with -Z by the other.
   const env = dev ? toolEnv : { ...toolEnv, CARGO_ENCODED_RUSTFLAGS: rustc.join("\x1f"), RUSTC_BOOTSTRAP: "1" };
   if (!dev) args.push(...cargo);
-  const messages = await must("cargo", [...args, "--message-format", "json-render-diagnostics"], { env, show: "stderr" });
+  args.push("--message-format", "json-render-diagnostics");
+  // The last crate is compiled together with all others: link-time optimisation.
+  if (!dev) args.push("--", ...whole);
+  const messages = await must("cargo", args, { env, show: "stderr" });
   const artifacts = messages.split("\n").filter(Boolean).map((line) => JSON.parse(line));
   const files = artifacts.flatMap((message) => (message.target?.name === "timepail" ? (message.filenames ?? []) : []));
   const module = files.find((file) => file.endsWith(".wasm"));

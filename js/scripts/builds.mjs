@@ -5,9 +5,9 @@ import { join } from "node:path";
 import { parse } from "smol-toml";
 import { ROOT, Stop } from "./steps.mjs";
 
-const KEYS = ["target", "features", "cargo", "rustc", "wasm-opt", "budget"];
+const KEYS = ["target", "features", "cargo", "rustc", "whole", "wasm-opt", "budget"];
 
-/** `{ rust, bindgen, target, features, cargo, rustc, opt, budget: { wasm, js } }` of the default build; throws where a file contradicts it. */
+/** `{ rust, bindgen, target, features, cargo, rustc, whole, opt, budget: { wasm, js } }` of the default build; throws where a file contradicts it. */
 export function readBuild() {
   const read = (file) => parse(readFileSync(join(ROOT, file), "utf8"));
   return checkedBuild(read("wasm-pack.toml"), read("Cargo.lock"), read("Cargo.toml"));
@@ -37,5 +37,5 @@ export function checkedBuild(table, lock, cargo) {
 
   const budget = { wasm: build.budget?.["wasm-gzip"], more: build.budget?.["more-gzip"], js: build.budget?.["js-gzip"] };
   if (!Object.values(budget).every((most) => most > 0)) throw new Stop("wasm-pack.toml: build.default.budget needs wasm-gzip, more-gzip and js-gzip");
-  return { rust, bindgen, target: build.target, features: build.features, cargo: build.cargo ?? [], rustc: build.rustc ?? [], opt, budget };
+  return { rust, bindgen, target: build.target, features: build.features, cargo: build.cargo ?? [], rustc: build.rustc ?? [], whole: build.whole ?? [], opt, budget };
 }

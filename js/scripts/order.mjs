@@ -13,12 +13,20 @@ const COMMON = 50;
 /** How many bytes further on a function counts for a third. */
 const MEMORY = 20_000;
 
-/** `bytes`, a Buffer, with a name for every function. Those from outside, which are numbered first, keep their order. */
-export function withOrder(bytes) {
+/** Numbers below are written in one byte. */
+const SHORT_END = 0x80;
+
+/**
+ * `bytes`, a Buffer, with a name for every function. Those from outside, which are numbered first, keep their order, and so do the others with
+ * numbers below `end`: wasm-opt has put those first that are called most.
+ */
+export function withOrder(bytes, end = SHORT_END) {
   const sections = sectionsOf(bytes);
   const imported = importedFunctions(bytes, sections);
-  const places = Array.from({ length: imported }, (_, at) => at);
-  orderOf(bodiesOf(bytes, sections)).forEach((one, place) => (places[imported + one] = imported + place));
+  const bodies = bodiesOf(bytes, sections);
+  const fixed = Math.min(Math.max(end - imported, 0), bodies.length);
+  const places = Array.from({ length: imported + fixed }, (_, at) => at);
+  orderOf(bodies.slice(fixed)).forEach((one, place) => (places[imported + fixed + one] = imported + fixed + place));
   const names = places.map((place, at) => Buffer.concat([leb(at), prefixed(Buffer.from(String(place).padStart(9, "0")))]));
   // Subsection 1 of the section "name" has the names of functions.
   const functions = prefixed(Buffer.concat([leb(names.length), ...names]));
