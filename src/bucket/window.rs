@@ -42,7 +42,7 @@ pub fn start_of(id: &BucketId) -> Option<i64> {
 
 /// True if the rows of the bucket may lie between those of others of its series.
 pub fn is_between(id: &BucketId) -> bool {
-    id.is_extended() || id.counter() & FIRST_BETWEEN != 0
+    id.counter() & FIRST_BETWEEN != 0
 }
 
 /// True if the id can be that of a bucket of the series of `window`, which has that start. Outside the standard range

@@ -242,7 +242,10 @@ impl FoldedWindow<'_> {
         let in_order =
             (bounds.bucket_size_bytes_max / row_bytes).max(bounds.bucket_count_min).min(bounds.bucket_count_max).max(1);
         let room = Room { in_order, late: LATE_ROWS_FACTOR.saturating_mul(in_order) };
-        let begins = self.listed.iter().any(|id| start_of(id).is_none_or(|start_ms| start_ms <= self.group.first_ms));
+        let first_ms = self.group.first_ms;
+        // Outside the standard range ids say nothing, but then all buckets of the window are near.
+        let begins = self.listed.iter().any(|id| start_of(id).is_some_and(|start_ms| start_ms <= first_ms))
+            || slots.iter().any(|slot| slot.start_ms <= first_ms);
         Ok(Placing::new(slots, Some(self.group.min_time_ms).filter(|_| !begins), room))
     }
 

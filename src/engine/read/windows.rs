@@ -12,7 +12,8 @@ use super::scan::{Scan, buckets_of};
 use super::unit::Unit;
 use crate::block::Block;
 use crate::bucket::{
-    BucketId, Dedupe, Keep, TimeseriesOptions, ids_of_window, is_between, may_be_in_window, start_of, unpack, window_of,
+    BucketId, Dedupe, Keep, TimeseriesOptions, ids_of_window, is_between, may_be_in_window, start_of, unpack,
+    window_of, window_start_ms,
 };
 use crate::engine::Engine;
 use crate::engine::collections::collection::Collection;
@@ -96,8 +97,10 @@ impl Engine {
             for (id, stored) in stored.by_ref().take(near.len()) {
                 let Some(stored) = stored else { continue };
                 let view = stored.view(options)?;
-                // Ids of different series may be alike. Closed buckets are not read.
-                if view.meta() == group.meta() && !view.closed() {
+                // Ids of different series may be alike, and outside the standard range those of different windows. Closed
+                // buckets are not read.
+                let in_window = window_start_ms(view.min_time_ms(), options) == group.min_time_ms;
+                if in_window && view.meta() == group.meta() && !view.closed() {
                     let overlaps = view.min_time_ms() <= group.last_ms && view.max_time_ms() >= group.first_ms;
                     of_group.push(NearBucket { id, stored: Rc::clone(&stored), overlaps });
                 }
@@ -167,7 +170,8 @@ fn may_overlap(listed: &[BucketId], (first_ms, last_ms): (i64, i64)) -> Vec<Buck
         // All rows of a bucket come before the next one begins, unless that one lies between them.
         let next = listed.iter().skip(at + 1).find(|next| !is_between(next)).and_then(start_of);
         let begins_later = start_of(id).is_some_and(|start_ms| start_ms > last_ms);
-        let ends_earlier = !is_between(id) && next.is_some_and(|next_ms| next_ms <= first_ms);
+        // Outside the standard range, ids do not sort by time.
+        let ends_earlier = !id.is_extended() && !is_between(id) && next.is_some_and(|next_ms| next_ms <= first_ms);
         if !begins_later && !ends_earlier {
             found.push(*id);
         }

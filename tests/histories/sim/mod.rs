@@ -25,7 +25,7 @@ use crate::support::{Db, Random, TestEnv, checks};
 const FIRST_NOW_MS: i64 = 1_800_000_000_000;
 
 /// Seeds of each kind that once failed; they are always run.
-const KEPT: [&[u64]; 10] = [&[206], &[6, 11], &[153], &[9, 334, 657, 1304], &[], &[608], &[], &[], &[], &[]];
+const KEPT: [&[u64]; 10] = [&[206], &[6, 11], &[153], &[9, 334, 657, 1304], &[], &[608], &[680], &[680], &[], &[]];
 
 /// The faults of storage in a history.
 #[derive(Clone, Copy, PartialEq)]

@@ -55,7 +55,7 @@ pub fn history(seed: u64, trouble: Trouble) {
     let inner: Rc<dyn Storage> = Rc::new(MemoryStorage::new());
     let faulty = Faulty::new(inner, Random::new(seed + 1), true);
     let storage: Rc<dyn Storage> = faulty.clone();
-    let first = open(&storage, &env, &random);
+    let first = open(&storage, &env, &random, None);
     let keeps_first = random.chance(40);
     let keep = if keeps_first { "first" } else { "last" };
     let create =
@@ -67,7 +67,7 @@ pub fn history(seed: u64, trouble: Trouble) {
     let log: Rc<Log> = Rc::default();
     let mut pool = LocalPool::new();
     for at in 0..2 + random.below(2) {
-        let db = if random.chance(25) { first.clone() } else { open(&storage, &env, &random) };
+        let db = if random.chance(25) { first.clone() } else { open(&storage, &env, &random, None) };
         let (storage, env, log) = (Rc::clone(&storage), Rc::clone(&env), Rc::clone(&log));
         let task = Task { db, random: Random::new(seed * 31 + at), storage, env, log, trouble, keeps_first };
         pool.spawner().spawn_local(task.run()).unwrap();
@@ -77,7 +77,7 @@ pub fn history(seed: u64, trouble: Trouble) {
     let all = || block_on(first.find(rawdoc! { "find": "c", "batchSize": 10_000 }));
     let before = all();
     log.judge(&before, log.now(), keeps_first);
-    let other = open(&storage, &env, &random);
+    let other = open(&storage, &env, &random, None);
     let found = block_on(other.find(rawdoc! { "find": "c", "batchSize": 10_000 }));
     assert_eq!(multiset(&found), multiset(&before), "two contexts do not agree");
     let folded = block_on(checks::sound_when_folded(&*storage, &other, "c", Writers::Several));
@@ -152,7 +152,7 @@ impl Task {
                 0..=10 => self.insert(polls).await,
                 11..=13 => self.other(rawdoc! { "flush": 1 }, polls).await,
                 14 => self.other(rawdoc! { "foldJournals": 1 }, polls).await,
-                15 => self.db = open(&self.storage, &self.env, &self.random),
+                15 => self.db = open(&self.storage, &self.env, &self.random, None),
                 _ => self.find().await,
             }
         }
@@ -160,7 +160,7 @@ impl Task {
 
     async fn other(&mut self, command: bson::RawDocumentBuf, polls: u64) {
         match at_most(polls, self.db.command(command)).await {
-            None => self.db = open(&self.storage, &self.env, &self.random),
+            None => self.db = open(&self.storage, &self.env, &self.random, None),
             Some(reply) => assert!(ok(&reply) || self.trouble.excuses(&reply), "{reply}"),
         }
     }
@@ -187,7 +187,7 @@ impl Task {
         let reply = at_most(polls, self.db.insert("c", &rows)).await;
         let ended = self.log.now();
         match &reply {
-            None => self.db = open(&self.storage, &self.env, &self.random),
+            None => self.db = open(&self.storage, &self.env, &self.random, None),
             Some(reply) => assert!(ok(reply) || self.trouble.excuses(reply), "{reply}"),
         }
         if reply.is_some_and(|reply| ok(&reply)) {

@@ -79,7 +79,8 @@ pub fn history(seed: u64, trouble: Trouble) {
         check_bucket_rows(&db, world.rows_max).await;
         db.ok(rawdoc! { "drop": "c" }).await;
         let left =
-            checks::left_behind(&*world.storage, |storage| open(&storage, &TestEnv::new(1), &Random::new(1), None)).await;
+            checks::left_behind(&*world.storage, |storage| open(&storage, &TestEnv::new(1), &Random::new(1), None))
+                .await;
         assert!(left.is_empty(), "a dropped collection leaves behind {left:?}");
     });
 }
@@ -102,7 +103,22 @@ impl World {
         let (model, cursors) = (Model::default(), Vec::new());
         let places = Places::new(seed);
         let (trouble, room) = (Trouble::None, Random::new(seed ^ 0xF011));
-        World { random, places, env, faulty, storage, dbs, rows_max, options, extended, model, cursors, next: 0, trouble, room }
+        World {
+            random,
+            places,
+            env,
+            faulty,
+            storage,
+            dbs,
+            rows_max,
+            options,
+            extended,
+            model,
+            cursors,
+            next: 0,
+            trouble,
+            room,
+        }
     }
 
     fn open(&self) -> Db {

@@ -72,7 +72,8 @@ pub fn history(seed: u64, trouble: Trouble) {
     judge(&block_on(checks::sound(&first, "c", Writers::Several)));
     block_on(check_bucket_rows(&db, rows_max));
     block_on(db.ok(rawdoc! { "drop": "c" }));
-    let left = block_on(checks::left_behind(&*storage, |storage| open(&storage, &TestEnv::new(1), &Random::new(1), None)));
+    let left =
+        block_on(checks::left_behind(&*storage, |storage| open(&storage, &TestEnv::new(1), &Random::new(1), None)));
     assert!(left.is_empty(), "a dropped collection leaves behind {left:?}");
 }
 
