@@ -10,9 +10,11 @@ mod seeds;
 mod sequence;
 mod together;
 
+use std::pin::pin;
 use std::rc::Rc;
+use std::task::Poll;
 
-use bson::{Bson, Document};
+use bson::{Bson, Document, rawdoc};
 use timepail::bucket::BucketFormat;
 use timepail::catalog::CatalogOptions;
 use timepail::storage::Storage;
@@ -66,6 +68,32 @@ async fn check_bucket_rows(db: &Db, rows_max: Option<usize>) {
         let rows = measurements_of_valid(&bucket, &options, Writers::Several).unwrap().len();
         assert!(rows <= rows_max, "a bucket has {rows} rows instead of at most {rows_max}: {bucket}");
     }
+}
+
+/// True if a command did all that it was asked.
+fn ok(reply: &Document) -> bool {
+    reply.get_f64("ok").ok() == Some(1.0) && !reply.contains_key("writeErrors")
+}
+
+/// Drops the collection, which must leave nothing behind.
+async fn check_dropped(db: &Db, storage: &dyn Storage) {
+    db.ok(rawdoc! { "drop": "c" }).await;
+    let left = checks::left_behind(storage, |storage| open(&storage, &TestEnv::new(1), &Random::new(1), None)).await;
+    assert!(left.is_empty(), "a dropped collection leaves behind {left:?}");
+}
+
+/// Polls `what` a number of times; `None` if that was not enough.
+async fn at_most<T>(polls: u64, what: impl Future<Output = T>) -> Option<T> {
+    let mut what = pin!(what);
+    let mut left = polls;
+    std::future::poll_fn(move |context| {
+        if left == 0 {
+            return Poll::Ready(None);
+        }
+        left -= 1;
+        what.as_mut().poll(context).map(Some)
+    })
+    .await
 }
 
 /// A context with a random bucket format, since a database may hold all formats. Many have little memory for open buckets, and

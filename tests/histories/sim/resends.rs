@@ -9,7 +9,7 @@ use futures::executor::block_on;
 use timepail::storage::Storage;
 use timepail::storage::memory::MemoryStorage;
 
-use super::{Trouble, open};
+use super::{Trouble, check_dropped, ok, open};
 use crate::support::faults::{Faulty, Rates};
 use crate::support::rows::matching;
 use crate::support::valid_bucket::{Writers, measurements_of_valid};
@@ -68,16 +68,8 @@ pub fn history(seed: u64, trouble: Trouble) {
         let found = checks::sound_when_folded(&*world.storage, &db, "c", Writers::Several).await;
         assert_eq!(multiset(&found), multiset(world.model.values()));
         world.check_apart(&db).await;
-        db.ok(rawdoc! { "drop": "c" }).await;
-        let left =
-            checks::left_behind(&*world.storage, |storage| open(&storage, &TestEnv::new(1), &Random::new(1), None))
-                .await;
-        assert!(left.is_empty(), "a dropped collection leaves behind {left:?}");
+        check_dropped(&db, &*world.storage).await;
     });
-}
-
-fn ok(reply: &Document) -> bool {
-    reply.get_f64("ok").ok() == Some(1.0) && !reply.contains_key("writeErrors")
 }
 
 impl World {

@@ -3,9 +3,7 @@
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
-use std::pin::pin;
 use std::rc::Rc;
-use std::task::Poll;
 
 use bson::{DateTime, Document, doc, rawdoc};
 use futures::executor::{LocalPool, block_on};
@@ -13,7 +11,7 @@ use futures::task::LocalSpawnExt;
 use timepail::storage::Storage;
 use timepail::storage::memory::MemoryStorage;
 
-use super::{Trouble, open};
+use super::{Trouble, at_most, ok, open};
 use crate::support::faults::{Faulty, Rates};
 use crate::support::valid_bucket::Writers;
 use crate::support::{Db, Random, TestEnv, checks, multiset, raw, take_rows};
@@ -83,24 +81,6 @@ pub fn history(seed: u64, trouble: Trouble) {
     let folded = block_on(checks::sound_when_folded(&*storage, &other, "c", Writers::Several));
     assert_eq!(multiset(&folded), multiset(&before), "a fold has changed an answer");
     assert_eq!(multiset(&all()), multiset(&before), "a fold by another context has changed an answer");
-}
-
-fn ok(reply: &Document) -> bool {
-    reply.get_f64("ok").ok() == Some(1.0) && !reply.contains_key("writeErrors")
-}
-
-/// Polls `what` a number of times; `None` if that was not enough.
-async fn at_most<T>(polls: u64, what: impl Future<Output = T>) -> Option<T> {
-    let mut what = pin!(what);
-    let mut left = polls;
-    std::future::poll_fn(move |context| {
-        if left == 0 {
-            return Poll::Ready(None);
-        }
-        left -= 1;
-        what.as_mut().poll(context).map(Some)
-    })
-    .await
 }
 
 impl Log {

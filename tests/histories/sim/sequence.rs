@@ -9,7 +9,7 @@ use timepail::storage::Storage;
 use timepail::storage::memory::MemoryStorage;
 
 use super::places::Places;
-use super::{FIRST_NOW_MS, Trouble, bucket_rows_max, check_bucket_rows, open};
+use super::{FIRST_NOW_MS, Trouble, bucket_rows_max, check_bucket_rows, check_dropped, ok, open};
 use crate::support::faults::{Faulty, Rates};
 use crate::support::model::{Model, number};
 use crate::support::rows::{a_filter, matching, measurement, numbers_of};
@@ -77,16 +77,8 @@ pub fn history(seed: u64, trouble: Trouble) {
         let found = checks::sound_when_folded(&*world.storage, &db, "c", world.writers()).await;
         world.model.learn(&doc! {}, &found).unwrap();
         check_bucket_rows(&db, world.rows_max).await;
-        db.ok(rawdoc! { "drop": "c" }).await;
-        let left =
-            checks::left_behind(&*world.storage, |storage| open(&storage, &TestEnv::new(1), &Random::new(1), None))
-                .await;
-        assert!(left.is_empty(), "a dropped collection leaves behind {left:?}");
+        check_dropped(&db, &*world.storage).await;
     });
-}
-
-fn ok(reply: &Document) -> bool {
-    reply.get_f64("ok").ok() == Some(1.0) && !reply.contains_key("writeErrors")
 }
 
 impl World {

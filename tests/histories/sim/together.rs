@@ -1,10 +1,7 @@
 //! Concurrent tasks, on their own or shared contexts, which may switch around every storage call. Sometimes storage
 //! fails, and a context vanishes in the middle of what it does.
 
-use std::future::Future;
-use std::pin::pin;
 use std::rc::Rc;
-use std::task::Poll;
 
 use bson::{DateTime, Document, doc, rawdoc};
 use futures::executor::{LocalPool, block_on};
@@ -12,7 +9,7 @@ use futures::task::LocalSpawnExt;
 use timepail::storage::Storage;
 use timepail::storage::memory::MemoryStorage;
 
-use super::{FIRST_NOW_MS, Trouble, bucket_rows_max, check_bucket_rows, open};
+use super::{FIRST_NOW_MS, Trouble, at_most, bucket_rows_max, check_bucket_rows, check_dropped, ok, open};
 use crate::support::faults::{Faulty, Rates};
 use crate::support::log::{Log, Outcome};
 use crate::support::rows::{a_filter, measurement};
@@ -71,28 +68,7 @@ pub fn history(seed: u64, trouble: Trouble) {
     judge(&block_on(checks::sound_when_folded(&*storage, &db, "c", Writers::Several)));
     judge(&block_on(checks::sound(&first, "c", Writers::Several)));
     block_on(check_bucket_rows(&db, rows_max));
-    block_on(db.ok(rawdoc! { "drop": "c" }));
-    let left =
-        block_on(checks::left_behind(&*storage, |storage| open(&storage, &TestEnv::new(1), &Random::new(1), None)));
-    assert!(left.is_empty(), "a dropped collection leaves behind {left:?}");
-}
-
-fn ok(reply: &Document) -> bool {
-    reply.get_f64("ok").ok() == Some(1.0) && !reply.contains_key("writeErrors")
-}
-
-/// Polls `what` a number of times; `None` if that was not enough.
-async fn at_most<T>(polls: u64, what: impl Future<Output = T>) -> Option<T> {
-    let mut what = pin!(what);
-    let mut left = polls;
-    std::future::poll_fn(move |context| {
-        if left == 0 {
-            return Poll::Ready(None);
-        }
-        left -= 1;
-        what.as_mut().poll(context).map(Some)
-    })
-    .await
+    block_on(check_dropped(&db, &*storage));
 }
 
 impl Task {
