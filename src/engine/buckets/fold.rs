@@ -68,7 +68,7 @@ impl Engine {
     ///
     /// Errors: those of storage; `WriteConflict` if others kept folding the same records; `DataCorruptionDetected`.
     pub async fn fold(&self, collection: &Rc<Collection>, wanted: &dyn Fn(&ContextId, u64) -> bool) -> Result<usize> {
-        let (mut conflicts, mut generation, mut folded) = (0, None, 0);
+        let (mut conflicts, mut generation) = (0, None);
         loop {
             let snapshot = match generation {
                 None => self.journal_snapshot(collection, &[]).await,
@@ -79,15 +79,17 @@ impl Engine {
                 other => other.map(|snapshot| (snapshot.epoch, snapshot.journal))?,
             };
             let journal = collection.journal.entries();
-            // In a collection that has `dedupe` only now, rows may still be addressed to buckets.
-            let by_window = collection.dedupes() && journal.iter().all(|entry| entry.record.order.is_by_window());
+            let by_window = collection.dedupes();
             let is_wanted = |entry: &&Rc<JournalEntry>| match generation {
-                Some(generation) if by_window => entry.record.order.generation < generation,
-                Some(_) => !entry.record.order.is_by_window(),
+                Some(generation) => entry.record.order.generation < generation,
                 None => wanted(&entry.context, entry.seq),
             };
-            let entries: Vec<&Rc<JournalEntry>> = journal.iter().filter(is_wanted).collect();
-            if generation.is_none() && !entries.is_empty() && collection.dedupes() {
+            // Moved rows may follow a commit of a later generation in the same journal. They can wait, as they count as
+            // earlier than what is stored.
+            let of_contexts = journal.chunk_by(|a, b| a.context == b.context);
+            let entries: Vec<&Rc<JournalEntry>> =
+                of_contexts.flat_map(|of_context| of_context.iter().take_while(is_wanted)).collect();
+            if generation.is_none() && !entries.is_empty() && by_window {
                 // Loaded by now: `CollectionEntry::prepare` loads it for collections with `dedupe`.
                 generation = Some(self.begin_generation(collection).await?);
                 continue;
@@ -98,7 +100,7 @@ impl Engine {
                 continue;
             }
             if entries.is_empty() {
-                return Ok(folded);
+                return Ok(0);
             }
             let by_bucket = match entries.len() == journal.len() {
                 true => by_bucket,
@@ -107,10 +109,7 @@ impl Engine {
             match self.fold_entries(collection, &journal, &entries, by_bucket, (epoch, by_window)).await {
                 Ok(()) => {
                     collection.journal.folded(&entries.iter().map(|entry| entry.key()).collect::<Vec<_>>());
-                    folded += entries.len();
-                    if generation.is_none() || by_window {
-                        return Ok(folded);
-                    }
+                    return Ok(entries.len());
                 }
                 Err(e) if e.code == ErrorCode::WriteConflict && conflicts < CHANGE_CONFLICTS_MAX => conflicts += 1,
                 Err(e) => return Err(e),

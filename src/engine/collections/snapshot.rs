@@ -4,10 +4,10 @@ use std::rc::Rc;
 
 use super::collection::Collection;
 use crate::engine::Engine;
-use crate::engine::journal::{ByBucket, RefreshOutcome};
+use crate::engine::journal::{ByBucket, JournalEntry, RefreshOutcome};
 use crate::engine::store::keyspace::{self, Marker};
-use crate::error::{Error, Result};
-use crate::limits::JOURNAL_SIZE_BYTES_MAX;
+use crate::error::{Error, ErrorCode, Result};
+use crate::limits::{CHANGE_CONFLICTS_MAX, JOURNAL_SIZE_BYTES_MAX};
 use crate::storage::{Bytes, Entry, KeyRange};
 
 /// Roughly how much larger a record is in memory than in storage, if it has many series with one row each.
@@ -46,12 +46,32 @@ impl Engine {
         self.snapshot_of(collection, &[], true).await
     }
 
+    /// True if storage holds these records of this context, as they were committed.
+    ///
+    /// Errors: as `journal_snapshot`.
+    pub(in crate::engine) async fn own_records_exist(
+        &self,
+        collection: &Rc<Collection>,
+        written: &[JournalEntry],
+    ) -> Result<bool> {
+        let mut all = true;
+        while self.try_journal_snapshot(collection, &[], &mut all).await?.is_none() {}
+        Ok(written.iter().all(|entry| collection.journal.holds(&entry.key())))
+    }
+
     async fn snapshot_of(&self, collection: &Rc<Collection>, also: &[KeyRange], all: bool) -> Result<Snapshot> {
-        let mut all = all;
+        let (mut all, mut conflicts) = (all, 0);
         loop {
-            if let Some(snapshot) = self.try_journal_snapshot(collection, also, &mut all).await? {
+            let Some(snapshot) = self.try_journal_snapshot(collection, also, &mut all).await? else { continue };
+            if !collection.dedupes() || !collection.journal.is_any_by_bucket() {
                 return Ok(snapshot);
             }
+            // Loaded by now: `CollectionEntry::prepare` loads it for collections with `dedupe`.
+            match self.adopt_records(collection, snapshot.epoch).await {
+                Err(e) if e.code == ErrorCode::WriteConflict && conflicts < CHANGE_CONFLICTS_MAX => conflicts += 1,
+                outcome => outcome?,
+            }
+            all = true;
         }
     }
 

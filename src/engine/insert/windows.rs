@@ -5,11 +5,11 @@
 
 use std::rc::Rc;
 
-use crate::block::{Block, ColumnBuilder};
+use crate::block::Block;
 use crate::catalog::{Counter, Staged, stage_windows};
 use crate::engine::Engine;
 use crate::engine::collections::collection::Collection;
-use crate::engine::journal::{CommitOrder, JournalEntry};
+use crate::engine::journal::JournalEntry;
 use crate::engine::store::keyspace;
 use crate::error::{ErrorCode, Result};
 use crate::limits::CHANGE_CONFLICTS_MAX;
@@ -25,8 +25,8 @@ impl Engine {
         Box::pin(self.commit_in_windows(collection, rows))
     }
 
-    /// Commits rows again that were committed to a collection whose marker is gone: it was dropped, or its `dedupe` was
-    /// turned on or off.
+    /// Ends a commit that did not find the marker of the collection: it was dropped, or its `dedupe` was turned on or
+    /// off. The records may have been put all the same (I13).
     ///
     /// Errors: as `commit_windows`.
     #[inline(never)]
@@ -36,8 +36,22 @@ impl Engine {
         written: Vec<JournalEntry>,
     ) -> LocalFuture<'a, ()> {
         Box::pin(async move {
-            self.refresh(collection).await?;
-            self.commit_rows(collection, collection.rows_of(written)).await
+            // Records that were put belong to the collection, if it exists: others may have read them.
+            match self.own_records_exist(collection, &written).await {
+                Ok(true) => self.refresh(collection).await,
+                Ok(false) => self.commit_rows(collection, collection.rows_of(&written)).await,
+                Err(e) => {
+                    if e.code == ErrorCode::NamespaceNotFound {
+                        // Nobody else would remove them.
+                        let id = collection.id();
+                        let mut left = Changeset::new();
+                        let keys = written.iter().map(|entry| keyspace::journal(&id, &entry.context, entry.seq));
+                        keys.for_each(|key| left.delete(key));
+                        let _ = self.storage.commit(left).await;
+                    }
+                    Err(e)
+                }
+            }
         })
     }
 
@@ -63,7 +77,7 @@ impl Engine {
                     // Tells the present generation, or that the collection is gone.
                     self.refresh(collection).await?;
                     if !collection.dedupes() {
-                        let rows = collection.rows_of(written);
+                        let rows = collection.rows_of(&written);
                         return Box::pin(self.commit_rows(collection, rows)).await;
                     }
                     staged = staged_again(written, extended_range);
@@ -77,14 +91,6 @@ impl Engine {
         }
         Ok(())
     }
-
-    /// The place of the next commit of this context.
-    pub(in crate::engine) fn next_order(&self, collection: &Collection) -> CommitOrder {
-        // A clock that was set back must not turn the order of two commits around.
-        let time_ms = self.now_ms().max(collection.last_commit_ms.get());
-        collection.last_commit_ms.set(time_ms);
-        CommitOrder { generation: collection.generation.get(), time_ms }
-    }
 }
 
 /// The rows of records that were not stored.
@@ -95,28 +101,4 @@ fn staged_again(records: Vec<JournalEntry>, extended_range: bool) -> Staged {
         sections.extend(record.sections);
     }
     Staged { rows: Block::concat(blocks), sections, extended_range }
-}
-
-impl Collection {
-    /// The rows of records, with their metadata.
-    fn rows_of(&self, records: Vec<JournalEntry>) -> Block {
-        let mut blocks = Vec::new();
-        for JournalEntry { record, .. } in records {
-            let mut rows = record.rows;
-            if let Some(name) = self.meta_field() {
-                let mut metadata = ColumnBuilder::new();
-                for section in &record.sections {
-                    for _ in 0..section.rows {
-                        match &section.meta {
-                            Some(meta) => metadata.push(meta.view()),
-                            None => metadata.push_absent(1),
-                        }
-                    }
-                }
-                rows.set_column(name, metadata.finish());
-            }
-            blocks.push(rows);
-        }
-        Block::concat(blocks)
-    }
 }

@@ -3,11 +3,11 @@
 use std::rc::Rc;
 
 use crate::block::Block;
-use crate::catalog::{Counter, Staged, Staging};
+use crate::catalog::{Counter, Staging};
 use crate::engine::Engine;
 use crate::engine::collections::collection::Collection;
-use crate::engine::journal::{CommitOrder, JournalEntry, Record};
-use crate::engine::store::keyspace::{self, Marker};
+use crate::engine::journal::{CommitOrder, JournalEntry};
+use crate::engine::store::keyspace;
 use crate::engine::store::signal::{Signal, yield_now};
 use crate::error::{Error, ErrorCode, Result};
 use crate::storage::Changeset;
@@ -123,11 +123,6 @@ impl Engine {
             Err(e) => {
                 collection.catalog.borrow_mut().abort();
                 if e.code == ErrorCode::WriteConflict {
-                    // The marker is the only guard (I13). A record put without it means nothing, and nobody else would
-                    // remove it.
-                    let mut left = Changeset::new();
-                    written.iter().for_each(|entry| left.delete(keyspace::journal(&id, &entry.context, entry.seq)));
-                    let _ = self.storage.commit(left).await;
                     self.complete().await?;
                     // Loaded by now: awaited in the line above.
                     return self.commit_by_new_entry(collection, written).await;
@@ -137,28 +132,5 @@ impl Engine {
                 Err(e)
             }
         }
-    }
-
-    /// Adds the puts of staged rows to `changes`, and returns their records.
-    pub(in crate::engine) fn add_records(
-        &self,
-        collection: &Collection,
-        staged: Staged,
-        order: CommitOrder,
-        changes: &mut Changeset,
-    ) -> Vec<JournalEntry> {
-        let id = collection.id();
-        if staged.extended_range && !collection.extended_range.get() {
-            changes.put(keyspace::marker(&id, Marker::ExtendedRange), Vec::new());
-        }
-        let mut written = Vec::new();
-        for (record, bytes) in Record::parts(staged.rows, staged.sections, order) {
-            let seq = self.next_seq.get();
-            self.next_seq.set(seq + 1);
-            written.push(JournalEntry::new((self.context, seq), record));
-            // A put, not an insert: the key belongs to this context, and a repeated commit writes the same value.
-            changes.put(keyspace::journal(&id, &self.context, seq), bytes);
-        }
-        written
     }
 }

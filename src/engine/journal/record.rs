@@ -37,9 +37,10 @@ pub struct CommitOrder {
 
 impl CommitOrder {
     /// The place of rows that were stored before the collection had `dedupe`, and that are moved to windows later:
-    /// before everything else, also before what is stored, and before what was moved earlier. `moves` counts from 1 on.
+    /// before everything else, also before what is stored, and before what was moved earlier. `moves` counts from 0 on, for
+    /// records; buckets follow.
     pub fn of_move(moves: i64) -> CommitOrder {
-        CommitOrder { generation: 0, time_ms: -moves }
+        CommitOrder { generation: 0, time_ms: -1 - moves }
     }
 
     /// True for the rows of such a move.

@@ -44,6 +44,8 @@ pub(super) struct State {
     /// Records of this context that were found and removed before their commit was reported.
     gone_early: Vec<u64>,
     own_totals: RecordTotals,
+    /// The number of records that are addressed to buckets.
+    by_bucket_records: usize,
     /// When this context has this many records, check whether a fold is worthwhile.
     fold_check_at: usize,
     by_bucket: Rc<ByBucket>,
@@ -142,6 +144,16 @@ impl Journal {
         self.state.borrow().records.values().cloned().collect()
     }
 
+    /// True if it is a known record.
+    pub fn holds(&self, key: &RecordKey) -> bool {
+        self.state.borrow().records.contains_key(key)
+    }
+
+    /// True if a known record is addressed to buckets, as those of collections without `dedupe` are.
+    pub fn is_any_by_bucket(&self) -> bool {
+        self.state.borrow().by_bucket_records > 0
+    }
+
     /// True if the last refresh confirmed that the record exists.
     pub fn is_confirmed(&self, (context, seq): &RecordKey) -> bool {
         let unconfirmed_from = self.state.borrow().unconfirmed_from;
@@ -202,6 +214,7 @@ impl State {
             true => self.own_totals.add(&entry.record),
             false => self.others_changes += 1,
         }
+        self.by_bucket_records += usize::from(!entry.record.order.is_by_window());
         let entry = Rc::new(entry);
         self.unsorted.push(Rc::clone(&entry));
         self.records.insert(entry.key(), entry);
@@ -210,11 +223,12 @@ impl State {
     /// Drops the records that are not kept.
     pub(super) fn retain(&mut self, context: ContextId, is_kept: &dyn Fn(&RecordKey) -> bool) {
         let before = self.records.len();
-        let (mut own_totals, mut others_went) = (RecordTotals::default(), false);
+        let (mut own_totals, mut others_went, mut by_bucket_records) = (RecordTotals::default(), false, 0);
         let (told_end, gone_early) = (self.told_end, &mut self.gone_early);
         self.records.retain(|key, entry| {
             let kept = is_kept(key);
             entry.set_gone(!kept);
+            by_bucket_records += usize::from(kept && !entry.record.order.is_by_window());
             match (kept, key.0 == context) {
                 (true, true) => own_totals.add(&entry.record),
                 (false, true) if key.1 >= told_end => gone_early.push(key.1),
@@ -228,6 +242,7 @@ impl State {
             self.fold_check_at = JOURNAL_RECORDS_MAX;
         }
         self.own_totals = own_totals;
+        self.by_bucket_records = by_bucket_records;
         self.some_went |= self.records.len() < before;
     }
 }

@@ -246,9 +246,7 @@ impl Scan {
         if stored.coverage.origins().any(|origin| journal.holds(origin)) {
             return Ok(None);
         }
-        let mut of_window = journal.groups_of(&window_of(&id, start_ms, options));
-        // Rows from before the collection had `dedupe` are addressed to buckets.
-        of_window.extend(journal.groups_of(&id));
+        let of_window = journal.groups_of(&window_of(&id, start_ms, options));
         let group = of_window
             .iter()
             .filter_map(|number| journal.groups().get(*number))

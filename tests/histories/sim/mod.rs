@@ -1,7 +1,7 @@
 //! Random histories of several contexts on one storage, compared with a plain list: what was acknowledged is found exactly once,
 //! regardless of folds, restarts, deletes, interleaving and lost answers.
 //!
-//! `SIM_SEEDS=10000 cargo test --profile soak --test histories sim` runs so many seeds, a tenth of each kind; `SIM_SEED=17` runs one of each.
+//! `SIM_SEEDS=10000 cargo test --profile soak --test histories sim` runs so many seeds, a twelfth of each kind; `SIM_SEED=17` runs one of each.
 
 mod places;
 mod resends;
@@ -27,7 +27,8 @@ use crate::support::{Db, Random, TestEnv, checks};
 const FIRST_NOW_MS: i64 = 1_800_000_000_000;
 
 /// Seeds of each kind that once failed; they are always run.
-const KEPT: [&[u64]; 10] = [&[206], &[6, 11], &[153], &[9, 334, 657, 1304], &[], &[608], &[680], &[680], &[], &[]];
+const KEPT: [&[u64]; 12] =
+    [&[206], &[6, 11], &[153], &[9, 334, 657, 1304], &[], &[608], &[680], &[680], &[], &[], &[], &[]];
 
 /// The faults of storage in a history.
 #[derive(Clone, Copy, PartialEq)]
@@ -155,10 +156,24 @@ fn a_measurement_that_is_sent_again_because_storage_failed_is_found_once() {
 
 #[test]
 fn contexts_that_send_the_same_measurements_at_once_agree_on_them() {
-    seeds::run("resends together", 120, KEPT[8], &|seed| resends_together::history(seed, Trouble::None));
+    seeds::run("resends together", 120, KEPT[8], &|seed| resends_together::history(seed, Trouble::None, false));
 }
 
 #[test]
 fn contexts_that_send_the_same_measurements_agree_on_them_where_storage_fails_and_contexts_vanish() {
-    seeds::run("resends together with faults", 120, KEPT[9], &|seed| resends_together::history(seed, Trouble::Faults));
+    seeds::run("resends together with faults", 120, KEPT[9], &|seed| {
+        resends_together::history(seed, Trouble::Faults, false)
+    });
+}
+
+#[test]
+fn measurements_are_found_once_after_dedupe_was_turned_on_while_contexts_insert_and_fold() {
+    seeds::run("dedupe changed", 120, KEPT[10], &|seed| resends_together::history(seed, Trouble::None, true));
+}
+
+#[test]
+fn measurements_are_found_once_after_dedupe_was_turned_on_where_storage_fails_and_contexts_vanish() {
+    seeds::run("dedupe changed with faults", 120, KEPT[11], &|seed| {
+        resends_together::history(seed, Trouble::Faults, true);
+    });
 }

@@ -1,11 +1,12 @@
 //! Contexts that send the same measurements at the same time, fold and read. Every read finds each of them once, in a
-//! version that no later one has replaced; and once everything rests, no fold changes an answer.
+//! version that no later one has replaced; and once everything rests, no fold changes an answer. In some histories,
+//! `dedupe` is turned on and off meanwhile.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-use bson::{DateTime, Document, doc, rawdoc};
+use bson::{Bson, DateTime, Document, doc, rawdoc};
 use futures::executor::{LocalPool, block_on};
 use futures::task::LocalSpawnExt;
 use timepail::storage::Storage;
@@ -35,6 +36,21 @@ struct Log {
     clock: Cell<u64>,
     versions: RefCell<BTreeMap<(String, i64), Vec<Version>>>,
     next: Cell<i64>,
+    phase: Cell<Phase>,
+}
+
+/// What `dedupe` is.
+#[derive(Clone, Copy, Default)]
+enum Phase {
+    /// It was never on.
+    #[default]
+    Never,
+    /// A command changes it.
+    Changing,
+    /// On, and it was acknowledged at that time.
+    On(u64),
+    /// Off, and it was acknowledged at that time.
+    Off(u64),
 }
 
 struct Task {
@@ -47,8 +63,9 @@ struct Task {
     keeps_first: bool,
 }
 
-/// Panics if a measurement is lost, found twice, or found in the wrong version.
-pub fn history(seed: u64, trouble: Trouble) {
+/// Panics if a measurement is lost, found twice, or found in the wrong version. If `changes`, the collection begins
+/// without `dedupe`, and somebody changes that.
+pub fn history(seed: u64, trouble: Trouble, changes: bool) {
     let (random, env) = (Random::new(seed), TestEnv::new(seed));
     let inner: Rc<dyn Storage> = Rc::new(MemoryStorage::new());
     let faulty = Faulty::new(inner, Random::new(seed + 1), true);
@@ -56,19 +73,28 @@ pub fn history(seed: u64, trouble: Trouble) {
     let first = open(&storage, &env, &random, None);
     let keeps_first = random.chance(40);
     let keep = if keeps_first { "first" } else { "last" };
-    let create =
-        doc! { "create": "c", "timeseries": { "timeField": "t", "metaField": "m" }, "dedupe": { "keep": keep } };
+    let mut create = doc! { "create": "c", "timeseries": { "timeField": "t", "metaField": "m" } };
+    let log: Rc<Log> = Rc::default();
+    if !changes {
+        create.insert("dedupe", doc! { "keep": keep });
+        log.phase.set(Phase::On(0));
+    }
     block_on(first.ok(raw(&create)));
     if trouble == Trouble::Faults {
         faulty.set(Rates { refused: 6, ambiguous: 6, cut_off: 3, unread: 1 });
     }
-    let log: Rc<Log> = Rc::default();
     let mut pool = LocalPool::new();
     for at in 0..2 + random.below(2) {
         let db = if random.chance(25) { first.clone() } else { open(&storage, &env, &random, None) };
         let (storage, env, log) = (Rc::clone(&storage), Rc::clone(&env), Rc::clone(&log));
         let task = Task { db, random: Random::new(seed * 31 + at), storage, env, log, trouble, keeps_first };
         pool.spawner().spawn_local(task.run()).unwrap();
+    }
+    if changes {
+        let db = if random.chance(25) { first.clone() } else { open(&storage, &env, &random, None) };
+        let (storage, env, log) = (Rc::clone(&storage), Rc::clone(&env), Rc::clone(&log));
+        let task = Task { db, random: Random::new(seed * 31 + 9), storage, env, log, trouble, keeps_first };
+        pool.spawner().spawn_local(task.change()).unwrap();
     }
     pool.run();
     faulty.set(Rates::default());
@@ -91,39 +117,95 @@ impl Log {
 
     /// Checks what a read has found that began at `began`.
     fn judge(&self, found: &[Document], began: u64, keeps_first: bool) {
-        let mut seen: BTreeMap<(String, i64), i64> = BTreeMap::new();
+        let mut seen: BTreeMap<(String, i64), Vec<i64>> = BTreeMap::new();
         for row in found {
             let key = (row.get_str("m").unwrap().to_owned(), row.get_datetime("t").unwrap().timestamp_millis());
-            let n = row.get_i64("n").unwrap();
-            assert_eq!(seen.insert(key, n), None, "found twice: {row}");
+            seen.entry(key).or_default().push(row.get_i64("n").unwrap());
+        }
+        let versions = &mut *self.versions.borrow_mut();
+        for (key, seen) in &seen {
+            let sent = &versions[key];
+            assert!(seen.iter().all(|n| sent.iter().any(|version| version.n == *n)), "a value that nobody has sent");
         }
         let ended = self.now();
-        for (key, versions) in &mut *self.versions.borrow_mut() {
+        for (key, versions) in versions {
             let known = |version: &&Version| version.ended.is_some_and(|ended| ended < began);
-            let Some(n) = seen.remove(key) else {
-                assert!(!versions.iter().any(|version| known(&version)), "{key:?} was lost");
-                continue;
-            };
-            let version = versions.iter().find(|version| version.n == n).expect("a value that nobody has sent");
-            let wrong = versions.iter().filter(known).find(|other| match keeps_first {
-                true => other.ended.is_some_and(|ended| ended < version.began),
-                false => version.ended.is_some_and(|ended| ended < other.began),
-            });
-            assert!(wrong.is_none(), "{key:?}: found {n} where {:?} should have won", wrong.map(|other| other.n));
-            // Of two versions, the same one wins every time.
-            let beaten = version.beaten.filter(|beaten| *beaten < began);
-            assert!(beaten.is_none(), "{key:?}: found {n}, which had lost to another version before");
-            for other in
-                versions.iter_mut().filter(|other| other.n != n && other.ended.is_some_and(|ended| ended < began))
-            {
-                other.beaten.get_or_insert(ended);
+            let seen = seen.get(key).map_or(&[][..], |seen| &seen[..]);
+            let is_lost = seen.is_empty() && versions.iter().any(|version| known(&version));
+            match self.phase.get() {
+                Phase::Never => {
+                    for version in versions.iter() {
+                        let times = seen.iter().filter(|n| **n == version.n).count();
+                        assert!(times < 2 && (times == 1 || !known(&version)), "{key:?}: {} {times} times", version.n);
+                    }
+                }
+                Phase::On(since) if since < began => {
+                    assert!(!is_lost, "{key:?} was lost");
+                    assert!(seen.len() < 2, "{key:?} was found twice: {seen:?}");
+                    seen.iter().for_each(|n| judge_version(*n, versions, (began, ended), since, keeps_first));
+                }
+                Phase::Off(since) if since < began => assert!(!is_lost, "{key:?} was lost"),
+                // Buckets are being moved, or were when the read began.
+                _ => {}
             }
         }
-        assert!(seen.is_empty(), "measurements that nobody has sent: {seen:?}");
     }
 }
 
+/// Checks a version that was found by a read from `began` to `ended`, given that `dedupe` is on since a time.
+fn judge_version(n: i64, versions: &mut [Version], (began, ended): (u64, u64), since: u64, keeps_first: bool) {
+    let version = *versions.iter().find(|version| version.n == n).unwrap();
+    let known = |version: &&mut Version| version.ended.is_some_and(|ended| ended < began);
+    for other in versions.iter_mut().filter(|other| other.n != n).filter(known) {
+        let is_later = match keeps_first {
+            true => other.ended.is_some_and(|ended| ended < version.began),
+            false => version.ended.is_some_and(|ended| ended < other.began),
+        };
+        // Nothing is said about two that were both sent before.
+        let is_wrong = is_later && (since < version.began || since < other.began);
+        assert!(!is_wrong, "found {n} where {} should have won", other.n);
+        // Of two versions, the same one wins every time.
+        other.beaten.get_or_insert(ended);
+    }
+    assert!(version.beaten.is_none_or(|beaten| began <= beaten), "found {n}, which had lost to another version before");
+}
+
 impl Task {
+    /// Turns `dedupe` on, perhaps off and on again.
+    async fn change(mut self) {
+        for change in 0..[1, 1, 3][self.random.below(3) as usize] {
+            for _ in 0..self.random.below(30) {
+                timepail::engine::signal::yield_now().await;
+            }
+            let keep = doc! { "keep": if self.keeps_first { "first" } else { "last" } };
+            let is_on = change % 2 == 0;
+            let dedupe = if is_on { Bson::Document(keep) } else { Bson::String("off".into()) };
+            let command = raw(&doc! { "collMod": "c", "dedupe": dedupe });
+            self.log.phase.set(Phase::Changing);
+            let mut attempts = 0;
+            loop {
+                let polls = if self.trouble == Trouble::Faults && self.random.chance(30) {
+                    self.random.below(200)
+                } else {
+                    u64::MAX
+                };
+                match at_most(polls, self.db.command(command.clone())).await {
+                    None => self.db = open(&self.storage, &self.env, &self.random, None),
+                    Some(reply) if ok(&reply) => break,
+                    Some(reply) => {
+                        let is_busy = reply.get_i32("code").ok() == Some(112);
+                        assert!(is_busy || self.trouble.excuses(&reply), "{reply}");
+                    }
+                }
+                attempts += 1;
+                assert!(attempts < 200, "`dedupe` cannot be changed");
+            }
+            self.log.versions.borrow_mut().values_mut().flatten().for_each(|version| version.beaten = None);
+            let now = self.log.now();
+            self.log.phase.set(if is_on { Phase::On(now) } else { Phase::Off(now) });
+        }
+    }
+
     async fn run(mut self) {
         for _ in 0..STEPS {
             let faults = self.trouble == Trouble::Faults;

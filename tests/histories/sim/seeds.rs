@@ -4,7 +4,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Kinds of histories.
-const KINDS: u64 = 10;
+const KINDS: u64 = 12;
 
 /// Runs a kind of history with many seeds, and always with those that once failed.
 ///
@@ -28,7 +28,7 @@ pub fn run(kind: &str, usually: u64, kept: &[u64], history: &(dyn Fn(u64) + Sync
             }
         }
     };
-    // Ten tests run at once; with many seeds the last of them should not run alone on one core.
+    // Twelve tests run at once; with many seeds the last of them should not run alone on one core.
     let threads = if end > usually { 2 } else { 1 };
     std::thread::scope(|scope| (0..threads).for_each(|_| drop(scope.spawn(work))));
     println!("{kind}: {end} seeds, and {} that were kept", kept.len());
