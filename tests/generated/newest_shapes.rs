@@ -53,7 +53,7 @@ fn rows(random: &Random, from: &mut i64, hostile: bool, ties: bool) -> Vec<Docum
 }
 
 /// An operation on the collection.
-async fn change(db: &Db, random: &Random, from: &mut i64, (hostile, ties): (bool, bool)) {
+async fn change(db: &Db, random: &Random, from: &mut i64, (hostile, ties, once): (bool, bool, bool)) {
     match random.below(10) {
         0 => drop(db.ok(rawdoc! { "flush": 1 }).await),
         1 => {
@@ -69,7 +69,14 @@ async fn change(db: &Db, random: &Random, from: &mut i64, (hostile, ties): (bool
             db.command(raw(&doc! { "update": "weather", "updates": [update] })).await;
         }
         _ => {
-            let rows = rows(random, from, hostile, ties);
+            let mut rows = rows(random, from, hostile, ties);
+            if once {
+                let again: Vec<Document> = rows.iter().filter(|_| random.chance(30)).cloned().collect();
+                rows.extend(again.into_iter().map(|mut row| {
+                    row.insert("v", 7);
+                    row
+                }));
+            }
             db.insert("weather", &rows.iter().map(raw).collect::<Vec<_>>()).await;
             if random.chance(40) {
                 db.ok(rawdoc! { "flush": 1 }).await;
@@ -203,7 +210,19 @@ fn pipelines_for_first_and_last_rows_equal_the_same_without_optimisation() {
             if !random.chance(10) {
                 options.insert("metaField", "m");
             }
-            contexts[0].ok(raw(&doc! { "create": "weather", "timeseries": options })).await;
+            let mut create = doc! { "create": "weather", "timeseries": options };
+            let once = seed % 4 == 3;
+            if once {
+                create.insert(
+                    "dedupe",
+                    if ties {
+                        doc! { "by": ["n"] }
+                    } else {
+                        doc! {}
+                    },
+                );
+            }
+            contexts[0].ok(raw(&create)).await;
             if random.chance(20) {
                 let index =
                     doc! { "createIndexes": "weather", "indexes": [{ "key": { "m.id": 1, "at": 1 }, "name": "i" }] };
@@ -212,7 +231,7 @@ fn pipelines_for_first_and_last_rows_equal_the_same_without_optimisation() {
             let mut from = 0;
             for step in 0..12 {
                 let db = contexts[random.below(2) as usize].clone();
-                change(&db, &random, &mut from, (hostile, ties)).await;
+                change(&db, &random, &mut from, (hostile, ties, once)).await;
                 if random.chance(5) {
                     contexts[1] = open();
                 }

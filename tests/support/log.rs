@@ -1,6 +1,6 @@
 //! A log of writes with their begin and end: what a reader must find, may find, and must not find during concurrent writes.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::sync::LazyLock;
 
 use bson::{Bson, Document, RawDocumentBuf};
@@ -39,6 +39,8 @@ enum What {
 #[derive(Default)]
 pub struct Log {
     writes: RefCell<(usize, Vec<Write>)>,
+    /// True if updates move measurements to other buckets, so that readers may miss them meanwhile.
+    pub updates_move: Cell<bool>,
 }
 
 /// A running write.
@@ -104,6 +106,9 @@ impl Log {
                 seen += usize::from(there);
                 let (mut gone, mut may_be_gone) = (false, false);
                 for (delete, [certainly, perhaps]) in others.iter().filter(|other| other.0.ended > insert.began) {
+                    let moves =
+                        matches!(delete.what, What::Update(..)) && self.updates_move.get() && delete.ended > began;
+                    may_be_gone |= moves && of(perhaps) > 0;
                     let What::Delete(..) = &delete.what else { continue };
                     may_be_gone |= of(perhaps) > 0;
                     gone |= delete.outcome == Outcome::Acknowledged

@@ -36,6 +36,8 @@ pub struct Form {
     pub reopened: bool,
     /// True if there are indexes: on metadata from the start or from halfway on, on measurement fields at the end.
     pub indexed: Option<bool>,
+    /// True if each `n` is one measurement, and some are sent several times, the last time as they should be.
+    pub once: bool,
     pub seed: u64,
 }
 
@@ -49,6 +51,7 @@ pub fn forms(random: &Random) -> Vec<Form> {
         shared: random.chance(25),
         reopened: random.chance(40),
         indexed: random.chance(50).then(|| random.chance(50)),
+        once: random.chance(25),
         seed: random.next(),
     };
     let kinds = [
@@ -94,18 +97,27 @@ pub async fn stored(rows: &[Document], layout: &Document, form: &Form) -> Db {
     let mut db = open(form.uncompressed[0]);
     let mut timeseries = layout.clone();
     let collation = timeseries.remove("collation").unwrap();
-    db.ok(raw(&doc! { "create": "c", "timeseries": timeseries, "collation": collation })).await;
+    let mut create = doc! { "create": "c", "timeseries": timeseries, "collation": collation };
+    if form.once {
+        create.insert("dedupe", doc! { "by": ["n"] });
+    }
+    db.ok(raw(&create)).await;
     let second = form.shared.then(|| open(form.uncompressed[1]));
     let on_series = layout.contains_key("metaField").then(on_series).unwrap_or_default();
     if form.indexed == Some(true) {
         create_indexes(&db, &on_series).await;
     }
+    let random = Random::new(form.seed);
     let inserts: Vec<&[Document]> = rows.chunks(form.insert_rows.min(rows.len().div_ceil(2)).max(1)).collect();
     for (at, insert) in inserts.iter().enumerate() {
-        let sent: Vec<_> = insert.iter().map(raw).collect();
+        let mut sent: Vec<_> = insert.iter().map(raw).collect();
+        if form.once {
+            send_some_before(&db, &random, insert).await;
+            sent.extend(insert.iter().filter(|_| random.chance(20)).map(raw));
+        }
         let writer = second.as_ref().filter(|_| at % 2 == 1).unwrap_or(&db);
         let reply = writer.insert("c", &sent).await;
-        assert!(!reply.contains_key("writeErrors") && reply.get_i32("n").ok() == Some(insert.len() as i32), "{reply}");
+        assert!(!reply.contains_key("writeErrors") && reply.get_i32("n").ok() == Some(sent.len() as i32), "{reply}");
         let midway = at + 1 == inserts.len().div_ceil(2);
         if midway && form.indexed == Some(false) {
             create_indexes(&db, &on_series).await;
@@ -130,6 +142,26 @@ pub async fn stored(rows: &[Document], layout: &Document, form: &Form) -> Db {
         db.ok(rawdoc! { "foldJournals": 1 }).await;
     }
     if form.reopened { open(false) } else { db }
+}
+
+/// Sends some of the measurements ahead, often with other values.
+async fn send_some_before(db: &Db, random: &Random, rows: &[Document]) {
+    let mut sent = Vec::new();
+    for row in rows.iter().filter(|_| random.chance(20)) {
+        let mut row = row.clone();
+        if random.chance(70) {
+            row.insert("a", 77);
+            row.insert("x", "replaced");
+        }
+        sent.push(raw(&row));
+    }
+    if !sent.is_empty() {
+        let reply = db.insert("c", &sent).await;
+        assert!(!reply.contains_key("writeErrors"), "{reply}");
+    }
+    if random.chance(20) {
+        db.ok(rawdoc! { "flush": 1 }).await;
+    }
 }
 
 /// Indexes that accept every measurement.

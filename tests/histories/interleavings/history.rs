@@ -38,6 +38,9 @@ pub enum Operation {
     Buckets,
     Count(Document),
     Create,
+    CreateOnce,
+    /// Turns `dedupe` on.
+    TurnOn,
     Drop,
     /// Gives all measurements of a series the metadata of another one.
     Update(&'static str, &'static str),
@@ -70,6 +73,8 @@ pub struct History {
     pub vanishes: Option<(usize, usize)>,
     /// A task whose writes find no room.
     pub full: Option<usize>,
+    /// True if each `n` is one measurement.
+    pub once: bool,
 }
 
 /// The outcome of an operation.
@@ -115,6 +120,11 @@ impl History {
         History { shared: true, ..self }
     }
 
+    /// The same in a collection with `dedupe`.
+    pub fn once(self) -> History {
+        History { once: true, ..self }
+    }
+
     pub fn full(self, task: usize) -> History {
         History { full: Some(task), ..self }
     }
@@ -136,7 +146,7 @@ impl History {
         let dbs: Vec<Db> = (0..contexts).map(|at| open(&storage, at as u64)).collect();
         let records: Rc<RefCell<Vec<Record>>> = Rc::default();
         block_on(async {
-            perform(&dbs[0], &Create).await.unwrap();
+            perform(&dbs[0], if self.once { &CreateOnce } else { &Create }).await.unwrap();
             for (at, (context, what)) in self.before.iter().enumerate() {
                 let outcome = Some(perform(&dbs[*context], what).await);
                 let record =
@@ -205,6 +215,11 @@ async fn perform(db: &Db, what: &Operation) -> Result<(Vec<Document>, i64), Docu
         Create => rawdoc! {
             "create": "c", "timeseries": { "timeField": "t", "metaField": "m" }, "expireAfterSeconds": EXPIRE_SECONDS,
         },
+        CreateOnce => rawdoc! {
+            "create": "c", "timeseries": { "timeField": "t", "metaField": "m" }, "expireAfterSeconds": EXPIRE_SECONDS,
+            "dedupe": { "by": ["n"] },
+        },
+        TurnOn => rawdoc! { "collMod": "c", "dedupe": { "by": ["n"] } },
         Drop => rawdoc! { "drop": "c" },
         Update(from, to) => {
             let update = rawdoc! { "$set": { "m": *to } };

@@ -407,6 +407,54 @@ fn schedules_that_once_failed_succeed() {
     replay(&index_made_twice(), "0000000111111111000001000022220");
 }
 
+fn resends_and_folds() -> History {
+    History::new("insert, flush | insert, find | fold, with dedupe")
+        .before(0, Insert(vec![row(1, "a", 10), row(2, "b", 20)]))
+        .task(0, [Insert(vec![row(3, "a", 30)]), Flush])
+        .task(1, [Insert(vec![row(4, "a", 5), row(5, "a", 10)]), Find(doc! {})])
+        .task(2, [FoldJournals])
+        .once()
+}
+
+#[test]
+fn contexts_insert_fold_and_read_in_windows() {
+    explore(&resends_and_folds());
+}
+
+#[test]
+fn histories_in_windows_end_as_in_buckets() {
+    explore(&two_inserts_into_one_series().once());
+    explore(&fold_and_read_by_the_index().once());
+    explore_within(&one_context_after_a_delete().once(), INDEX_RUNS_MAX);
+    explore_within(&insert_delete_by_time_fold().once(), INDEX_RUNS_MAX);
+    explore_within(&index_insert_fold().once(), INDEX_RUNS_MAX);
+    explore_within(
+        &without_room("delete without room | fold").task(1, [FoldJournals, Flush, Find(doc! {})]).once(),
+        INDEX_RUNS_MAX,
+    );
+}
+
+#[test]
+fn dedupe_is_turned_on_while_others_insert_and_fold() {
+    let history = History::new("dedupe | insert | flush")
+        .before(0, Insert(vec![row(1, "a", 10), row(2, "b", 20)]))
+        .before(1, Insert(vec![row(3, "a", 5)]))
+        .task(0, [TurnOn])
+        .task(1, [Insert(vec![row(4, "a", 30)])])
+        .task(2, [Flush, FoldJournals]);
+    explore_within(&history, INDEX_RUNS_MAX);
+}
+
+#[test]
+fn a_context_that_vanishes_in_a_window_or_while_dedupe_is_turned_on_loses_nothing() {
+    assert!(explore_vanishing(&resends_and_folds(), 2) > 0);
+    let history = History::new("dedupe | insert, flush")
+        .before(0, Insert(vec![row(1, "a", 10), row(2, "b", 20)]))
+        .task(0, [TurnOn])
+        .task(1, [Insert(vec![row(4, "a", 30)]), Flush]);
+    assert!(explore_vanishing(&history, 0) > 0);
+}
+
 /// A delete without room of a series with rows in a bucket and in a record.
 fn without_room(name: &'static str) -> History {
     History::new(name)

@@ -9,7 +9,7 @@ use timepail::storage::Storage;
 use timepail::storage::memory::MemoryStorage;
 
 use super::places::Places;
-use super::{FIRST_NOW_MS, Trouble, bucket_rows_max, check_bucket_rows, check_dropped, ok, open};
+use super::{FIRST_NOW_MS, Trouble, bucket_rows_max, check_bucket_rows, check_dropped, is_once, ok, open};
 use crate::support::faults::{Faulty, Rates};
 use crate::support::model::{Model, number};
 use crate::support::rows::{a_filter, matching, measurement, numbers_of};
@@ -45,6 +45,8 @@ struct World {
     dbs: Vec<Db>,
     /// The number of rows that no bucket may exceed, if all contexts agree on one.
     rows_max: Option<usize>,
+    /// True if each `n` is one measurement.
+    once: bool,
     options: TimeseriesOptions,
     /// True if there are measurements from before 1970.
     extended: bool,
@@ -90,7 +92,7 @@ impl World {
         let rows_max = bucket_rows_max(seed);
         let dbs: Vec<Db> = (0..1 + random.below(4)).map(|_| open(&storage, &env, &random, rows_max)).collect();
         let extended = random.chance(15);
-        create(&dbs[0], &random).await;
+        create(&dbs[0], &random, is_once(seed)).await;
         let options = checks::options_of(&dbs[0], "c").await;
         let (model, cursors) = (Model::default(), Vec::new());
         let places = Places::new(seed);
@@ -103,6 +105,7 @@ impl World {
             storage,
             dbs,
             rows_max,
+            once: is_once(seed),
             options,
             extended,
             model,
@@ -118,7 +121,7 @@ impl World {
     }
 
     fn writers(&self) -> Writers {
-        if self.dbs.len() == 1 { Writers::One } else { Writers::Several }
+        if self.dbs.len() == 1 && !self.once { Writers::One } else { Writers::Several }
     }
 
     fn below(&self, n: u64) -> u64 {
@@ -363,7 +366,7 @@ impl World {
             return;
         }
         self.faulty.without(db.ok(rawdoc! { "drop": "c" })).await;
-        self.faulty.without(create(db, &self.random)).await;
+        self.faulty.without(create(db, &self.random, self.once)).await;
         self.options = self.faulty.without(checks::options_of(db, "c")).await;
         self.cursors.clear();
         self.model = Model::default();
@@ -452,7 +455,7 @@ impl World {
 }
 
 /// Creates the collection with random options.
-async fn create(db: &Db, random: &Random) {
+async fn create(db: &Db, random: &Random, once: bool) {
     let mut shape = doc! { "timeField": "t" };
     if random.chance(85) {
         shape.insert("metaField", "m");
@@ -462,8 +465,11 @@ async fn create(db: &Db, random: &Random) {
         3 => drop(shape.insert("granularity", "minutes")),
         _ => shape.extend(doc! { "bucketMaxSpanSeconds": 1800, "bucketRoundingSeconds": 1800 }),
     }
-    let options = rawdoc! { "create": "c", "expireAfterSeconds": FIRST_NOW_MS / 1000, "timeseries": raw(&shape) };
-    db.ok(options).await;
+    let mut options = doc! { "create": "c", "expireAfterSeconds": FIRST_NOW_MS / 1000, "timeseries": shape };
+    if once {
+        options.insert("dedupe", doc! { "by": ["n"] });
+    }
+    db.ok(raw(&options)).await;
 }
 
 /// All rows of a find, and whether a `getMore` failed; `None` if the find failed.

@@ -9,7 +9,7 @@ use futures::task::LocalSpawnExt;
 use timepail::storage::Storage;
 use timepail::storage::memory::MemoryStorage;
 
-use super::{FIRST_NOW_MS, Trouble, at_most, bucket_rows_max, check_bucket_rows, check_dropped, ok, open};
+use super::{FIRST_NOW_MS, Trouble, at_most, bucket_rows_max, check_bucket_rows, check_dropped, is_once, ok, open};
 use crate::support::faults::{Faulty, Rates};
 use crate::support::log::{Log, Outcome};
 use crate::support::rows::{a_filter, measurement};
@@ -42,13 +42,18 @@ pub fn history(seed: u64, trouble: Trouble) {
     let storage: Rc<dyn Storage> = faulty.clone();
     let rows_max = bucket_rows_max(seed);
     let first = open(&storage, &env, &random, rows_max);
-    block_on(first.ok(rawdoc! {
+    let log: Rc<Log> = Rc::default();
+    let mut create = doc! {
         "create": "c", "timeseries": { "timeField": "t", "metaField": "m" }, "expireAfterSeconds": FIRST_NOW_MS / 1000,
-    }));
+    };
+    if is_once(seed) {
+        create.insert("dedupe", doc! { "by": ["n"] });
+        log.updates_move.set(true);
+    }
+    block_on(first.ok(raw(&create)));
     if trouble == Trouble::Faults {
         faulty.set(Rates { refused: 6, ambiguous: 6, cut_off: 3, unread: 1 });
     }
-    let log: Rc<Log> = Rc::default();
     let mut pool = LocalPool::new();
     for at in 0..2 + random.below(3) as i64 {
         // Some tasks share the first context.
