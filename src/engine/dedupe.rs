@@ -90,7 +90,7 @@ impl Engine {
         while !ids.is_empty() {
             let page = ids.split_off(ids.len().saturating_sub(FOLD_STEP_BUCKETS));
             *moves += 1;
-            self.move_page(collection, page, CommitOrder::of_move(*moves)).await?;
+            self.move_page(collection, page, CommitOrder::of_earlier(*moves)).await?;
         }
         Ok(())
     }

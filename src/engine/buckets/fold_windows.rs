@@ -142,6 +142,9 @@ impl FoldedWindow<'_> {
             |section: &&SectionRef| self.near.iter().any(|near| near.stored.coverage.covers(section.commit()));
         let mut fresh = in_commit_order(self.group.sections());
         fresh.retain(|section| !is_stored(section));
+        if fresh.is_empty() {
+            return Ok(0);
+        }
         let mut stored: Vec<Block> = Vec::new();
         let overlapping: Vec<usize> =
             (0..).zip(self.near).filter(|(_, near)| near.overlaps).map(|(at, _)| at).collect();

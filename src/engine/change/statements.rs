@@ -142,10 +142,15 @@ impl Engine {
             }
         }
         // An expression that fails here fails again on the bucket.
-        let reached =
-            |group: &SectionGroup| aimed.may_match_rows(group.meta(), group.first_ms, group.last_ms).unwrap_or(true);
-        if self.fold_groups(&scan, &reached).await? {
+        let reached = |group: &SectionGroup, aimed: &ReadPlan| {
+            aimed.may_match_rows(group.meta(), group.first_ms, group.last_ms).unwrap_or(true)
+        };
+        let mut is_wanted = self.fold_groups(&scan, &|group| reached(group, &aimed)).await?;
+        while is_wanted {
             (scan, aimed) = self.aimed_scan(collection, &plan).await?;
+            // Others may have moved measurements out of buckets since this began.
+            let moved = |group: &SectionGroup| group.is_any_moved() && reached(group, &aimed);
+            is_wanted = collection.dedupes() && self.fold_groups(&scan, &moved).await?;
         }
         if matches!(change.kind, ChangeKind::Update(_)) && !change.raw && collection.dedupes() {
             // It is loaded: `CollectionEntry::prepare` loads it for collections with `dedupe`.
@@ -174,8 +179,12 @@ impl Engine {
                 }
             }
             if page.is_enough_for(change) {
-                break;
+                return Ok(());
             }
+        }
+        if collection.dedupes() && !change.raw {
+            // Loaded by now: `CollectionEntry::prepare` loads it for collections with `dedupe`.
+            return self.expect_nothing_moved(&scan).await;
         }
         Ok(())
     }

@@ -14,10 +14,11 @@ use crate::bucket::unpack;
 use crate::catalog::stage_windows;
 use crate::engine::Engine;
 use crate::engine::buckets::bucket_changes::{BucketChanges, ScannedPage};
+use crate::engine::journal::CommitOrder;
 use crate::engine::read::scan::Scan;
 use crate::engine::read::unit::Unit;
 use crate::engine::store::keyspace;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::query::ReadPlan;
 use crate::storage::{Changeset, LocalFuture};
 use crate::value::{FieldSet, OwnedValue};
@@ -36,6 +37,23 @@ impl Engine {
         changed: &'a mut Changed,
     ) -> LocalFuture<'a, ()> {
         Box::pin(self.change_and_move(scan, plan, change, changed))
+    }
+
+    /// Ends a scan that has changed all it found.
+    ///
+    /// Errors: `WriteConflict` if others have changed buckets since: they may have moved measurements away before the
+    /// scan came to them. Those of storage.
+    /// Boxed, because it is in the second half of the module.
+    #[inline(never)]
+    pub(super) fn expect_nothing_moved<'a>(&'a self, scan: &'a Scan) -> LocalFuture<'a, ()> {
+        Box::pin(self.nothing_moved(scan))
+    }
+
+    async fn nothing_moved(&self, scan: &Scan) -> Result<()> {
+        match self.journal_snapshot(scan.collection(), &[]).await?.epoch == scan.epoch() {
+            true => Ok(()),
+            false => Err(Error::write_conflict("Measurements may have moved to other buckets")),
+        }
     }
 
     async fn change_and_move(
@@ -69,9 +87,12 @@ impl Engine {
                 }
             }
         }
-        if !rows.is_empty() {
+        if rows.is_empty() {
+            self.nothing_moved(scan).await?;
+        } else {
             let staged = stage_windows(Block::concat(rows), options)?;
-            let (order, mut records) = (self.next_order(&collection), Changeset::new());
+            let order = CommitOrder { moved: true, ..self.next_order(&collection) };
+            let mut records = Changeset::new();
             let written = self.add_records(&collection, staged, order, &mut records);
             records.require(keyspace::exists(&collection.id(), order.generation));
             changes.add(records);

@@ -40,7 +40,7 @@ impl Engine {
         )?;
         let present = self.next_order(collection);
         // As long as buckets are moved, such records are commits of before; afterwards, they were never acknowledged.
-        let order = if collection.entry().moving == Moving::Done { present } else { CommitOrder::of_move(0) };
+        let order = if collection.entry().moving == Moving::Done { present } else { CommitOrder::of_earlier(0) };
         let mut changes = Changeset::new();
         changes.require(keyspace::exists(&id, present.generation));
         for key in records.iter().map(|entry| keyspace::journal(&id, &entry.context, entry.seq)) {

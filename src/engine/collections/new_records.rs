@@ -36,6 +36,6 @@ impl Engine {
         // A clock that was set back must not turn the order of two commits around.
         let time_ms = self.now_ms().max(collection.last_commit_ms.get());
         collection.last_commit_ms.set(time_ms);
-        CommitOrder { generation: collection.generation.get(), time_ms }
+        CommitOrder { generation: collection.generation.get(), time_ms, moved: false }
     }
 }

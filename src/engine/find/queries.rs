@@ -177,7 +177,10 @@ impl Engine {
                 other => {
                     let (mut scan, plan) = other?;
                     collection.check_hint(raw, &query.find, &plan)?;
-                    if let Some(dedupe) = collection.dedupe() {
+                    if raw && collection.dedupes() {
+                        // Later commits are not in buckets yet.
+                        scan.keep_groups(&|_, _| false);
+                    } else if let Some(dedupe) = collection.dedupe() {
                         // Loaded by now: `CollectionEntry::prepare` loads it for collections with `dedupe`.
                         self.resolve(&mut scan, dedupe).await?;
                     }

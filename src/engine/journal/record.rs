@@ -33,18 +33,20 @@ pub struct CommitOrder {
     pub generation: u64,
     /// Milliseconds by the clock of the context; never less than those of its commit before.
     pub time_ms: i64,
+    /// True if the rows were measurements before, stored elsewhere: a delete that has begun before must find them here.
+    pub moved: bool,
 }
 
 impl CommitOrder {
     /// The place of rows that were stored before the collection had `dedupe`, and that are moved to windows later:
     /// before everything else, also before what is stored, and before what was moved earlier. `moves` counts from 0 on, for
     /// records; buckets follow.
-    pub fn of_move(moves: i64) -> CommitOrder {
-        CommitOrder { generation: 0, time_ms: -1 - moves }
+    pub fn of_earlier(moves: i64) -> CommitOrder {
+        CommitOrder { generation: 0, time_ms: -1 - moves, moved: true }
     }
 
-    /// True for the rows of such a move.
-    pub fn is_move(self) -> bool {
+    /// True for such rows.
+    pub fn is_earlier(self) -> bool {
         self.generation == 0 && self.time_ms < 0
     }
 
@@ -82,7 +84,7 @@ impl Record {
     pub fn encode(rows: Block, sections: Vec<Section>, order: CommitOrder) -> (Record, Vec<u8>) {
         let mut out = vec![VERSION, 0, 0, 0];
         if order.is_by_window() {
-            out = vec![VERSION_ORDERED, 0, 0, 0];
+            out = vec![VERSION_ORDERED, u8::from(order.moved), 0, 0];
             out.extend_from_slice(&order.generation.to_le_bytes());
             out.extend_from_slice(&order.time_ms.to_le_bytes());
         }
@@ -109,7 +111,9 @@ impl Record {
         let mut reader = Reader { bytes, at: 0 };
         let order = match reader.take(4) {
             Some([VERSION, 0, 0, 0]) => CommitOrder::default(),
-            Some([VERSION_ORDERED, 0, 0, 0]) => reader.order().ok_or_else(|| corrupt("truncated"))?,
+            Some([VERSION_ORDERED, moved @ 0..=1, 0, 0]) => {
+                reader.order(*moved == 1).ok_or_else(|| corrupt("truncated"))?
+            }
             _ => return Err(corrupt("unknown version")),
         };
         let count = reader.u32().filter(|count| *count <= BLOCK_ROWS_MAX).ok_or_else(|| corrupt("truncated"))?;
@@ -270,10 +274,10 @@ impl<'a> Reader<'a> {
     fn u32(&mut self) -> Option<usize> {
         self.take(4)?.try_into().ok().map(|b| u32::from_le_bytes(b) as usize)
     }
-    fn order(&mut self) -> Option<CommitOrder> {
+    fn order(&mut self, moved: bool) -> Option<CommitOrder> {
         let generation = self.take(8)?.try_into().ok().map(u64::from_le_bytes)?;
         let time_ms = self.take(8)?.try_into().ok().map(i64::from_le_bytes)?;
-        Some(CommitOrder { generation, time_ms })
+        Some(CommitOrder { generation, time_ms, moved })
     }
     fn bytes(&mut self) -> Option<&'a [u8]> {
         let len = self.u32()?;
@@ -291,7 +295,7 @@ mod tests {
     use crate::value::OwnedValue;
     use proptest::prelude::*;
 
-    const ORDER: CommitOrder = CommitOrder { generation: 7, time_ms: -9 };
+    const ORDER: CommitOrder = CommitOrder { generation: 7, time_ms: -9, moved: true };
 
     fn record(rows: usize) -> (Block, Vec<Section>) {
         let mut block = Block::new(rows);

@@ -127,6 +127,6 @@ pub fn in_commit_order(sections: &[SectionRef]) -> Vec<&SectionRef> {
 
 /// The number of rows that were moved to their window, which are the first ones of sections in commit order.
 pub fn moved_rows(sections: &[&SectionRef]) -> usize {
-    let moved = sections.iter().take_while(|section| section.entry().record.order.is_move());
+    let moved = sections.iter().take_while(|section| section.entry().record.order.is_earlier());
     moved.map(|section| section.rows().1.len()).sum()
 }

@@ -40,6 +40,11 @@ pub struct SectionGroup {
 }
 
 impl SectionGroup {
+    /// True if some of its rows were measurements in other buckets before.
+    pub fn is_any_moved(&self) -> bool {
+        self.sections.iter().any(|section| section.entry().record.order.moved)
+    }
+
     fn new(bucket: BucketId, min_time_ms: i64, meta: Option<OwnedValue>) -> SectionGroup {
         SectionGroup {
             bucket,

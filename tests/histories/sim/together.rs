@@ -163,8 +163,9 @@ impl Task {
         let up_to = |ms: i64| doc! { "t": { "$lte": DateTime::from_millis(ms) } };
         let ticket = self.log.delete(up_to(-HOUR_MS), up_to(0));
         let reply = at_most(polls, self.db.command(rawdoc! { "expire": 1 })).await;
-        if self.trouble == Trouble::NoRoom && reply.as_ref().is_some_and(ok) {
-            // Rows that share a record with others wait for a pass with room.
+        let may_wait = self.trouble == Trouble::NoRoom || self.log.updates_move.get();
+        if may_wait && reply.as_ref().is_some_and(ok) {
+            // Rows that share a record with others wait for a pass with room, and rows that are being moved for another.
             return self.log.end(ticket, Outcome::Unknown);
         }
         self.end(ticket, reply.as_ref());
