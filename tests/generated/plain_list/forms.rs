@@ -113,6 +113,8 @@ pub async fn stored(rows: &[Document], layout: &Document, form: &Form) -> Db {
         let mut sent: Vec<_> = insert.iter().map(raw).collect();
         if form.once {
             send_some_before(&db, &random, insert).await;
+            // Commits of different contexts are ordered by the clock.
+            env.now_ms.set(env.now_ms.get() + 1);
             sent.extend(insert.iter().filter(|_| random.chance(20)).map(raw));
         }
         let writer = second.as_ref().filter(|_| at % 2 == 1).unwrap_or(&db);
