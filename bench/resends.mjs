@@ -1,7 +1,9 @@
 // Measurements that are sent again: a collection with `dedupe` beside one without, beside Dexie's `bulkPut` (in headless Chromium), and beside
 // `INSERT OR REPLACE` of SQLite (in Node, in memory). Prints tables in Markdown; only ratios within one run mean anything.
 //
-//   node bench/resends.mjs [--points 100000] [--rounds 5] [--in chromium,node]
+// `reads` compares queries with and without `dedupe`, over folded measurements and with a tenth of them unfolded.
+//
+//   node bench/resends.mjs [--points 100000] [--rounds 5] [--in chromium,node,reads]
 
 import { parseArgs } from "node:util";
 import { open } from "../js/dist/node.js";
@@ -10,7 +12,7 @@ import { withPage } from "./chromium.mjs";
 import { readings } from "./page/data.js";
 
 const { values: args } = parseArgs({
-  options: { points: { type: "string", default: "100000" }, rounds: { type: "string", default: "5" }, in: { type: "string", default: "chromium,node" } },
+  options: { points: { type: "string", default: "100000" }, rounds: { type: "string", default: "5" }, in: { type: "string", default: "chromium,node,reads" } },
 });
 const [points, rounds] = [Number(args.points), Number(args.rounds)];
 const places = args.in.split(",");
@@ -60,8 +62,7 @@ if (places.includes("node")) {
   table(`Node, in memory, ${points} measurements in commits of ${COMMIT}`, ["plain", "dedupe", "sqlite"], medians);
 
   async function timepail(options) {
-    const db = await open("resends", { storage: new MemoryStorage() });
-    const collection = await db.createCollection("points", { timeseries: { timeField: "at", metaField: "sensor" }, ...options });
+    const { db, collection } = await opened(options);
     return {
       insert: (rows) => collection.insertMany(rows, { ordered: false }),
       settle: () => db.flush(),
@@ -88,4 +89,49 @@ if (places.includes("node")) {
       },
     };
   }
+}
+
+if (places.includes("reads")) {
+  const documents = readings(points).toSorted((a, b) => a.at - b.at);
+  const [first, last] = [documents[0], documents.at(-1)];
+  const settled = Math.floor(points * 0.9);
+  const minutesAgo = (minutes) => new Date(+last.at - minutes * 60_000);
+  const hourly = [{ $group: { _id: { $dateTrunc: { date: "$at", unit: "hour" } }, mean: { $avg: "$temp" } } }];
+  const newest = [{ $sort: { sensor: 1, at: -1 } }, { $group: { _id: "$sensor", at: { $first: "$at" }, temp: { $first: "$temp" } } }];
+  const queries = {
+    "newest ten": (all) => all.find().sort({ at: -1 }).limit(10).toArray(),
+    "newest of each": (all) => all.aggregate(newest).toArray(),
+    "last ten minutes of one": (all) => all.find({ sensor: first.sensor, at: { $gte: minutesAgo(10) } }).toArray(),
+    "means by hour": (all) => all.aggregate(hourly).toArray(),
+    count: (all) => all.countDocuments(),
+    "a filter by value": (all) => all.countDocuments({ temp: { $gt: first.temp } }),
+  };
+  const stores = { plain: await opened({}), dedupe: await opened({ dedupe: {} }) };
+  const times = {};
+  for (const phase of ["folded", "a tenth unfolded"]) {
+    for (const { db, collection } of Object.values(stores)) {
+      const rows = phase === "folded" ? documents.slice(0, settled) : documents.slice(settled);
+      for (let i = 0; i < rows.length; i += COMMIT) await collection.insertMany(rows.slice(i, i + COMMIT), { ordered: false });
+      if (phase === "folded") await db.flush();
+    }
+    for (let round = 0; round < 20 * rounds; round++) {
+      for (const [query, run] of Object.entries(queries)) {
+        const names = Object.keys(stores);
+        for (const name of round % 2 ? names : names.toReversed()) {
+          const begin = performance.now();
+          await run(stores[name].collection);
+          // The first round reads from storage, and joins unfolded rows once.
+          if (round > 0) (((times[`${query}, ${phase}`] ??= {})[name]) ??= []).push(performance.now() - begin);
+        }
+      }
+    }
+  }
+  const medians = Object.entries(times).map(([task, { plain, dedupe }]) => [task, { plain: median(plain), dedupe: median(dedupe), ratio: median(dedupe) / median(plain) }]);
+  table(`Node, queries over ${points} measurements`, ["plain", "dedupe", "ratio"], Object.fromEntries(medians));
+  for (const { db } of Object.values(stores)) await db.close();
+}
+
+async function opened(options) {
+  const db = await open("resends", { storage: new MemoryStorage() });
+  return { db, collection: await db.createCollection("points", { timeseries: { timeField: "at", metaField: "sensor" }, ...options }) };
 }

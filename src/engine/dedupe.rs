@@ -73,10 +73,12 @@ impl Engine {
         let (mut conflicts, mut moves) = (0, 0);
         while let Err(e) = self.move_buckets(collection, &mut moves).await {
             if e.code != ErrorCode::WriteConflict || conflicts == CHANGE_CONFLICTS_MAX {
+                collection.buckets_to_move.set(None);
                 return Err(e);
             }
             conflicts += 1;
         }
+        collection.buckets_to_move.set(None);
         let mut done =
             |entry: &mut CollectionEntry, _: &mut Changeset| Ok(std::mem::take(&mut entry.moving) != Moving::Done);
         self.change_entry(collection, &mut done).await?;
@@ -88,6 +90,7 @@ impl Engine {
         let all = keyspace::buckets(&collection.id(), &BucketId::MIN, &BucketId::MAX);
         let mut ids = buckets_of(&self.scan_keys(vec![all]).await?)?;
         while !ids.is_empty() {
+            collection.buckets_to_move.set(Some(ids.len() as u64));
             let page = ids.split_off(ids.len().saturating_sub(FOLD_STEP_BUCKETS));
             *moves += 1;
             self.move_page(collection, page, CommitOrder::of_earlier(*moves)).await?;

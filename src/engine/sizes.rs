@@ -81,6 +81,9 @@ impl Engine {
         }
         if collection.dedupes() {
             writer.int64("numDuplicatesRemoved", long(stats[Counter::DuplicatesRemoved]));
+            if let Some(left) = collection.buckets_to_move.get() {
+                writer.int64("numBucketsToMove", long(left));
+            }
         }
         writer.end().int32("nindexes", i32::try_from(sizes.indexes.len()).unwrap_or(i32::MAX));
         let index_bytes: u64 = sizes.indexes.iter().map(|(_, bytes)| bytes).sum();

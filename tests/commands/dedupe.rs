@@ -1,13 +1,16 @@
 //! Collections in which a measurement that is sent again is one measurement.
 
+use std::cell::Cell;
 use std::rc::Rc;
 
-use bson::{Bson, DateTime, Document, RawDocumentBuf, doc, rawdoc};
+use bson::{DateTime, Document, RawDocumentBuf, doc, rawdoc};
 use futures::executor::block_on;
+use timepail::engine::signal::yield_now;
 use timepail::storage::Storage;
 use timepail::storage::memory::MemoryStorage;
 
-use crate::support::{Db, TestEnv, checks, raw};
+use crate::support::faults::Faulty;
+use crate::support::{Db, Random, TestEnv, checks, raw};
 
 fn contexts(count: u64) -> Vec<Db> {
     let storage: Rc<dyn Storage> = Rc::new(MemoryStorage::new());
@@ -162,6 +165,38 @@ fn dedupe_can_be_turned_on_for_a_collection_with_duplicates_and_off_again() {
 }
 
 #[test]
+fn collstats_counts_the_buckets_that_are_left_while_dedupe_is_turned_on() {
+    block_on(async {
+        let storage: Rc<dyn Storage> = Faulty::new(Rc::new(MemoryStorage::new()), Random::new(1), true);
+        let db = Db::open(storage, TestEnv::new(5));
+        db.ok(rawdoc! { "create": "c", "timeseries": { "timeField": "t", "metaField": "m" } }).await;
+        let rows: Vec<_> = (0..500).map(|n| row(i64::from(n), &n.to_string(), n)).collect();
+        insert(&db, &rows).await;
+        db.ok(rawdoc! { "flush": 1 }).await;
+        let left = async || {
+            let reply = db.ok(rawdoc! { "collStats": "c" }).await;
+            reply.get_document("timeseries").unwrap().get_i64("numBucketsToMove").ok()
+        };
+        let is_done = Cell::new(false);
+        let change = async {
+            db.ok(rawdoc! { "collMod": "c", "dedupe": {} }).await;
+            is_done.set(true);
+        };
+        let watch = async {
+            let mut seen = Vec::new();
+            while !is_done.get() {
+                seen.extend(left().await);
+                yield_now().await;
+            }
+            seen
+        };
+        let (_, seen) = futures::future::join(change, watch).await;
+        assert!(seen.len() > 2 && seen.is_sorted_by(|a, b| a >= b) && seen[0] > seen[seen.len() - 1], "{seen:?}");
+        assert_eq!(left().await, None);
+    });
+}
+
+#[test]
 fn rows_stored_before_dedupe_was_turned_on_count_as_earlier_than_all_others() {
     block_on(async {
         let db = contexts(1).remove(0);
@@ -248,6 +283,5 @@ fn a_bucket_with_a_measurement_twice_is_found_and_repaired() {
         assert_eq!(repaired.get_bool("repaired").ok(), Some(true), "{repaired}");
         assert_eq!(numbers(&db).await, [2, 3]);
         assert!(rules(&db.ok(rawdoc! { "validate": "c", "full": true }).await).is_empty());
-        let _ = Bson::Null;
     });
 }

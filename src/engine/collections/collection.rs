@@ -28,6 +28,8 @@ pub struct Collection {
     pub(in crate::engine) extended_range: Cell<bool>,
     /// How often the collection was folded, as far as this context knows; 0 without `dedupe`.
     pub(in crate::engine) generation: Cell<u64>,
+    /// The number of buckets that a running command of this context has still to move to windows.
+    pub(in crate::engine) buckets_to_move: Cell<Option<u64>>,
     /// The time of this context's last commit, with `dedupe`.
     pub(in crate::engine) last_commit_ms: Cell<i64>,
     /// Unfolded commits, and the epoch of what memory knows.
@@ -67,6 +69,7 @@ impl Collection {
             extended_range: Cell::new(false),
             // If it is another one, the first commit or snapshot tells.
             generation: Cell::new(generation),
+            buckets_to_move: Cell::new(None),
             last_commit_ms: Cell::new(i64::MIN),
             journal: Journal::new(context),
             queue: RefCell::default(),
