@@ -16,13 +16,13 @@ import { DIST, JS, ROOT, Stop, WASM, bin, filesUnder, hashOf, main, must, once, 
 const MODULES = ["timepail.wasm", "timepail-more.wasm"];
 /** What the second half takes from the first, as wasm-bindgen's module has it. */
 const SHARED_NAMES = ["memory", "table0", "table1", "global0"];
-const SOURCES = ["index", "entry/node", "entry/workerd", "entry/slim", "file", "pipelines", "sqlite", "deno-kv", "testing/index"];
+const SOURCES = ["index", "entry/node", "entry/workerd", "entry/slim", "live-query", "file", "pipelines", "react", "vue", "svelte", "sqlite", "deno-kv", "testing/index"];
 /** The files of the package and their sources: `entry/node.ts` and `testing/index.ts` become `node.js` and `testing.js`. */
 const ENTRIES = Object.fromEntries(SOURCES.map((source) => [source.replace(/^entry\/|\/index$/g, ""), join(JS, `src/${source}.ts`)]));
 /** Those that run where they lie, in Node, Bun and Deno: an uncaught error prints the line that it comes from, which should not be the whole file. */
 const READABLE = ["node", "file", "sqlite", "deno-kv", "testing"];
 /** What users' compilers read; the declarations of the other entries are those of `index`. */
-const DECLARED = ["index", "entry/slim", "file", "pipelines", "sqlite", "deno-kv", "testing/index", "entry/wasm-source"];
+const DECLARED = ["index", "entry/slim", "file", "pipelines", "react", "vue", "svelte", "sqlite", "deno-kv", "testing/index", "entry/wasm-source"];
 
 /** Compiles the crate and resolves to the path of the module. Cargo knows itself whether there is anything to do. */
 async function compile(toolEnv, { features, cargo, rustc, whole }, dev) {
@@ -153,7 +153,8 @@ function bundleOf(entryPoints, minify) {
     format: "esm",
     platform: "neutral",
     target: "es2022",
-    external: ["bson", "node:*", "timepail", "*.wasm"],
+    // The last one is loaded with the first live query, from beside whichever entry asks for it.
+    external: ["bson", "node:*", "timepail", "*.wasm", "react", "vue", "svelte/*", "./live-query.js"],
     minify,
     charset: "utf8",
     legalComments: "none",

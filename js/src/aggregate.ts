@@ -2,6 +2,7 @@
 
 import { AbstractCursor, BIG_BATCH } from "./cursor.js";
 import { pick, type Door } from "./door.js";
+import { LiveQuery, type LiveOptions } from "./live.js";
 import { READ_OPTIONS, checkNames } from "./options.js";
 import { namedIn, sortDocument, withNulls } from "./find.js";
 import type { CheckedProjection, Filter, ProjectionValue, SortOf } from "./schema.js";
@@ -98,6 +99,20 @@ export class AggregationCursor<TSchema = Document, TColumns = Partial<Columns<TS
   /** Passes every document through `transform`. */
   override map<T>(transform: (document: TSchema) => T): AggregationCursor<T, TColumns> {
     return super.map(transform) as AggregationCursor<T, TColumns>;
+  }
+
+  /**
+   * A result of this query that follows the database: measurements that are inserted, deleted or expired, here and in other tabs. An extension to the driver.
+   *
+   * @example
+   * ```ts
+   * const stop = weather.aggregate().group({ _id: "$station", mean: { $avg: "$temp" } }).live().subscribe((rows) => draw(rows));
+   * ```
+   */
+  live(options: LiveOptions & { columns: true }): LiveQuery<TColumns>;
+  live(options?: LiveOptions): LiveQuery<TSchema[]>;
+  live(options: LiveOptions = {}): any {
+    return new LiveQuery<any>(this.door, this.openingCommand(true), this.reader(this.clone(), options.columns), options);
   }
 
   /** Returns a new cursor with the same pipeline and options, but without the functions given to {@link map}. */

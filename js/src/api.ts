@@ -6,6 +6,7 @@ export { AbstractCursor, CommandCursor as ListCollectionsCursor, CommandCursor a
 export { Database } from "./database.js";
 export { BadValueError, BulkWriteError, ClosedError, CursorExhaustedError, CursorInUseError, LoadError, ServerError, TimepailError } from "./errors.js";
 export { FindCursor } from "./find.js";
+export { LiveQuery, type LiveExplanation, type LiveObserver, type LiveOptions, type LiveSubscription } from "./live.js";
 export type * from "./schema.js";
 export type * from "./shapes.js";
 export type * from "./storage.js";

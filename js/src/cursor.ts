@@ -43,6 +43,9 @@ export abstract class AbstractCursor<TSchema = Document, TColumns = Partial<Colu
   #position = 0;
   #fetching: Promise<void> | undefined;
   #transform: ((document: Document) => unknown) | undefined;
+  /** A command that opens the cursor in place of its own, and what was answered. */
+  #given: Document | undefined;
+  #reply: Document | undefined;
   readonly #readOptions: BSONReadOptions;
 
   /** @internal */
@@ -230,6 +233,20 @@ export abstract class AbstractCursor<TSchema = Document, TColumns = Partial<Colu
     return (await this.door.run({ explain: this.openingCommand(false), verbosity: name }, undefined, this.#readOptions)).reply;
   }
 
+  /**
+   * A function that reads all that any command answers, as `copy` of this cursor would.
+   * @internal
+   */
+  protected reader(copy: AbstractCursor<any, any>, asColumns?: boolean): (command: Document) => Promise<{ result: any; reply: Document }> {
+    copy.#transform = this.#transform;
+    return async (command) => {
+      await copy.rewind();
+      copy.#given = command;
+      const result = await (asColumns ? copy.toColumns() : copy.toArray());
+      return { result, reply: copy.#reply! };
+    };
+  }
+
   #take(): TSchema {
     const document = this.#batch[this.#position++]!;
     return (this.#transform ? this.#transform(document) : document) as TSchema;
@@ -258,7 +275,7 @@ export abstract class AbstractCursor<TSchema = Document, TColumns = Partial<Colu
     let answer: Answer;
     try {
       const command = isFirst
-        ? this.openingCommand(wantsAll)
+        ? (this.#given ?? this.openingCommand(wantsAll))
         : { getMore: this.#id, collection: this.#collection, ...(size ? { batchSize: size } : {}) };
       if (isFirst) this.#state = "open";
       answer = await this.door.run(command, undefined, this.#readOptions);
@@ -269,6 +286,7 @@ export abstract class AbstractCursor<TSchema = Document, TColumns = Partial<Colu
       this.#id = 0n;
       throw error;
     }
+    if (isFirst) this.#reply = answer.reply;
     const cursor = answer.reply["cursor"] as Document;
     this.#id = BigInt(String(cursor["id"]));
     if (typeof cursor["ns"] === "string") this.#collection = cursor["ns"].slice(cursor["ns"].indexOf(".") + 1);

@@ -55,7 +55,7 @@ export async function openWith(openEngine: OpenEngine, name: string, options: Op
       ...pick(options, "bucketVersion", "parameters", "strict", "retention"),
     }, host);
     const release = await held;
-    const door = new Door(engine, name, options.generateIds ?? false, isShared);
+    const door = new Door(engine, name, options.generateIds ?? false, isShared, storage === "memory");
     const orphans = storage !== "memory" ? setTimeout(() => void foldOrphans(door, isShared), ORPHANS_DELAY_MS) : undefined;
     const every = options.retentionIntervalMS;
     const timer = every ? setInterval(() => door.runAside({ expire: 1 }), every) : undefined;

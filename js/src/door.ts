@@ -28,6 +28,8 @@ export class Door {
   readonly database: string;
   readonly generateIds: boolean;
   readonly events: Events;
+  /** Nobody else can write: the database is in memory. */
+  readonly isAlone: boolean;
   readonly #engine: Engine;
   #closing: Promise<void> | undefined;
   #isMaintaining = false;
@@ -35,11 +37,12 @@ export class Door {
   readonly #turns = new Map<string, Turn>();
 
   /** `isShared`: other tabs and workers may have the database open. */
-  constructor(engine: Engine, database: string, generateIds: boolean, isShared = false) {
+  constructor(engine: Engine, database: string, generateIds: boolean, isShared = false, isAlone = false) {
     this.#engine = engine;
     this.database = database;
     this.generateIds = generateIds;
     this.events = new Events(database, isShared);
+    this.isAlone = isAlone;
   }
 
   /** Runs a command. `ok: 0` is a {@link ServerError}; a closed database is a {@link ClosedError}. */

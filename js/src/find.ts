@@ -3,6 +3,7 @@
 import { DEPTH_MAX, bsonType, isOpaque, isPlain, tooDeep } from "./bson.js";
 import { AbstractCursor, BIG_BATCH } from "./cursor.js";
 import { pick, type Door } from "./door.js";
+import { LiveQuery, type LiveOptions } from "./live.js";
 import { READ_OPTIONS, checkNames, integer } from "./options.js";
 import type { CheckedProjection, Filter, ProjectionValue, SortOf } from "./schema.js";
 import type { Columns, Projected, ProjectedColumns } from "./shapes.js";
@@ -90,6 +91,20 @@ export class FindCursor<TSchema = Document, TSource = TSchema, TColumns = Partia
   /** Passes every document through `transform`. */
   override map<T>(transform: (document: TSchema) => T): FindCursor<T, TSource, TColumns> {
     return super.map(transform) as FindCursor<T, TSource, TColumns>;
+  }
+
+  /**
+   * A result of this query that follows the database: measurements that are inserted, deleted or expired, here and in other tabs. An extension to the driver.
+   *
+   * @example
+   * ```ts
+   * const stop = weather.find({ station: 7 }).sort({ at: -1 }).limit(100).live().subscribe((rows) => draw(rows));
+   * ```
+   */
+  live(options: LiveOptions & { columns: true }): LiveQuery<TColumns>;
+  live(options?: LiveOptions): LiveQuery<TSchema[]>;
+  live(options: LiveOptions = {}): any {
+    return new LiveQuery<any>(this.door, this.openingCommand(true), this.reader(this.clone(), options.columns), options);
   }
 
   /** Returns a new cursor with the same query and options, but without the functions given to {@link map}. */

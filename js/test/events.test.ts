@@ -127,7 +127,7 @@ test("with an interval, retention runs by itself until the database is closed", 
   assert.equal(engine.commands.length, count);
 });
 
-test("other contexts get change events, with inserts combined and marked as foreign", async () => {
+test("other contexts get change events, marked as foreign: the first insert at once, those that follow combined", async () => {
   const [here, there] = [new Events("shared", true), new Events("shared", true)];
   // The channel does not keep the process alive.
   const alive = setInterval(() => {}, 1000);
@@ -144,10 +144,37 @@ test("other contexts get change events, with inserts combined and marked as fore
   await dropped;
   clearInterval(alive);
   assert.deepEqual(heard, [
-    { operation: "insert", collection: "c", count: 30, local: false },
+    { operation: "insert", collection: "c", count: 3, local: false },
+    { operation: "insert", collection: "c", count: 27, local: false },
     { operation: "insert", collection: "d", count: 1, local: false },
     { operation: "drop", collection: "c", local: false },
   ]);
   here.close();
   there.close();
+});
+
+test("inserts of others are combined for a pause, and sent after it", async (t) => {
+  t.mock.timers.enable({ apis: ["setTimeout"] });
+  const sent: unknown[] = [];
+  t.mock.method(BroadcastChannel.prototype, "postMessage", (event: unknown) => void sent.push(event));
+  const events = new Events("paused", true);
+  const insert = (n: number): void => events.note({ insert: "c" }, { n });
+  const counts = (): unknown[] => sent.map((event) => (event as ChangeEvent).count);
+  insert(1);
+  assert.deepEqual(counts(), [1]);
+  insert(2);
+  insert(3);
+  t.mock.timers.tick(15);
+  assert.deepEqual(counts(), [1]);
+  t.mock.timers.tick(1);
+  assert.deepEqual(counts(), [1, 5]);
+  insert(4);
+  t.mock.timers.tick(16);
+  assert.deepEqual(counts(), [1, 5, 4]);
+  t.mock.timers.tick(16);
+  insert(6);
+  assert.deepEqual(counts(), [1, 5, 4, 6], "after a pause without inserts, one is sent at once");
+  insert(7);
+  events.close();
+  assert.deepEqual(counts(), [1, 5, 4, 6, 7]);
 });

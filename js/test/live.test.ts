@@ -1,0 +1,566 @@
+// Live queries over a fake engine: when they compute, what subscribers get, and how they end.
+
+import assert from "node:assert/strict";
+import { test, type TestContext } from "node:test";
+import { Long, type Document } from "bson";
+import { combineLatest, firstValueFrom, from, map } from "rxjs";
+import { derived, get } from "svelte/store";
+import type { Collection } from "../src/collection.ts";
+import { openWith, type Database } from "../src/database.ts";
+import { ServerError } from "../src/errors.ts";
+import { FakeEngine } from "./fake-engine.ts";
+
+/** Lets everything go on that waits for no timer. */
+async function rest(): Promise<void> {
+  for (let turn = 0; turn < 20; turn++) await new Promise((resolve) => setImmediate(resolve));
+}
+
+interface Opened {
+  engine: FakeEngine;
+  db: Database;
+  c: Collection;
+  /** The clock, which stands still otherwise. */
+  tick: (ms: number) => Promise<void>;
+  /** How many commands of that name came in. */
+  count: (name: string) => number;
+  /** Inserts one measurement with this value. */
+  insert: (v: number) => Promise<unknown>;
+}
+
+async function opened(t: TestContext, storage: unknown = "memory"): Promise<Opened> {
+  t.mock.timers.enable({ apis: ["setTimeout"] });
+  const engine = new FakeEngine();
+  const db = await openWith(async () => engine, "plant", { storage: storage as "memory" });
+  const c = db.collection("c");
+  return {
+    engine,
+    db,
+    c,
+    tick: async (ms) => {
+      await rest();
+      t.mock.timers.tick(ms);
+      await rest();
+    },
+    count: (name) => engine.commands.filter((command) => name in command).length,
+    insert: (v) => c.insertMany([{ at: new Date(v), v }]),
+  };
+}
+
+/** A storage that others may write to; the fake engine does not use it. */
+const SHARED = { getMany: () => [], scan: () => [], commit: () => "committed" };
+
+const values = (rows: Document[]): unknown[] => rows.map((row) => row["v"]);
+
+/** What a subscriber hears, in order. */
+function listener(): { heard: unknown[]; next: (rows: Document[]) => void; error: (error: unknown) => void; complete: () => void } {
+  const heard: unknown[] = [];
+  return { heard, next: (rows) => heard.push(values(rows)), error: (error) => heard.push((error as Error).message), complete: () => heard.push("end") };
+}
+
+test("a subscriber gets the result, and again after each change", async (t) => {
+  const { c, db, insert, tick } = await opened(t);
+  await insert(1);
+  const { heard, next } = listener();
+  const stop = c.find().live().subscribe(next);
+  await tick(16);
+  await insert(2);
+  await tick(16);
+  await c.deleteMany({ v: 1 });
+  await tick(16);
+  await db.collection("other").insertOne({ at: new Date(), v: 9 });
+  await tick(16);
+  assert.deepEqual(heard, [[1], [1, 2], [2]]);
+  stop();
+});
+
+test("nothing is asked without a subscriber", async (t) => {
+  const { c, insert, tick, count } = await opened(t);
+  const live = c.find().live();
+  await insert(1);
+  await tick(16);
+  assert.deepEqual([count("find"), live.current], [0, undefined]);
+  const stop = live.subscribe(() => {});
+  await tick(16);
+  stop();
+  await rest();
+  await insert(2);
+  await tick(10_000);
+  assert.deepEqual([count("find"), values(live.current!)], [1, [1]]);
+  const { heard, next } = listener();
+  live.subscribe(next)();
+  live.subscribe(next);
+  await tick(16);
+  assert.deepEqual([heard, count("find")], [[[1, 2]], 2], "what was computed for others is not given as news");
+});
+
+test("a subscriber that comes later gets the last result at once, and unsubscribing twice is harmless", async (t) => {
+  const { c, insert, tick } = await opened(t);
+  await insert(1);
+  const live = c.find().live();
+  live.subscribe(() => {});
+  await tick(16);
+  const { heard, next } = listener();
+  const stop = live.subscribe(next);
+  assert.deepEqual(heard, [[1]]);
+  stop();
+  stop.unsubscribe();
+  await insert(2);
+  await tick(16);
+  assert.deepEqual([heard, values(live.current!)], [[[1]], [1, 2]]);
+});
+
+test("one computation runs at a time, and changes during it lead to one more", async (t) => {
+  const { c, engine, insert, tick, count } = await opened(t);
+  let release = (): void => {};
+  let running = 0;
+  let most = 0;
+  const run = engine.run_command.bind(engine);
+  engine.run_command = async (command, payload) => {
+    const answer = await run(command, payload);
+    if (!("find" in engine.commands.at(-1)!)) return answer;
+    most = Math.max(most, ++running);
+    await new Promise<void>((resolve) => (release = resolve));
+    running--;
+    return answer;
+  };
+  const { heard, next } = listener();
+  c.find().live().subscribe(next);
+  await rest();
+  for (const v of [1, 2, 3]) await insert(v);
+  assert.equal(count("find"), 1);
+  release();
+  await tick(16);
+  assert.equal(count("find"), 2);
+  release();
+  await tick(16);
+  assert.deepEqual([heard, most, count("find")], [[[], [1, 2, 3]], 1, 2]);
+});
+
+test("a computation waits until throttleMS have passed since the last one", async (t) => {
+  const { c, insert, tick, count } = await opened(t);
+  c.find().live({ throttleMS: 100 }).subscribe(() => {});
+  await tick(0);
+  for (let v = 0; v < 9; v++) {
+    await insert(v);
+    await tick(11);
+  }
+  assert.equal(count("find"), 1);
+  await tick(1);
+  assert.equal(count("find"), 2);
+  await tick(1000);
+  await insert(10);
+  await rest();
+  assert.equal(count("find"), 3, "after a while without changes, nothing waits");
+});
+
+test("a result like the last one is not given again", async (t) => {
+  const { c, insert, tick, count } = await opened(t);
+  await insert(1);
+  const { heard, next } = listener();
+  const live = c.find({ v: 1 }).live();
+  live.subscribe(next);
+  await tick(16);
+  const first = live.current;
+  await insert(2);
+  await tick(16);
+  assert.deepEqual([heard, count("find")], [[[1]], 2]);
+  assert.equal(live.current, first);
+});
+
+test("an error ends the subscriptions, and the next one tries again", async (t) => {
+  const { c, engine, insert, tick } = await opened(t);
+  const live = c.find().live();
+  const { heard, ...observer } = listener();
+  live.subscribe(observer);
+  await tick(16);
+  engine.intercept = (command) => ("find" in command ? { ok: 0, code: 292, errmsg: "no memory" } : undefined);
+  await insert(1);
+  await tick(16);
+  await insert(2);
+  await tick(16);
+  assert.deepEqual(heard, [[], "no memory"]);
+  engine.intercept = () => undefined;
+  live.subscribe(observer);
+  await tick(16);
+  assert.deepEqual(heard, [[], "no memory", [1, 2]]);
+});
+
+test("an error that nobody wants, and one that a subscriber throws, are reported and stop nobody else", async (t) => {
+  const { c, engine, insert, tick } = await opened(t);
+  const queued: (() => void)[] = [];
+  t.mock.method(globalThis, "queueMicrotask", (callback: () => void) => void queued.push(callback));
+  const live = c.find().live();
+  const { heard, next } = listener();
+  live.subscribe(() => {
+    throw new Error("of a subscriber");
+  });
+  live.subscribe(next);
+  await tick(16);
+  assert.deepEqual(heard, [[]]);
+  assert.throws(() => queued.splice(0).forEach((callback) => callback()), /of a subscriber/);
+  engine.intercept = (command) => ("find" in command ? { ok: 0, code: 292, errmsg: "no memory" } : undefined);
+  await insert(1);
+  await tick(16);
+  assert.equal(queued.length, 2);
+  assert.throws(() => queued[1]!(), /no memory/);
+});
+
+test("a dropped collection has an empty result, and one that is made anew goes on", async (t) => {
+  const { c, db, insert, tick } = await opened(t);
+  await insert(1);
+  const { heard, ...observer } = listener();
+  c.find().live().subscribe(observer);
+  await tick(16);
+  await c.drop();
+  await tick(16);
+  await db.createCollection("c", { timeseries: { timeField: "at" } });
+  await insert(2);
+  await tick(16);
+  await db.dropDatabase();
+  await tick(16);
+  assert.deepEqual(heard, [[1], [], [2]]);
+});
+
+test("closing the live query completes its subscribers, and those that come later", async (t) => {
+  const { c, insert, tick, count } = await opened(t);
+  const live = c.find().live();
+  const { heard, ...observer } = listener();
+  live.subscribe(observer);
+  await tick(16);
+  live.close();
+  await insert(1);
+  await tick(16);
+  live.subscribe(observer);
+  await tick(16);
+  assert.deepEqual([heard, count("find"), live.current], [[[], "end", "end"], 1, []]);
+});
+
+test("closing the database completes the subscribers, also during a computation", async (t) => {
+  for (const waits of [true, false]) {
+    t.mock.timers.reset();
+    const { c, db, tick } = await opened(t);
+    const live = c.find().live();
+    const { heard, ...observer } = listener();
+    live.subscribe(observer);
+    if (waits) await tick(16);
+    await db.close();
+    await tick(16);
+    assert.equal(heard.at(-1), "end");
+    assert.equal(heard.filter((each) => each === "end").length, 1);
+    live.subscribe(observer);
+    await rest();
+    assert.equal(heard.filter((each) => each === "end").length, 2);
+  }
+});
+
+test("a subscriber may end its own subscription and that of another while it is called", async (t) => {
+  const { c, insert, tick } = await opened(t);
+  const live = c.find().live();
+  const { heard, next } = listener();
+  const stop = live.subscribe((rows) => {
+    next(rows);
+    stop();
+    other();
+  });
+  const other = live.subscribe(() => assert.fail("it was ended before its turn"));
+  await tick(16);
+  await insert(1);
+  await tick(16);
+  assert.deepEqual(heard, [[]]);
+});
+
+test("a slow reader of the loop gets the newest result, and leaving the loop ends the subscription", async (t) => {
+  const { c, insert, tick, count } = await opened(t);
+  const read: unknown[] = [];
+  const loop = (async () => {
+    for await (const rows of c.find().live()) {
+      read.push(values(rows));
+      if (read.length === 1) for (const v of [1, 2, 3]) void (await insert(v), await tick(16));
+      if (read.length === 2) break;
+    }
+  })();
+  await tick(16);
+  await loop;
+  assert.deepEqual(read, [[], [1, 2, 3]]);
+  const asked = count("find");
+  await insert(4);
+  await tick(16);
+  assert.equal(count("find"), asked);
+});
+
+test("a loop ends with the live query, throws its error, and can be left while it waits", async (t) => {
+  const { c, engine, insert, tick, count } = await opened(t);
+  const live = c.find().live();
+  const iterator = live[Symbol.asyncIterator]();
+  const first = iterator.next();
+  await tick(16);
+  assert.deepEqual(await first, { done: false, value: [] });
+  const waiting = iterator.next();
+  await rest();
+  assert.deepEqual(await iterator.return!(), { done: true, value: undefined });
+  assert.deepEqual([await waiting, await iterator.next()], [{ done: true, value: undefined }, { done: true, value: undefined }]);
+  await insert(1);
+  await tick(16);
+  assert.equal(count("find"), 1);
+
+  const closed = (async () => {
+    let results = 0;
+    for await (const rows of live) results += rows.length && 1;
+    return results;
+  })();
+  await tick(16);
+  live.close();
+  assert.equal(await closed, 1);
+
+  engine.intercept = (command) => ("find" in command ? { ok: 0, code: 292, errmsg: "no memory" } : undefined);
+  const failing = c.find().live()[Symbol.asyncIterator]();
+  await assert.rejects(failing.next(), /no memory/);
+  assert.deepEqual(await failing.next(), { done: true, value: undefined });
+});
+
+test("RxJS takes it as an Observable", async (t) => {
+  const { c, insert, tick, count } = await opened(t);
+  await insert(1);
+  const live = c.find().live();
+  const first = firstValueFrom(from(live));
+  await tick(16);
+  assert.deepEqual(values(await first), [1]);
+  const heard: unknown[] = [];
+  const subscription = combineLatest([from(live), from(live).pipe(map((rows) => rows.length))]).subscribe({
+    next: ([rows, length]) => heard.push([values(rows), length]),
+    complete: () => heard.push("end"),
+  });
+  await tick(16);
+  await insert(2);
+  await tick(16);
+  assert.deepEqual(heard, [[[1], 1], [[1, 2], 1], [[1, 2], 2]]);
+  subscription.unsubscribe();
+  await rest();
+  const asked = count("find");
+  await insert(3);
+  await tick(16);
+  assert.equal(count("find"), asked);
+});
+
+test("Svelte takes it as a store", async (t) => {
+  const { c, insert, tick } = await opened(t);
+  await insert(1);
+  const live = c.find().live();
+  const heard: unknown[] = [];
+  const stop = derived(live, (rows) => (rows as Document[] | undefined)?.length).subscribe((length) => heard.push(length));
+  await tick(16);
+  await insert(2);
+  await tick(16);
+  assert.deepEqual([heard, values(get(live))], [[undefined, 1, 2], [1, 2]]);
+  stop();
+});
+
+test("results are columns if that was asked for, and map() applies to documents", async (t) => {
+  const { c, insert, tick } = await opened(t);
+  await insert(1);
+  const columns = c.find().live({ columns: true });
+  const mapped = c.find().map((row) => `v${row["v"]}`).live();
+  columns.subscribe(() => {});
+  mapped.subscribe(() => {});
+  await tick(16);
+  assert.deepEqual([columns.current, mapped.current], [{ at: Float64Array.of(1), v: Float64Array.of(1) }, ["v1"]]);
+  assert.throws(() => c.find().live({ throttle: 3 } as object), /did you mean "throttleMS"/);
+});
+
+test("what others write without a message is found within a second, and not in memory, where nobody else writes", async (t) => {
+  for (const [storage, expected] of [[SHARED, [[], [7]]], ["memory", [[]]]] as const) {
+    t.mock.timers.reset();
+    const { c, engine, tick } = await opened(t, storage);
+    const { heard, next } = listener();
+    c.find().live().subscribe(next);
+    await tick(16);
+    engine.collections.set("c", [{ at: new Date(7), v: 7 }]);
+    // The first answer may have taken a millisecond or two.
+    await tick(2000);
+    assert.deepEqual(heard, expected);
+  }
+});
+
+test("a hidden page asks for nothing by itself, and at once when it is shown or comes back", async (t) => {
+  const { c, insert, tick, count } = await opened(t, SHARED);
+  const document = Object.assign(new EventTarget(), { visibilityState: "hidden" });
+  const window = new EventTarget();
+  const globals = { document, addEventListener: window.addEventListener.bind(window), removeEventListener: window.removeEventListener.bind(window) };
+  Object.assign(globalThis, globals);
+  t.after(() => Object.keys(globals).forEach((name) => Reflect.deleteProperty(globalThis, name)));
+  const stop = c.find().live().subscribe(() => {});
+  await tick(10_000);
+  assert.equal(count("find"), 1);
+  document.dispatchEvent(new Event("visibilitychange"));
+  await tick(16);
+  assert.equal(count("find"), 1);
+  await insert(1);
+  await tick(16);
+  assert.equal(count("find"), 2, "what it hears of it still follows");
+  document.visibilityState = "visible";
+  const events: [EventTarget, string][] = [[document, "visibilitychange"], [document, "resume"], [window, "pageshow"]];
+  for (const [n, [target, name]] of events.entries()) {
+    target.dispatchEvent(new Event(name));
+    await tick(16);
+    assert.equal(count("find"), 3 + n, name);
+  }
+  stop();
+  await rest();
+  for (const [target, name] of events) target.dispatchEvent(new Event(name));
+  await tick(16);
+  assert.equal(count("find"), 5);
+});
+
+test("collections that stages read count as well, and buckets under their own name", async (t) => {
+  const { db, c, engine, tick, count } = await opened(t);
+  engine.intercept = (command) => ("aggregate" in command ? { ok: 1, cursor: { id: 0, ns: "plant.c", firstBatch: [] } } : undefined);
+  c.aggregate([
+    { $lookup: { from: "a", pipeline: [{ $unionWith: "b" }], as: "x" } },
+    { $facet: { one: [{ $unionWith: { coll: "d", pipeline: [{ $graphLookup: { from: "e" } }] } }] } },
+  ])
+    .live()
+    .subscribe(() => {});
+  await tick(16);
+  for (const [n, name] of ["a", "b", "c", "d", "e", "system.buckets.e"].entries()) {
+    await db.collection(name).insertOne({ at: new Date() });
+    await tick(16);
+    assert.equal(count("aggregate"), n + 2, name);
+  }
+  await db.collection("x").insertOne({ at: new Date() });
+  await tick(16);
+  assert.equal(count("aggregate"), 7);
+});
+
+test("a pipeline that writes is refused", async (t) => {
+  const { c, count } = await opened(t);
+  for (const stage of [{ $out: "d" }, { $merge: "d" }]) {
+    await assert.rejects(c.aggregate([stage]).live()[Symbol.asyncIterator]().next(), /cannot write/);
+  }
+  assert.equal(count("aggregate"), 0);
+});
+
+/** Teaches the fake engine the commands for live queries; `forget` makes it lose what it follows. */
+function taught(engine: FakeEngine): { forget: () => void; followed: Map<number, { query: Document; last?: string }> } {
+  const followed = new Map<number, { query: Document; last?: string }>();
+  let ids = 0;
+  engine.intercept = (command) => {
+    if ("liveQuery" in command) {
+      followed.set(++ids, { query: command["query"] as Document });
+      return { ok: 1, id: ids, mode: "newRows", why: "a find by time" };
+    }
+    if ("liveClose" in command) return { ok: Number(followed.delete(command["liveClose"] as number)) };
+    if (!("liveRefresh" in command)) return undefined;
+    const entry = followed.get(command["liveRefresh"] as number);
+    if (!entry) return { ok: 0, code: 43, codeName: "CursorNotFound", errmsg: "no such live query" };
+    const { find, filter } = entry.query as { find: string; filter: Document };
+    const rows = (engine.collections.get(find) ?? []).filter((row) => Object.entries(filter).every(([key, value]) => row[key] === value));
+    const now = JSON.stringify(rows);
+    const live = { changed: now !== entry.last, how: entry.last === undefined ? "fresh" : now === entry.last ? "nothing" : "newRows" };
+    entry.last = now;
+    if (!live.changed) return { ok: 1, live, cursor: { id: 0, ns: `plant.${find}`, firstBatch: [] } };
+    // Two rows a batch, whatever was asked for.
+    const id = rows.length > 2 ? 1000 + ids : 0;
+    if (id) engine.cursors.set(id, { name: find, rest: rows.slice(2) });
+    return { ok: 1, live, cursor: { id: Long.fromNumber(id), ns: `plant.${find}`, firstBatch: [] }, rows: rows.slice(0, 2) };
+  };
+  return { followed, forget: () => followed.clear() };
+}
+
+test("an engine that follows queries is asked for what has changed, batch after batch", async (t) => {
+  const { c, engine, insert, tick, count } = await opened(t);
+  const { followed } = taught(engine);
+  const { heard, next } = listener();
+  const live = c.find({ kind: 1 }).live();
+  const stop = live.subscribe(next);
+  await tick(16);
+  await c.insertMany([1, 2, 3, 4, 5].map((v) => ({ at: new Date(v), v, kind: 1 })));
+  await tick(16);
+  await insert(6);
+  await tick(16);
+  assert.deepEqual(heard, [[], [1, 2, 3, 4, 5]]);
+  assert.deepEqual([count("liveQuery"), count("liveRefresh"), count("find")], [1, 3, 0]);
+  const opening = engine.commands.find((command) => "liveQuery" in command)!;
+  assert.deepEqual([opening["query"], opening["$db"]], [{ find: "c", filter: { kind: 1 }, batchSize: 65_536 }, "plant"]);
+  assert.deepEqual(await live.explain(), { mode: "newRows", why: "a find by time", how: "nothing", computed: 3, delivered: 2 });
+  stop();
+  await rest();
+  assert.equal(followed.size, 0);
+  live.subscribe(next);
+  await tick(16);
+  assert.deepEqual(heard.at(-1), [1, 2, 3, 4, 5]);
+});
+
+test("columns come from an engine that follows queries, too", async (t) => {
+  const { c, engine, insert, tick } = await opened(t);
+  taught(engine);
+  const live = c.find().live({ columns: true });
+  live.subscribe(() => {});
+  for (const v of [1, 2, 3]) await insert(v);
+  await tick(16);
+  await insert(1);
+  await tick(16);
+  assert.deepEqual(live.current, { at: Float64Array.of(1, 2, 3, 1), v: Float64Array.of(1, 2, 3, 1) });
+});
+
+test("an engine that has forgotten the query is told it anew", async (t) => {
+  const { c, engine, insert, tick, count } = await opened(t);
+  const { forget, followed } = taught(engine);
+  const { heard, ...observer } = listener();
+  c.find().live().subscribe(observer);
+  await tick(16);
+  forget();
+  await insert(1);
+  await tick(16);
+  assert.deepEqual([heard, count("liveQuery")], [[[], [1]], 2]);
+  // One that always forgets is an error, not an endless loop.
+  const { intercept } = engine;
+  engine.intercept = (command) => (forget(), intercept(command));
+  await insert(2);
+  await tick(16);
+  assert.deepEqual([heard.at(-1), count("liveQuery"), followed.size], ["no such live query", 4, 0]);
+});
+
+test("after a result that was not read to its end, the engine is told the query anew", async (t) => {
+  const { c, engine, insert, tick } = await opened(t);
+  const { followed } = taught(engine);
+  const { heard, ...observer } = listener();
+  const live = c.find().live();
+  live.subscribe(observer);
+  await tick(16);
+  const { intercept } = engine;
+  engine.intercept = (command) => ("getMore" in command ? { ok: 0, code: 96, errmsg: "storage" } : intercept(command));
+  for (const v of [1, 2, 3]) await insert(v);
+  await tick(16);
+  assert.deepEqual([heard.at(-1), followed.size], ["storage", 0]);
+  engine.intercept = intercept;
+  live.subscribe(observer);
+  await tick(16);
+  assert.deepEqual(heard.at(-1), [1, 2, 3]);
+});
+
+test("an engine without these commands is asked once, and explain() says so", async (t) => {
+  const { c, insert, tick, count } = await opened(t);
+  const live = c.find().live();
+  live.subscribe(() => {});
+  await tick(16);
+  await insert(1);
+  await tick(16);
+  assert.deepEqual([count("liveQuery"), count("liveRefresh"), count("find")], [1, 0, 2]);
+  const { mode, how } = await live.explain();
+  assert.deepEqual([mode, how], ["fresh", "fresh"]);
+});
+
+test("explain() of a query that nobody follows leaves nothing behind in the engine", async (t) => {
+  const { c, engine, count } = await opened(t);
+  const { followed } = taught(engine);
+  assert.deepEqual(await c.find().live().explain(), { mode: "newRows", why: "a find by time", computed: 0, delivered: 0 });
+  await rest();
+  assert.deepEqual([followed.size, count("liveRefresh")], [0, 0]);
+});
+
+test("an error of the engine keeps its class and code", async (t) => {
+  const { c, engine } = await opened(t);
+  engine.intercept = (command) => ("liveQuery" in command ? { ok: 0, code: 2, codeName: "BadValue", errmsg: "unknown operator: $nope" } : undefined);
+  const failed = c.find({ v: { $nope: 1 } }).live()[Symbol.asyncIterator]().next();
+  await assert.rejects(failed, (error: unknown) => error instanceof ServerError && error.code === 2);
+});
