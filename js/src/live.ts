@@ -55,11 +55,11 @@ export interface Feed<T> {
   readonly read: (command: Document) => Promise<{ result: T; reply: Document }>;
   readonly throttleMS: number;
   /** Each subscription has an object of its own. */
-  readonly observers: Set<{ of: LiveObserver<T> }>;
+  readonly observers: Set<{ of: LiveObserver<any> }>;
   current: T | undefined;
   isClosed: boolean;
   /** Gives a new subscriber the last result, as long as that is kept up to date. */
-  greet: ((observer: { of: LiveObserver<T> }) => void) | undefined;
+  greet: ((observer: { of: LiveObserver<any> }) => void) | undefined;
 }
 
 /**
