@@ -1,24 +1,20 @@
 // A table of rooms that follows new measurements, from this tab and others.
 
 import { useState } from "react";
-import { useDatabase, useQuery } from "./timepail-react.js";
+import { useDatabase, useLive } from "timepail/react";
 
-const createReadings = (db) => db.createCollection("readings", { timeseries: { timeField: "at", metaField: "room" } });
+const prepare = (db) => db.createCollection("readings", { timeseries: { timeField: "at", metaField: "room" } });
 
 export function Rooms() {
   const [least, setLeast] = useState(-50);
-  const db = useDatabase("home", createReadings);
-  const rooms = useQuery(
-    db,
-    "readings",
-    (db) =>
+  const db = useDatabase("home", { prepare });
+  const rooms = useLive(
+    () =>
       db
-        .collection("readings")
-        .aggregate([{ $match: { temp: { $gte: least } } }, { $group: { _id: "$room", count: { $sum: 1 }, mean: { $avg: "$temp" } } }, { $sort: { _id: 1 } }])
-        .toArray(),
-    [least],
+        ?.collection("readings")
+        .aggregate([{ $match: { temp: { $gte: least } } }, { $group: { _id: "$room", count: { $sum: 1 }, mean: { $avg: "$temp" } } }, { $sort: { _id: 1 } }]),
+    [db, least],
   );
-  if (!db || !rooms) return <p>Opening …</p>;
   const measure = () => db.collection("readings").insertOne({ at: new Date(), room: "kitchen", temp: 21 });
   return (
     <>
@@ -26,13 +22,13 @@ export function Rooms() {
         at least <input type="number" value={least} onChange={(event) => setLeast(Number(event.target.value))} />
       </label>
       <ul>
-        {rooms.map(({ _id, count, mean }) => (
+        {rooms?.map(({ _id, count, mean }) => (
           <li key={_id}>
             {_id}: {count} readings, {mean.toFixed(1)} °C
           </li>
         ))}
       </ul>
-      <button onClick={measure}>Measure</button>
+      <button disabled={!db} onClick={measure}>Measure</button>
     </>
   );
 }

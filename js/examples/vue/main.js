@@ -1,0 +1,4 @@
+import { createApp } from "vue";
+import App from "./app.vue";
+
+createApp(App).mount("#root");
