@@ -17,13 +17,13 @@ test("pages of docs/ show their examples verbatim, and every example is shown", 
   const shown = new Set();
   for (const page of readdirSync(DOCS).filter((name) => name.endsWith(".md"))) {
     const text = readFileSync(join(DOCS, page), "utf8");
-    for (const [, name, code] of text.matchAll(/`js\/examples\/([\w-]+\/[\w.-]+)`[^\n]*\n\n```(?:jsx?|ts)\n([^]*?)```/g)) {
+    for (const [, name, code] of text.matchAll(/`js\/examples\/([\w-]+\/[\w.-]+)`[^\n]*\n\n```(?:jsx?|ts|vue|svelte)\n([^]*?)```/g)) {
       assert.equal(code, readFileSync(join(EXAMPLES, name), "utf8"), `${page}: ${name}`);
       shown.add(name);
     }
   }
   assert.deepEqual([...shown].filter((name) => name.startsWith("guides/")).sort(), readdirSync(GUIDES).map((name) => `guides/${name}`).sort());
-  assert.deepEqual([...shown].filter((name) => name.startsWith("react/")).sort(), ["react/rooms.jsx", "react/timepail-react.js"]);
+  assert.deepEqual([...shown].filter((name) => name.includes("/rooms.")).sort(), ["react/rooms.jsx", "svelte/rooms.svelte", "vue/rooms.vue"]);
 });
 
 test("the reference matches the declarations (node js/scripts/api.mjs writes it)", () => {

@@ -1,10 +1,15 @@
 // The types that callers see: checked by tsc, never run.
 
 import { Double, Int32, Long, ObjectId } from "bson";
-import { open, BulkWriteError, FindCursor, ServerError, type Collection, type BigIntColumn, type Columns, type Database, type Document, type Filter, type HostStorage, type InsertManyResult, type NumberColumn, type WriteError } from "timepail";
+import { open, BulkWriteError, FindCursor, LiveQuery, ServerError, type Collection, type BigIntColumn, type Columns, type Database, type Document, type Filter, type HostStorage, type InsertManyResult, type NumberColumn, type WriteError } from "timepail";
 import { denoKvStorage } from "timepail/deno-kv";
 import { openFile } from "timepail/file";
+import { useDatabase as useDatabaseInReact, useLive as useLiveInReact } from "timepail/react";
+import { useLive as useLiveInSvelte, type Live } from "timepail/svelte";
+import { useLive as useLiveInVue } from "timepail/vue";
 import { window } from "timepail/pipelines";
+import { from as rxFrom, type Observable } from "rxjs";
+import type { Readable } from "svelte/store";
 import { open as openSlim } from "timepail/slim";
 import { sqliteStorage } from "timepail/sqlite";
 import { MemoryStorage, storageContract } from "timepail/testing";
@@ -181,3 +186,37 @@ if (caught instanceof BulkWriteError) {
   const server: ServerError = caught;
   same<typeof server.code, number>();
 }
+
+// Live queries, and whatever takes them.
+const liveRows = weather.find({ temp: { $gt: 20 } }).sort({ at: -1 }).live({ throttleMS: 100 });
+same<typeof liveRows, LiveQuery<Reading[]>>();
+same<typeof liveRows.current, Reading[] | undefined>();
+const liveColumns = weather.find().project({ _id: 0, at: 1, temp: 1 }).live({ columns: true });
+liveColumns.subscribe(({ at, temp }) => void [at.length, temp.length]);
+const stopLive = liveRows.subscribe((rows) => rows[0]?.temp, (error) => error, () => {});
+stopLive();
+stopLive.unsubscribe();
+const liveGroups = weather.aggregate().group({ _id: "$station.site", mean: { $avg: "$temp" } }).live();
+liveGroups.subscribe({ next: (rows) => rows[0]?.mean?.toFixed() });
+// @ts-expect-error there is no such option
+weather.find().live({ throttle: 5 });
+// @ts-expect-error a live query is not written to
+liveRows.current = [];
+async function readLive(): Promise<Date | undefined> {
+  for await (const rows of liveRows) return rows[0]?.at;
+  return undefined;
+}
+void readLive;
+same<ReturnType<typeof rxFrom<typeof liveRows>>, Observable<Reading[]>>();
+same<ReturnType<typeof useDatabaseInReact>, Database | undefined>();
+const inReact = useLiveInReact(() => db && weather.find({ temp: 7 }), [db]);
+same<typeof inReact, Reading[] | undefined>();
+const columnsInReact = useLiveInReact(liveColumns);
+same<typeof columnsInReact, typeof liveColumns.current>();
+const inVue = useLiveInVue(() => weather.find());
+same<typeof inVue.value, Reading[] | undefined>();
+const inSvelte = useLiveInSvelte(liveRows);
+same<typeof inSvelte, Live<Reading[]>>();
+const readable: Readable<Reading[] | undefined> = inSvelte;
+const store: Pick<Readable<Reading[]>, "subscribe"> = liveRows;
+void [readable, store];

@@ -29,6 +29,11 @@ async function main() {
   const db = await open("bundled");
   const c = await db.createCollection("c" + location.pathname, { timeseries: { timeField: "at", metaField: "m" } });
   await c.insertMany(Array.from({ length: 10 }, (_, i) => ({ at: new Date(i), m: i % 2, v: i })));
+  // What computes live queries is a file of its own.
+  for await (const [row] of c.find({ v: 7 }).live()) {
+    if (row.m !== 1) return "another result of the live query";
+    break;
+  }
   const groups = await c.aggregate([{ $group: { _id: "$m", v: { $sum: "$v" } } }, { $sort: { _id: 1 } }]).toArray();
   await db.close();
   return JSON.stringify(groups);
@@ -125,7 +130,7 @@ test("esbuild, with the modules as files of its own", async () => {
 
 test("Rollup", async () => {
   const bundle = await rollup({ input: join(project, "main.js"), plugins: [nodeResolve({ browser: true })], onwarn: (warning) => assert.fail(warning.message) });
-  await bundle.write({ file: join(project, "out/rollup/main.js"), format: "es" });
+  await bundle.write({ dir: join(project, "out/rollup"), format: "es" });
   await bundle.close();
   copyModules("out/rollup");
   write("out/rollup/index.html", MODULE);

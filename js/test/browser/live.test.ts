@@ -1,0 +1,126 @@
+// Live queries in two tabs: messages between them, messages that are lost, and histories by both.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { Page } from "playwright-core";
+import { errors, tab, useBrowser } from "./harness.js";
+
+declare const timepail: typeof import("../../src/index.js");
+type Database = import("../../src/index.js").Database;
+type LiveQuery = import("../../src/index.js").LiveQuery<Record<string, any>[]>;
+declare let db: Database;
+declare let live: LiveQuery;
+/** What subscribers heard, as text. */
+declare let heard: string[];
+
+useBrowser();
+
+const START = Date.UTC(2024, 0, 1);
+
+/** A tab with the database of that name, and in it a live query of the newest five. */
+async function follower(name: string): Promise<Page> {
+  const page = await tab();
+  await page.evaluate(async (name) => {
+    const db = await timepail.open(name);
+    await db.createCollection("c", { timeseries: { timeField: "at", metaField: "m" } });
+    const live = db.collection("c").find().sort({ at: -1 }).limit(5).map(({ n }) => n as object).live();
+    const heard: string[] = [];
+    Object.assign(globalThis, { db, live, heard });
+    live.subscribe((rows) => heard.push(JSON.stringify(rows)));
+  }, name);
+  await hears(page, []);
+  return page;
+}
+
+const hears = async (page: Page, rows: number[]): Promise<void> => {
+  const expected = JSON.stringify(rows);
+  await page.waitForFunction((expected) => heard.at(-1) === expected, expected, { timeout: 15_000 }).catch(async () => assert.equal(await page.evaluate(() => heard.at(-1)), expected));
+};
+
+const insert = (page: Page, ...rows: number[]): Promise<unknown> =>
+  page.evaluate(([start, ...rows]) => db.collection("c").insertMany(rows.map((n) => ({ at: new Date(start! + n * 1000), m: n % 2, n }))), [START, ...rows]);
+
+test("two tabs follow what either of them writes", async () => {
+  const [here, there] = [await follower("both"), await follower("both")];
+  await insert(there, 1, 2);
+  await Promise.all([hears(here, [2, 1]), hears(there, [2, 1])]);
+  await insert(here, 3, 0);
+  await Promise.all([hears(here, [3, 2, 1, 0]), hears(there, [3, 2, 1, 0])]);
+  await there.evaluate(() => db.collection("c").deleteMany({ m: 1 }));
+  await Promise.all([hears(here, [2, 0]), hears(there, [2, 0])]);
+  await there.evaluate(() => db.dropCollection("c"));
+  await Promise.all([hears(here, []), hears(there, [])]);
+  await Promise.all([here.close(), there.close()]);
+});
+
+test("a change is found even if its message is lost, as of a tab that dies right after its commit", async () => {
+  const [here, there] = [await follower("lost"), await follower("lost")];
+  await there.evaluate(() => {
+    BroadcastChannel.prototype.postMessage = () => {};
+  });
+  await insert(there, 1);
+  await hears(here, [1]);
+  await insert(there, 2);
+  await there.close();
+  await hears(here, [2, 1]);
+  await here.close();
+});
+
+test("a page that is shown again looks at once", async () => {
+  const [here, there] = [await follower("hidden"), await follower("hidden")];
+  await here.evaluate(() => {
+    Object.defineProperty(document, "visibilityState", { get: () => "hidden", configurable: true });
+    document.dispatchEvent(new Event("visibilitychange"));
+  });
+  await there.evaluate(() => {
+    BroadcastChannel.prototype.postMessage = () => {};
+  });
+  await insert(there, 1);
+  // The clock of the page stands still, so that only the event can be the reason.
+  await here.evaluate(() => {
+    Object.assign(globalThis, { setTimeout: () => 0 });
+    Reflect.deleteProperty(document, "visibilityState");
+    document.dispatchEvent(new Event("visibilitychange"));
+  });
+  await hears(here, [1]);
+  await Promise.all([here.close(), there.close()]);
+});
+
+test("without a subscriber nothing is left, and closing the database ends a loop", async () => {
+  const page = await follower("ends");
+  const results = await page.evaluate(async () => {
+    const loop = (async () => {
+      let count = 0;
+      for await (const rows of live) count += rows ? 1 : 0;
+      return count;
+    })();
+    await db.collection("c").insertOne({ at: new Date(), n: 7 });
+    while (heard.at(-1) !== "[7]") await new Promise(requestAnimationFrame);
+    await db.close();
+    return loop;
+  });
+  assert.ok(results >= 1);
+  await page.close();
+});
+
+test("a history by two tabs: at rest, both results are those of a fresh query", async () => {
+  const pages = [await follower("history"), await follower("history")];
+  const fresh = (page: Page): Promise<string> =>
+    page.evaluate(async () => JSON.stringify((await db.collection("c").find().sort({ at: -1 }).limit(5).toArray()).map((row) => row["n"])));
+  let next = 0;
+  for (let step = 0; step < 40; step++) {
+    const writer = pages[(step * 7) % 3 % 2]!;
+    if (step % 5 === 4) await writer.evaluate(([start, from]) => db.collection("c").deleteMany({ at: { $gte: new Date(start! + from! * 1000) } }), [START, next - 3]);
+    else if (step % 11 === 10) await writer.evaluate(() => db.flush());
+    // Some come later than others with a newer time.
+    else await insert(writer, ...(step % 3 === 0 ? [next + 2, next, next + 1] : [next, next + 1, next + 2]));
+    next += 2;
+    const expected = JSON.parse(await fresh(writer)) as number[];
+    await Promise.all(pages.map((page) => hears(page, expected)));
+  }
+  await Promise.all(pages.map((page) => page.close()));
+});
+
+test("no page reported an unexpected error", () => {
+  assert.deepEqual(errors, []);
+});
