@@ -1,50 +1,59 @@
-// A chart of the last minute: asks anew after every change, at most once a frame, and never twice at a time.
+// A chart of the last minute: a live query of what was written since its beginning, drawn at most once a frame.
 
 import uPlot from "uplot";
 import { optionsOf } from "./chart.js";
 import { linesOf } from "./lines.js";
 
 const WINDOW_MS = 60_000;
+/** The live query begins at a fixed time; when it has so much more than the chart shows, another one takes its place. */
+const SURPLUS_MS = 15_000;
 /** So much time is always shown, also while there are measurements of a moment only. */
 const SHORTEST_MS = 10_000;
 const FIELD = "load";
 const timeField = "at";
 const metaField = "tab";
 
-/** `onDrawn({ rows, ms, series })` hears of every picture. `changed` asks for one, `stop` takes the chart away. */
-export function liveChart(holder, collection, onDrawn) {
+/** `onDrawn({ rows, series, results, mode })` hears of every picture. `changed` asks for one, `stop` takes the chart away, `onError` hears why there are no more. */
+export function liveChart(holder, collection, onDrawn, onError) {
   let plot;
   let names = "";
   let isDue = false;
-  let isAsking = false;
   let isStopped = false;
+  let newest = {};
+  let results = 0;
+  let mode;
+  let since;
+  let unsubscribe;
+
+  function follow() {
+    unsubscribe?.();
+    since = Date.now() - WINDOW_MS;
+    const live = collection
+      .find({ [timeField]: { $gte: new Date(since) } })
+      .sort({ [timeField]: 1 })
+      .live({ columns: true });
+    unsubscribe = live.subscribe((columns) => {
+      newest = columns;
+      results++;
+      changed();
+    }, onError);
+    live.explain().then((told) => (mode = told.mode), () => {});
+  }
 
   function changed() {
     if (isDue) return;
     isDue = true;
-    requestAnimationFrame(refresh);
+    requestAnimationFrame(draw);
   }
 
-  async function refresh() {
-    if (isAsking) return requestAnimationFrame(refresh);
+  function draw() {
     isDue = false;
-    isAsking = true;
-    try {
-      const end = Date.now();
-      const start = performance.now();
-      const columns = await collection
-        .find({ [timeField]: { $gte: new Date(end - WINDOW_MS) } })
-        .sort({ [timeField]: 1 })
-        .toColumns();
-      draw(columns, end, performance.now() - start);
-    } finally {
-      isAsking = false;
-    }
-  }
-
-  function draw(columns, end, ms) {
-    const rows = columns[timeField]?.length ?? 0;
+    const columns = newest;
+    const end = Date.now();
+    const from = columns[timeField]?.findIndex((time) => time >= end - WINDOW_MS) ?? -1;
+    const rows = from < 0 ? 0 : columns[timeField].length - from;
     if (rows === 0 || isStopped) return;
+    if (end - since > WINDOW_MS + SURPLUS_MS) follow();
     const series = [...new Set(columns[metaField])].sort().map((label, i) => ({ label, color: colorOf(label, i) }));
     const { times, lines } = linesOf(columns, { timeField, metaField, names: [FIELD], series });
     const data = [times, ...lines.map(([line]) => line)];
@@ -54,7 +63,7 @@ export function liveChart(holder, collection, onDrawn) {
       build(series, data);
     } else plot.setData(data, false);
     plot.setScale("x", { min: Math.max(end - WINDOW_MS, Math.min(times[0], end - SHORTEST_MS)), max: end });
-    onDrawn({ rows, ms, series });
+    onDrawn({ rows, series, results, mode });
   }
 
   function build(series, data) {
@@ -85,12 +94,14 @@ export function liveChart(holder, collection, onDrawn) {
 
   function stop() {
     isStopped = true;
+    unsubscribe();
     resize.disconnect();
     plot?.destroy();
     holder.replaceChildren();
     holder.hidden = true;
   }
 
+  follow();
   return { changed, restyle, stop };
 }
 

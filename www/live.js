@@ -5,6 +5,7 @@ import { known } from "./discover.js";
 import { inTurn, showError } from "./feedback.js";
 import { duration, number } from "./format.js";
 import { liveChart } from "./live-chart.js";
+import { longTasks } from "./long-tasks.js";
 import { showStorage } from "./storage.js";
 import { $, workspace } from "./workspace.js";
 
@@ -95,15 +96,21 @@ function hear({ operation, collection }) {
     if (running) stop();
     chart?.stop();
     chart = undefined;
+    $("live-tasks").textContent = "";
     showState();
   } else if (collection === NAME && operation === "insert") {
-    chart ??= liveChart($("live-chart"), workspace.db.collection(NAME), ({ rows, ms, series }) => {
-      const others = series.length > 1 ? ` of ${series.length} tabs` : "";
-      const own = running ? `; ${number(running.written)} written here as “${running.tab}”` : "";
-      $("live-state").textContent = `${number(rows)} points${others} in the last minute, read in ${duration(ms)}${own}`;
-    });
-    chart.changed();
+    chart ??= liveChart($("live-chart"), workspace.db.collection(NAME), showPicture, showError);
   }
+}
+
+function showPicture({ rows, series, results, mode }) {
+  const others = series.length > 1 ? ` of ${series.length} tabs` : "";
+  const own = running ? `; ${number(running.written)} written here as “${running.tab}”` : "";
+  $("live-state").textContent = `${number(rows)} points${others} in the last minute${own}`;
+  const way = { newRows: "from the new rows", fresh: "by running the query again" }[mode];
+  const { count, longest } = longTasks;
+  const tasks = count === undefined ? "" : ` ${number(count)} tasks of this page took more than 50 ms${count > 0 ? `, the longest ${duration(longest)}` : ""}.`;
+  $("live-tasks").textContent = `${number(results)} results of the live query${way ? `, brought up to date ${way}` : ""}.${tasks}`;
 }
 
 export function setUpLive() {
