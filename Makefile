@@ -57,6 +57,7 @@ bench: build browser bench/node_modules/.package-lock.json
 	node bench/cliffs.mjs
 	node bench/shapes.mjs
 	node bench/live.mjs
+	node bench/live-queries.mjs
 	node bench/resends.mjs
 	node bench/opening.mjs
 	node bench/columns.mjs

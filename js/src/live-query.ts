@@ -7,15 +7,15 @@ import type { ChangeEvent, Document } from "./types.js";
 
 /** So often the engine is asked whether the result still holds: a message of another tab may have been lost. */
 const POLL_MS = 1000;
-/** Where the engine cannot tell without running the query, that takes at most one part in so many of the time. */
+/** That takes at most one part in so many of the time, as where the engine has to run the query. */
 const POLL_SHARE = 50;
 /** So many times a computation begins anew because the engine has forgotten it. */
 const TRIES_MAX = 3;
 
 const CURSOR_NOT_FOUND = 43;
 const COMMAND_NOT_FOUND = 59;
-/** What the engine says of commands for live queries, if it has none. */
-const PLAIN: Pick<LiveExplanation, "mode" | "why"> = { mode: "fresh", why: "this engine runs the query again" };
+/** For engines without commands for live queries, and where these cannot be loaded. */
+const PLAIN: Pick<LiveExplanation, "mode" | "why"> = { mode: "fresh", why: "the engine cannot follow queries here" };
 
 type Observer<T> = Feed<T>["observers"] extends Set<infer O> ? O : never;
 type Plan = Pick<LiveExplanation, "mode" | "why"> & { id?: number };
@@ -172,7 +172,7 @@ export class Follower<T> {
       if (turn === this.#turn && this.#isAwake) this.#end(this.#feed.door.isClosed ? "complete" : "error", error);
     }
     this.#isComputing = false;
-    this.#pollMS = Math.max(POLL_MS, this.#plan === PLAIN ? (performance.now() - start) * POLL_SHARE : 0);
+    this.#pollMS = Math.max(POLL_MS, (performance.now() - start) * POLL_SHARE);
     if (!this.#isAwake) this.#release();
     else if (turn !== this.#turn) this.#change();
     else this.#pause = setTimeout(this.#goOn, this.#feed.throttleMS);
@@ -192,23 +192,28 @@ export class Follower<T> {
   async #refresh(): Promise<{ result: T } | undefined> {
     const { read, command } = this.#feed;
     for (let tries = 1; ; tries++) {
-      const plan = (this.#plan ??= await this.#open());
       try {
+        const plan = (this.#plan ??= await this.#open());
         if (plan.id === undefined) {
           this.#how = "fresh";
-          const { result } = await read(command);
-          return this.#feed.current !== undefined && isSame(result, this.#feed.current) ? undefined : { result };
+          return this.#unlessSame((await read(command)).result);
         }
         const { result, reply } = await read({ liveRefresh: plan.id });
         const { changed, how } = reply["live"] as { changed: boolean; how: LiveExplanation["how"] };
         this.#how = how;
-        return changed ? { result } : undefined;
+        return changed ? this.#unlessSame(result) : undefined;
       } catch (error) {
         // The engine has begun anew, or what was read is gone.
-        if ((error as { code?: unknown }).code !== CURSOR_NOT_FOUND || tries === TRIES_MAX) throw error;
+        const { code, name } = error as { code?: unknown; name?: unknown };
+        if ((code !== CURSOR_NOT_FOUND && name !== "WorkerError") || tries === TRIES_MAX) throw error;
         this.#release();
       }
     }
+  }
+
+  #unlessSame(result: T): { result: T } | undefined {
+    const { current } = this.#feed;
+    return current !== undefined && isSame(result, current) ? undefined : { result };
   }
 
   /** Asks the engine to follow the query. */
@@ -221,7 +226,8 @@ export class Follower<T> {
       const { reply } = await door.run({ liveQuery: 1, query: command });
       return { id: Number(reply["id"]), mode: reply["mode"], why: reply["why"] };
     } catch (error) {
-      if ((error as { code?: unknown }).code === COMMAND_NOT_FOUND) return PLAIN;
+      const { code, name } = error as { code?: unknown; name?: unknown };
+      if (code === COMMAND_NOT_FOUND || name === "LoadError") return PLAIN;
       throw error;
     }
   }

@@ -32,41 +32,43 @@ export function sourceOf<T>(given: Followable<T> | Nothing): Source<T> | undefin
 }
 
 /** The database of that name. All subscribers of a page share it; the last one closes it. */
-export function databaseOf(name: string, { prepare, ...options }: UseDatabaseOptions = {}): Source<Database> {
+export function databaseOf(name: string, options: UseDatabaseOptions = {}): Source<Database> {
   return {
     get current() {
       return databases.get(name)?.db;
     },
     subscribe(next, error) {
-      let shared = databases.get(name);
-      if (!shared) {
-        const opened = open(name, options).then(async (db) => {
-          try {
-            await prepare?.(db);
-            return (mine.db = db);
-          } catch (error) {
-            await db.close();
-            throw error;
-          }
-        });
-        const mine: Shared = (shared = { users: 0, opened });
-        databases.set(name, mine);
-        // The next component tries again.
-        opened.catch(() => forget(name, mine));
-      }
-      const mine = shared;
-      mine.users++;
+      const shared = databases.get(name) ?? share(name, options);
+      shared.users++;
       let isCurrent = true;
-      mine.opened.then((db) => isCurrent && next(db), (reason) => isCurrent && error(reason));
+      shared.opened.then((db) => isCurrent && next(db), (reason) => isCurrent && error(reason));
       return () => {
         if (!isCurrent) return;
         isCurrent = false;
-        mine.users--;
+        shared.users--;
         // Not at once: StrictMode mounts everything twice, and the next page of a router may use it again.
-        setTimeout(() => mine.users === 0 && forget(name, mine) && mine.opened.then((db) => db.close(), () => {}));
+        setTimeout(() => shared.users === 0 && forget(name, shared) && shared.opened.then((db) => db.close(), () => {}));
       };
     },
   };
+}
+
+function share(name: string, { prepare, ...options }: UseDatabaseOptions): Shared {
+  const shared: Shared = { users: 0, opened: open(name, options).then(prepared) };
+  databases.set(name, shared);
+  // The next component tries again.
+  shared.opened.catch(() => forget(name, shared));
+  return shared;
+
+  async function prepared(db: Database): Promise<Database> {
+    try {
+      await prepare?.(db);
+      return (shared.db = db);
+    } catch (error) {
+      await db.close();
+      throw error;
+    }
+  }
 }
 
 function forget(name: string, shared: Shared): boolean {

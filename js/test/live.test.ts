@@ -520,6 +520,56 @@ test("an engine that has forgotten the query is told it anew", async (t) => {
   assert.deepEqual([heard.at(-1), count("liveQuery"), followed.size], ["no such live query", 4, 0]);
 });
 
+test("a worker that has died is asked again, and the query followed anew", async (t) => {
+  const { c, engine, insert, tick, count } = await opened(t);
+  taught(engine);
+  const { heard, ...observer } = listener();
+  c.find().live().subscribe(observer);
+  await tick(16);
+  const run = engine.run_command.bind(engine);
+  let dies = 1;
+  engine.run_command = async (command, payload) => {
+    const answer = await run(command, payload);
+    if ("liveRefresh" in engine.commands.at(-1)! && dies-- > 0) throw Object.assign(new Error("the worker has ended"), { name: "WorkerError" });
+    return answer;
+  };
+  await insert(1);
+  await tick(16);
+  assert.deepEqual([heard, count("liveQuery")], [[[], [1]], 2]);
+  dies = Infinity;
+  await insert(2);
+  await tick(16);
+  assert.deepEqual(heard.at(-1), "the worker has ended");
+});
+
+test("a result that the engine has computed again and that is the same is not given again", async (t) => {
+  const { c, engine, insert, tick, count } = await opened(t);
+  engine.intercept = (command) =>
+    "liveQuery" in command ? { ok: 1, id: 1, mode: "fresh", why: "" } : "liveRefresh" in command ? { ok: 1, live: { changed: true, how: "fresh" }, cursor: { id: 0, ns: "plant.c", firstBatch: [] }, rows: [{ v: 7 }] } : undefined;
+  const { heard, next } = listener();
+  c.find().live().subscribe(next);
+  await tick(16);
+  await insert(1);
+  await tick(16);
+  assert.deepEqual([heard, count("liveRefresh")], [[[7]], 2]);
+});
+
+test("where the second half of the module cannot be loaded, the query runs again", async (t) => {
+  const { c, engine, insert, tick, count } = await opened(t);
+  const run = engine.run_command.bind(engine);
+  engine.run_command = async (command, payload) => {
+    const answer = await run(command, payload);
+    if ("liveQuery" in engine.commands.at(-1)!) throw Object.assign(new Error("no network"), { name: "LoadError" });
+    return answer;
+  };
+  const { heard, next } = listener();
+  c.find().live().subscribe(next);
+  await tick(16);
+  await insert(1);
+  await tick(16);
+  assert.deepEqual([heard, count("find"), count("liveQuery")], [[[], [1]], 2, 1]);
+});
+
 test("after a result that was not read to its end, the engine is told the query anew", async (t) => {
   const { c, engine, insert, tick } = await opened(t);
   const { followed } = taught(engine);
