@@ -36,7 +36,7 @@ const STAGES = { ...CARGO, ...PACKAGE };
 
 /** The browsers beside Chromium as it is, and the tests that are about them. */
 const OTHER_BROWSERS = ["chromium-sqlite", "firefox", "webkit"];
-const ABOUT_BROWSERS = /^browser\/(database|contexts|trouble|back)\.test/;
+const ABOUT_BROWSERS = /^browser\/(database|contexts|live|trouble|back)\.test/;
 
 /** Runs programs that count as one test each: [name, command, args, env]. */
 async function checks(list) {

@@ -37,6 +37,7 @@ export class Follower<T> {
   /** What the engine has said of the query, and the number under which it follows it. */
   #plan: Plan | undefined;
   #how: LiveExplanation["how"];
+  #asked = 0;
   #computed = 0;
   #delivered = 0;
 
@@ -107,7 +108,7 @@ export class Follower<T> {
   async explain(): Promise<LiveExplanation> {
     const { mode, why } = (this.#plan ??= await this.#open());
     if (!this.#isAwake) this.#release();
-    return { mode, why, ...(this.#how && { how: this.#how }), computed: this.#computed, delivered: this.#delivered };
+    return { mode, why, ...(this.#how && { how: this.#how }), asked: this.#asked, computed: this.#computed, delivered: this.#delivered };
   }
 
   #wake(): void {
@@ -163,7 +164,8 @@ export class Follower<T> {
     this.#isDue = false;
     try {
       const next = await this.#refresh();
-      this.#computed++;
+      this.#asked++;
+      if (this.#how !== "nothing") this.#computed++;
       if (next) this.#feed.current = next.result;
       if (turn === this.#turn && this.#isAwake) this.#deliver(next !== undefined);
     } catch (error) {

@@ -37,7 +37,9 @@ export interface LiveExplanation {
   why: string;
   /** What the last computation did: `"nothing"` if the last result still held. */
   how?: "nothing" | "newRows" | "fresh";
-  /** Computations so far. */
+  /** How often the result was asked for so far: after changes, and about once a second. */
+  asked: number;
+  /** How often something was computed for it. */
   computed: number;
   /** Results that subscribers were given so far. */
   delivered: number;

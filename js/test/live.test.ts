@@ -481,7 +481,7 @@ test("an engine that follows queries is asked for what has changed, batch after 
   assert.deepEqual([count("liveQuery"), count("liveRefresh"), count("find")], [1, 3, 0]);
   const opening = engine.commands.find((command) => "liveQuery" in command)!;
   assert.deepEqual([opening["query"], opening["$db"]], [{ find: "c", filter: { kind: 1 }, batchSize: 65_536 }, "plant"]);
-  assert.deepEqual(await live.explain(), { mode: "newRows", why: "a find by time", how: "nothing", computed: 3, delivered: 2 });
+  assert.deepEqual(await live.explain(), { mode: "newRows", why: "a find by time", how: "nothing", asked: 3, computed: 2, delivered: 2 });
   stop();
   await rest();
   assert.equal(followed.size, 0);
@@ -603,7 +603,7 @@ test("an engine without these commands is asked once, and explain() says so", as
 test("explain() of a query that nobody follows leaves nothing behind in the engine", async (t) => {
   const { c, engine, count } = await opened(t);
   const { followed } = taught(engine);
-  assert.deepEqual(await c.find().live().explain(), { mode: "newRows", why: "a find by time", computed: 0, delivered: 0 });
+  assert.deepEqual(await c.find().live().explain(), { mode: "newRows", why: "a find by time", asked: 0, computed: 0, delivered: 0 });
   await rest();
   assert.deepEqual([followed.size, count("liveRefresh")], [0, 0]);
 });
