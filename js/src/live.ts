@@ -6,6 +6,9 @@ import type { Follower } from "./live-query.js";
 import { checkNames } from "./options.js";
 import type { Document } from "./types.js";
 
+/** `Symbol.observable` where somebody has defined it, else the name that libraries agree on. */
+const observable = (Symbol as { observable?: symbol }).observable ?? "@@observable";
+
 /** Options of `live`. */
 export interface LiveOptions {
   /** Results are columns, as `toColumns()` returns them, instead of documents. Default: `false`. */
@@ -128,19 +131,12 @@ export class LiveQuery<T> {
   }
 
   /** What libraries of Observables ask for. */
-  "@@observable"(): this {
+  [observable](): this {
     return this;
   }
 
   #load(): Promise<Follower<T>> {
-    return (this.#follower ??= import("./live-query.js").then(
-      ({ Follower }) => new Follower(this.#feed),
-      (error) => {
-        // The next subscription tries again to load it.
-        this.#follower = undefined;
-        throw error;
-      },
-    ));
+    return (this.#follower ??= import("./live-query.js").then(({ Follower }) => new Follower(this.#feed)));
   }
 
   /** Starts or stops what is to be. */
@@ -148,10 +144,12 @@ export class LiveQuery<T> {
     this.#load().then(
       (follower) => follower.settle(),
       (error) => {
+        // The next subscription tries again to load it.
+        this.#follower = undefined;
         const { observers } = this.#feed;
         const all = [...observers];
         observers.clear();
-        for (const { of } of all) of.error?.(error);
+        all.forEach(({ of }) => (of.error ? of.error(error) : Promise.reject(error)));
       },
     );
   }
