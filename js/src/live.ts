@@ -136,7 +136,14 @@ export class LiveQuery<T> {
   }
 
   #load(): Promise<Follower<T>> {
-    return (this.#follower ??= import("./live-query.js").then(({ Follower }) => new Follower(this.#feed)));
+    return (this.#follower ??= import("./live-query.js").then(
+      ({ Follower }) => new Follower(this.#feed),
+      (error) => {
+        // Who asks next tries again to load it.
+        this.#follower = undefined;
+        throw error;
+      },
+    ));
   }
 
   /** Starts or stops what is to be. */
@@ -144,8 +151,6 @@ export class LiveQuery<T> {
     this.#load().then(
       (follower) => follower.settle(),
       (error) => {
-        // The next subscription tries again to load it.
-        this.#follower = undefined;
         const { observers } = this.#feed;
         const all = [...observers];
         observers.clear();

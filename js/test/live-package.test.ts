@@ -1,0 +1,40 @@
+// Live queries of the built package: the file that is loaded later, and `Symbol.observable`, which here is defined before the package is loaded.
+
+import assert from "node:assert/strict";
+import { copyFileSync, cpSync, mkdirSync, rmSync } from "node:fs";
+import { join } from "node:path";
+import { test } from "node:test";
+
+const observable = Symbol("observable");
+Object.defineProperty(Symbol, "observable", { value: observable });
+
+test("Symbol.observable gives the live query, and RxJS asks for it", async () => {
+  const { open } = await import("timepail");
+  const { firstValueFrom, from } = await import("rxjs");
+  const db = await open("plant", { storage: "memory" });
+  const c = await db.createCollection("c", { timeseries: { timeField: "at" } });
+  await c.insertOne({ at: new Date(0), v: 1 });
+  const live = c.find({}, { projection: { _id: 0, v: 1 } }).live();
+  assert.equal((live as unknown as Record<symbol, () => unknown>)[observable]!(), live);
+  // Without the method, RxJS would iterate.
+  Object.defineProperty(live, Symbol.asyncIterator, { value: undefined });
+  assert.deepEqual(await firstValueFrom(from(live)), [{ v: 1 }]);
+  await db.close();
+});
+
+test("without the file that computes, a subscription fails with the reason, and one that comes when it is there works", async () => {
+  const folder = join(process.cwd(), ".test-build/missing");
+  rmSync(folder, { recursive: true, force: true });
+  mkdirSync(folder, { recursive: true });
+  for (const name of ["node.js", "timepail.wasm", "timepail-more.wasm"]) cpSync(join("dist", name), join(folder, name));
+  const { open } = (await import(join(folder, "node.js"))) as typeof import("timepail");
+  const db = await open("plant", { storage: "memory" });
+  const live = db.collection("c").find().live();
+  const failure = await new Promise((_, reject) => live.subscribe(() => {}, reject)).catch((error: unknown) => error);
+  assert.match(String(failure), /Cannot find module .*live-query\.js/);
+  await assert.rejects(live[Symbol.asyncIterator]().next(), /Cannot find module/);
+  copyFileSync("dist/live-query.js", join(folder, "live-query.js"));
+  await new Promise<void>((resolve) => live.subscribe(() => resolve()));
+  assert.deepEqual(live.current, []);
+  await db.close();
+});
