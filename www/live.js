@@ -109,7 +109,7 @@ function showPicture({ rows, series, results, mode }) {
   $("live-state").textContent = `${number(rows)} points${others} in the last minute${own}`;
   const way = { newRows: "from the new rows", fresh: "by running the query again" }[mode];
   const { count, longest } = longTasks;
-  const tasks = count === undefined ? "" : ` ${number(count)} tasks of this page took more than 50 ms${count > 0 ? `, the longest ${duration(longest)}` : ""}.`;
+  const tasks = count === undefined ? "" : ` Tasks of this page above 50 ms: ${number(count)}${count > 0 ? `, the longest ${duration(longest)}` : ""}.`;
   $("live-tasks").textContent = `${number(results)} results of the live query${way ? `, brought up to date ${way}` : ""}.${tasks}`;
 }
 

@@ -36,6 +36,7 @@ export class Follower<T> {
   #pollMS = POLL_MS;
   /** What the engine has said of the query, and the number under which it follows it. */
   #plan: Plan | undefined;
+  #opening: Promise<Plan> | undefined;
   #how: LiveExplanation["how"];
   #asked = 0;
   #computed = 0;
@@ -106,7 +107,7 @@ export class Follower<T> {
   }
 
   async explain(): Promise<LiveExplanation> {
-    const { mode, why } = (this.#plan ??= await this.#open());
+    const { mode, why } = (this.#plan ??= await this.#planned());
     if (!this.#isAwake) this.#release();
     return { mode, why, ...(this.#how && { how: this.#how }), asked: this.#asked, computed: this.#computed, delivered: this.#delivered };
   }
@@ -195,7 +196,7 @@ export class Follower<T> {
     const { read, command } = this.#feed;
     for (let tries = 1; ; tries++) {
       try {
-        const plan = (this.#plan ??= await this.#open());
+        const plan = (this.#plan ??= await this.#planned());
         if (plan.id === undefined) {
           this.#how = "fresh";
           return this.#unlessSame((await read(command)).result);
@@ -216,6 +217,11 @@ export class Follower<T> {
   #unlessSame(result: T): { result: T } | undefined {
     const { current } = this.#feed;
     return current !== undefined && isSame(result, current) ? undefined : { result };
+  }
+
+  /** One request for all who wait: the engine would follow the query twice, and once for ever. */
+  #planned(): Promise<Plan> {
+    return (this.#opening ??= this.#open().finally(() => (this.#opening = undefined)));
   }
 
   /** Asks the engine to follow the query. */

@@ -608,6 +608,19 @@ test("explain() of a query that nobody follows leaves nothing behind in the engi
   assert.deepEqual([followed.size, count("liveRefresh")], [0, 0]);
 });
 
+test("explain() beside the first computation has the query followed once, and nothing is left at the end", async (t) => {
+  const { c, engine, tick, count } = await opened(t);
+  const { followed } = taught(engine);
+  const live = c.find().live();
+  const stop = live.subscribe(() => {});
+  const explained = await Promise.all([live.explain(), live.explain()]);
+  await tick(16);
+  assert.deepEqual([explained.map(({ mode }) => mode), count("liveQuery"), followed.size], [["newRows", "newRows"], 1, 1]);
+  stop();
+  await rest();
+  assert.equal(followed.size, 0);
+});
+
 test("an error of the engine keeps its class and code", async (t) => {
   const { c, engine } = await opened(t);
   engine.intercept = (command) => ("liveQuery" in command ? { ok: 0, code: 2, codeName: "BadValue", errmsg: "unknown operator: $nope" } : undefined);
