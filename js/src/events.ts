@@ -10,7 +10,7 @@ type Listener = (event: ChangeEvent) => void;
 /** Tells listeners, and other openings of the same database, what has changed. Correctness depends on none of it. */
 export class Events {
   readonly #listeners = new Set<Listener>();
-  /** What is called when the database closes. */
+  /** What is called when the database closes, one for each live query that is followed. */
   readonly closing = new Set<() => void>();
   readonly #channel: BroadcastChannel | undefined;
   /** Inserts that others have not heard of yet, by collection. */

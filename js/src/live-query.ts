@@ -9,6 +9,8 @@ import type { ChangeEvent, Document } from "./types.js";
 const POLL_MS = 1000;
 /** That takes at most one part in so many of the time, as where the engine has to run the query. */
 const POLL_SHARE = 50;
+/** And all live queries of a database together do not ask more often than this. */
+const POLL_SPACING_MS = 20;
 /** So many times a computation begins anew because the engine has forgotten it. */
 const TRIES_MAX = 3;
 
@@ -175,7 +177,7 @@ export class Follower<T> {
       if (turn === this.#turn && this.#isAwake) this.#end(this.#feed.door.isClosed ? "complete" : "error", error);
     }
     this.#isComputing = false;
-    this.#pollMS = Math.max(POLL_MS, (performance.now() - start) * POLL_SHARE);
+    this.#pollMS = Math.max(POLL_MS, (performance.now() - start) * POLL_SHARE, this.#feed.door.events.closing.size * POLL_SPACING_MS);
     if (!this.#isAwake) this.#release();
     else if (turn !== this.#turn) this.#change();
     else this.#pause = setTimeout(this.#goOn, this.#feed.throttleMS);
