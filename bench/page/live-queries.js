@@ -19,6 +19,7 @@ async function timepail() {
     insert: (documents) => points.insertMany(documents, { ordered: false }),
     settle: () => db.flush(),
     newest: (sensor, limit, next) => points.find({ sensor }).sort({ at: -1 }).limit(limit).live().subscribe(next),
+    past: (sensor, from, to, next) => points.find({ sensor, at: { $gte: new Date(from), $lt: new Date(to) } }).sort({ at: 1 }).live().subscribe(next),
     mean: (from, next) => group(from).live().subscribe(([row]) => next(row)),
   };
 }
@@ -34,6 +35,7 @@ async function dexie() {
     insert: (documents) => db.points.bulkAdd(documents),
     settle: () => {},
     newest: (sensor, limit, next) => follow(() => db.points.where("[sensor+at]").between([sensor, Dexie.minKey], [sensor, Dexie.maxKey]).reverse().limit(limit).toArray(), next),
+    past: (sensor, from, to, next) => follow(() => db.points.where("[sensor+at]").between([sensor, new Date(from)], [sensor, new Date(to)]).toArray(), next),
     mean: (from, next) =>
       follow(async () => {
         const rows = await db.points.where("at").aboveOrEqual(new Date(from)).toArray();
@@ -76,6 +78,7 @@ async function rxdb() {
     },
     settle: () => {},
     newest: (sensor, limit, next) => follow({ selector: { sensor }, sort: [{ sensor: "desc" }, { at: "desc" }], limit }, next),
+    past: (sensor, from, to, next) => follow({ selector: { sensor, at: { $gte: from, $lt: to } }, sort: [{ sensor: "asc" }, { at: "asc" }] }, next),
     mean: (from, next) => follow({ selector: { at: { $gte: from } }, sort: [{ at: "asc" }] }, (rows) => next({ count: rows.length, mean: meanOf(rows), at: rows.at(-1).at })),
   };
 }
@@ -122,6 +125,7 @@ export async function follow(kind, queries, rows) {
         resolve();
       };
       if (kind === "newest") stops.push(store.newest(`s${n % SERIES}`, 100 - Math.floor(n / SERIES), (found) => heard(found[0].at)));
+      else if (kind === "past") stops.push(store.past(`s${n % SERIES}`, START, START + HOUR / 10, (found) => heard(found.at(-1).at)));
       else stops.push(store.mean(START + (rows / SERIES) * 1000 - HOUR, ({ at }) => heard(at)));
     });
   });
