@@ -5,7 +5,7 @@ MODULES := js/node_modules/.package-lock.json
 RUNS ?= 10000000
 SOAK ?= 10000
 
-.PHONY: demo build test test-native test-web test-js test-runtimes test-browser check bench size pack serve fuzz soak tools modules browser firefox webkit clean help
+.PHONY: demo build test test-native test-web test-js test-runtimes test-server test-browser check bench size pack serve fuzz soak tools modules browser firefox webkit clean help
 .DEFAULT_GOAL := help
 
 help:
@@ -39,6 +39,10 @@ test-js: tools $(MODULES)
 test-runtimes: tools $(MODULES)
 	node $(JS)/test.mjs build runtimes
 
+## make test-server  the built package served to the driver for Node, mongosh and PyMongo
+test-server: tools $(MODULES)
+	node $(JS)/test.mjs build server
+
 ## make test-browser  the built package in headless Chromium, with both of its IndexedDB engines, in Firefox and in WebKit
 test-browser: tools browser firefox webkit $(MODULES)
 	node $(JS)/test.mjs build browser browsers
@@ -62,6 +66,7 @@ bench: build browser bench/node_modules/.package-lock.json
 	node bench/opening.mjs
 	node bench/columns.mjs
 	node bench/sizes.mjs
+	node bench/wire.mjs
 
 ## make size          what a page downloads, against the budget
 size: build

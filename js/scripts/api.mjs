@@ -34,6 +34,7 @@ const MODULES = [
   ["timepail/svelte", ["svelte.d.ts"]],
   ["timepail/sqlite", ["sqlite.d.ts"]],
   ["timepail/deno-kv", ["deno-kv.d.ts"]],
+  ["timepail/server", ["server/index.d.ts"]],
   ["timepail/testing", ["testing/memory.d.ts", "testing/contract.d.ts"]],
 ];
 const KINDS = /^export (?:declare )?(?:abstract )?(class|interface|type|function|const) (\w+)/;

@@ -16,13 +16,15 @@ import { DIST, JS, ROOT, Stop, WASM, bin, filesUnder, hashOf, main, must, once, 
 const MODULES = ["timepail.wasm", "timepail-more.wasm"];
 /** What the second half takes from the first, as wasm-bindgen's module has it. */
 const SHARED_NAMES = ["memory", "table0", "table1", "global0"];
-const SOURCES = ["index", "entry/node", "entry/workerd", "entry/slim", "live-query", "file", "pipelines", "react", "vue", "svelte", "sqlite", "deno-kv", "testing/index"];
+const SOURCES = ["index", "entry/node", "entry/workerd", "entry/slim", "live-query", "file", "pipelines", "react", "vue", "svelte", "sqlite", "deno-kv", "server/index", "cli/index", "testing/index"];
 /** The files of the package and their sources: `entry/node.ts` and `testing/index.ts` become `node.js` and `testing.js`. */
 const ENTRIES = Object.fromEntries(SOURCES.map((source) => [source.replace(/^entry\/|\/index$/g, ""), join(JS, `src/${source}.ts`)]));
 /** Those that run where they lie, in Node, Bun and Deno: an uncaught error prints the line that it comes from, which should not be the whole file. */
-const READABLE = ["node", "file", "sqlite", "deno-kv", "testing"];
+const READABLE = ["node", "file", "sqlite", "deno-kv", "server", "cli", "testing"];
+/** The packages inside `server.js` and `cli.js`: the passwords of SCRAM-SHA-256 go through SASLprep. */
+const THIRD_PARTY = ["@mongodb-js/saslprep", "sparse-bitfield", "memory-pager"];
 /** What users' compilers read; the declarations of the other entries are those of `index`. */
-const DECLARED = ["index", "entry/slim", "file", "pipelines", "react", "vue", "svelte", "sqlite", "deno-kv", "testing/index", "entry/wasm-source"];
+const DECLARED = ["index", "entry/slim", "file", "pipelines", "react", "vue", "svelte", "sqlite", "deno-kv", "server/index", "testing/index", "entry/wasm-source"];
 
 /** Compiles the crate and resolves to the path of the module. Cargo knows itself whether there is anything to do. */
 async function compile(toolEnv, { features, cargo, rustc, whole }, dev) {
@@ -140,9 +142,25 @@ async function bundle() {
   for (const entry of readdirSync(DIST)) if (!MODULES.includes(entry)) rmSync(join(DIST, entry), { recursive: true });
   const named = Object.entries(ENTRIES);
   const kinds = [true, false].map((minify) => [minify, Object.fromEntries(named.filter(([name]) => READABLE.includes(name) !== minify))]);
+  writeFileSync(join(DIST, "THIRD-PARTY.txt"), licences());
   const built = await Promise.all(kinds.map(([minify, entryPoints]) => bundleOf(entryPoints, minify)));
-  return built.flatMap(({ metafile }) => Object.keys(metafile.outputs)).map((file) => join(ROOT, file));
+  return [join(DIST, "THIRD-PARTY.txt"), ...built.flatMap(({ metafile }) => Object.keys(metafile.outputs)).map((file) => join(ROOT, file))];
 }
+
+/** What others have written of the bundles, and under which terms. */
+function licences() {
+  const texts = THIRD_PARTY.map((name) => `${name}\n\n${readFileSync(join(JS, "node_modules", name, "LICENSE"), "utf8").trim()}\n`);
+  return `server.js and cli.js contain these packages.\n\n${texts.join("\n----\n\n")}`;
+}
+
+/** What packages inside a bundle require of Node by its old name. */
+const builtins = {
+  name: "builtins",
+  setup(build) {
+    build.onResolve({ filter: /^zlib$/ }, ({ path }) => ({ path, namespace: "builtin" }));
+    build.onLoad({ filter: /.*/, namespace: "builtin" }, ({ path }) => ({ contents: `export * from "node:${path}";` }));
+  },
+};
 
 function bundleOf(entryPoints, minify) {
   return esbuild({
@@ -155,6 +173,7 @@ function bundleOf(entryPoints, minify) {
     target: "es2022",
     // The last one is loaded with the first live query, from beside whichever entry asks for it.
     external: ["bson", "node:*", "timepail", "*.wasm", "react", "vue", "svelte/*", "./live-query.js"],
+    plugins: [builtins],
     minify,
     charset: "utf8",
     legalComments: "none",

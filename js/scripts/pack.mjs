@@ -7,7 +7,7 @@ import { DIST, JS, ROOT, Stop, main, must } from "./steps.mjs";
 
 const DOCUMENTS = ["CHANGELOG.md", "COMPAT.md", "README.md", "llms.txt", ...readdirSync(join(ROOT, "docs")).filter((name) => name.endsWith(".md")).map((name) => `docs/${name}`)];
 const ALWAYS = ["LICENSE", "package.json", ...DOCUMENTS];
-const ALLOWED = /^(LICENSE|package\.json|[A-Z]+\.md|llms\.txt|docs\/[\w-]+\.md|dist\/timepail(-more)?\.wasm|dist\/[\w-]+\.js(\.map)?|dist\/([\w-]+\/)*[\w-]+\.d\.ts)$/;
+const ALLOWED = /^(LICENSE|package\.json|[A-Z]+\.md|llms\.txt|docs\/[\w-]+\.md|dist\/timepail(-more)?\.wasm|dist\/THIRD-PARTY\.txt|dist\/[\w-]+\.js(\.map)?|dist\/([\w-]+\/)*[\w-]+\.d\.ts)$/;
 
 await main(async () => {
   const out = join(ROOT, "dist");
@@ -28,7 +28,7 @@ await main(async () => {
   const quiet = ["--loglevel", "error"];
   const [packed] = JSON.parse(await must("npm", ["pack", "--json", "--pack-destination", out, ...quiet], { cwd: stage, show: "stderr" }));
   const files = packed.files.map((file) => file.path);
-  const missing = [...ALWAYS, ...named(manifest.exports)].filter((file) => !files.includes(file));
+  const missing = [...ALWAYS, ...named(manifest.exports), ...named(manifest.bin)].filter((file) => !files.includes(file));
   const foreign = files.filter((file) => !ALLOWED.test(file));
   if (missing.length > 0) throw new Stop(`the package lacks ${missing.join(", ")}`);
   if (foreign.length > 0) throw new Stop(`the package holds what does not belong there: ${foreign.join(", ")}`);

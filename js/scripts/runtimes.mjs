@@ -28,8 +28,8 @@ function program(scope, name, file) {
 }
 
 export const node24 = () => (Number(process.versions.node.split(".")[0]) >= 24 ? process.execPath : program("", "node-linux-", "bin/node"));
-const deno = () => [program("@deno", "", "deno"), "run", "--quiet", "--no-lock", "--no-prompt", "--node-modules-dir=manual", "--unstable-kv", "-A"];
-const bun = () => program("@oven", "bun-", "bin/bun");
+export const deno = () => [program("@deno", "", "deno"), "run", "--quiet", "--no-lock", "--no-prompt", "--node-modules-dir=manual", "--unstable-kv", "-A"];
+export const bun = () => program("@oven", "bun-", "bin/bun");
 export const workerd = () => program("@cloudflare", "workerd-", "bin/workerd");
 
 /** Test file and program of each. */

@@ -26,9 +26,10 @@ const CARGO = { native, check, web };
 const PACKAGE = {
   build: () => checks([["build js/dist", process.execPath, ["js/scripts/build.mjs"]]]),
   size: () => checks([["size budget", process.execPath, ["js/scripts/size.mjs"]]]),
-  js: () => nodeTests(testFiles(/^(?!browser\/|runtimes\/)/)),
+  js: () => nodeTests(testFiles(/^(?!browser\/|runtimes\/|server\/)/)),
   types,
   runtimes: async () => (await import("./runtimes.mjs")).runtimes(),
+  server,
   browser: async () => nodeTests(testFiles(/^browser\//), await toolEnv("browser-env")),
   browsers,
 };
@@ -150,6 +151,12 @@ async function nodeTests(sources, env = process.env, browsers = [""]) {
   };
   await Promise.all(Array.from({ length: FILES_MAX }, runRest));
   return result;
+}
+
+/** What the driver for Node, mongosh and PyMongo say of `timepail serve`. They are brought before, so that no test waits for them. */
+async function server() {
+  await (await import("./clients.mjs")).clients();
+  return nodeTests(testFiles(/^server\//));
 }
 
 /** What the tests of real browsers say of the others. */

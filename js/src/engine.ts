@@ -13,8 +13,11 @@ export interface CommandReply {
 
 /** An open database inside the WebAssembly module. Every argument and result is bytes. */
 export interface Engine {
-  /** Runs one command. A failure is a reply with `ok: 0`; rejects only where the rest of the module is needed and cannot be loaded. */
-  run_command(command: Uint8Array, payload?: Uint8Array | null): Promise<CommandReply>;
+  /**
+   * Runs one command. A failure is a reply with `ok: 0`; rejects only where the rest of the module is needed and cannot be loaded. With `documents` the batch of a
+   * cursor comes inside the reply, as a server sends it, and not as a block.
+   */
+  run_command(command: Uint8Array, payload?: Uint8Array | null, documents?: boolean | null): Promise<CommandReply>;
   /** Finishes writes in flight and lets go of the storage. */
   close(): Promise<void>;
 }

@@ -3,16 +3,12 @@
 // By name and not by path: the engine is the one that the rest of the program uses.
 import { open } from "timepail";
 import type { Database } from "./database.js";
-import { sqliteStorage, type SqliteDatabase, type SqliteOptions } from "./sqlite.js";
+import { databaseName, openSqlite } from "./sqlite-file.js";
+import { sqliteStorage, type SqliteOptions } from "./sqlite.js";
 import type { OpenOptions } from "./types.js";
 
 /** Options of {@link openFile}: those of `open` but for `storage`, and those of `sqliteStorage`. */
 export interface OpenFileOptions extends Omit<OpenOptions, "storage" | "durability">, SqliteOptions {}
-
-/** A handle, as all three have it. */
-interface Handle extends SqliteDatabase {
-  close(): void;
-}
 
 /**
  * Opens the database in a SQLite file, and creates it if it does not exist. `db.close()` closes the file, too. Several processes can have it open.
@@ -37,10 +33,10 @@ export async function openFile(path: string, options: OpenFileOptions = {}): Pro
   if (table !== undefined) given.table = table;
   if (durability !== undefined) given.durability = durability;
   if (busyTimeoutMS !== undefined) given.busyTimeoutMS = busyTimeoutMS;
-  const handle = await sqlite(path);
+  const handle = await openSqlite(path);
   let db: Database;
   try {
-    db = await open(nameOf(path), { ...others, storage: sqliteStorage(handle, given) });
+    db = await open(databaseName(path), { ...others, storage: sqliteStorage(handle, given) });
   } catch (error) {
     handle.close();
     throw error;
@@ -49,27 +45,4 @@ export async function openFile(path: string, options: OpenFileOptions = {}): Pro
   let closing: Promise<void> | undefined;
   db.close = () => (closing ??= close().finally(() => handle.close()));
   return db;
-}
-
-/** `data/plant.db` is the database `plant`. */
-function nameOf(path: string): string {
-  const file = path.split(/[\\/]/).at(-1)!;
-  return file.replace(/(?<=.)\.[^.]*$/, "") || path;
-}
-
-async function sqlite(path: string): Promise<Handle> {
-  // Names that no bundler follows: each runtime has one of them, and none has all.
-  const load = async (...parts: string[]): Promise<any> => import(/* @vite-ignore */ /* webpackIgnore: true */ parts.join(""));
-  if ("Bun" in globalThis) return new (await load("bun:", "sqlite")).Database(path, { create: true });
-  try {
-    return new (await load("node:", "sqlite")).DatabaseSync(path);
-  } catch (error) {
-    if (!/ERR_UNKNOWN_BUILTIN_MODULE|ERR_MODULE_NOT_FOUND/.test(String((error as { code?: unknown }).code))) throw error;
-  }
-  try {
-    return new (await load("better-", "sqlite3")).default(path);
-  } catch (cause) {
-    if ((cause as { code?: unknown }).code !== "ERR_MODULE_NOT_FOUND") throw cause;
-    throw new Error("openFile needs SQLite: Node 22.13 or later, Bun and Deno have it; in an earlier Node, run npm install better-sqlite3", { cause });
-  }
 }

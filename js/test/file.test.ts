@@ -77,7 +77,7 @@ const STAND_IN = `
 test("without node:sqlite, better-sqlite3 takes its place where it is installed", async () => {
   writeFileSync(join(folder, "without.mjs"), WITHOUT);
   const without = ["--import", join(folder, "without.mjs")];
-  await assert.rejects(run(count, ...without), /openFile needs SQLite: Node 22\.13 or later, Bun and Deno have it; in an earlier Node, run npm install better-sqlite3/);
+  await assert.rejects(run(count, ...without), /A database in a file needs SQLite: Node 22\.13 or later, Bun and Deno have it; in an earlier Node, run npm install better-sqlite3/);
   const module = join(folder, "node_modules/better-sqlite3");
   mkdirSync(module);
   writeFileSync(join(module, "package.json"), JSON.stringify({ name: "better-sqlite3", type: "module", exports: "./index.js" }));

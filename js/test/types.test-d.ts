@@ -10,6 +10,7 @@ import { useLive as useLiveInVue } from "timepail/vue";
 import { window } from "timepail/pipelines";
 import { from as rxFrom, type Observable } from "rxjs";
 import type { Readable } from "svelte/store";
+import { serve, type Server } from "timepail/server";
 import { open as openSlim } from "timepail/slim";
 import { sqliteStorage } from "timepail/sqlite";
 import { MemoryStorage, storageContract } from "timepail/testing";
@@ -220,3 +221,14 @@ same<typeof inSvelte, Live<Reading[]>>();
 const readable: Readable<Reading[] | undefined> = inSvelte;
 const store: Pick<Readable<Reading[]>, "subscribe"> = liveRows;
 void [readable, store];
+// The server.
+same<ReturnType<typeof serve>, Promise<Server>>();
+void serve({ file: "plant.db", host: "0.0.0.0", port: 0, auth: true, tls: { cert: "…", key: new Uint8Array() }, durability: "strict", log: (line) => void line.length });
+void serve({ storage: (name) => (name === "plant" ? new MemoryStorage() : undefined), auth: { ada: "secret" } });
+// @ts-expect-error users have passwords
+void serve({ file: "plant.db", auth: ["ada"] });
+// @ts-expect-error a key belongs to a certificate
+void serve({ file: "plant.db", tls: { cert: "…" } });
+{
+  await using server: Server = await serve({ file: "plant.db" });
+  same<typeof server.port, number>();

@@ -67,11 +67,12 @@ async fn open(name: &str, options: &[u8], load: Function, host: HostObject, earl
 impl Handle {
     /// Runs one command (BSON) with its payload (a block) and resolves to `{ reply, payload?, due? }`. It rejects only
     /// if the second half of the module is needed and cannot be loaded. `due` asks for the command `maintain`, which
-    /// nobody needs to wait for.
-    pub fn run_command(&self, command: Vec<u8>, payload: Option<Vec<u8>>) -> Promise {
+    /// nobody needs to wait for. With `documents` the batch of a cursor comes inside the reply and not as a block.
+    pub fn run_command(&self, command: Vec<u8>, payload: Option<Vec<u8>>, documents: Option<bool>) -> Promise {
         let engine = Rc::clone(&self.engine);
         let env = Rc::clone(&self.env);
-        let load = (!env.is_whole() && command::is_rare(&command)).then(|| env.load());
+        let documents = documents == Some(true);
+        let load = (!env.is_whole() && (documents || command::is_rare(&command))).then(|| env.load());
         promise(Box::pin(async move {
             if let Some(load) = load {
                 load.await?;
@@ -83,6 +84,10 @@ impl Handle {
                 if !command::is_get_more(&command) {
                     reply = command::run(&engine, &command, payload.as_deref()).await;
                 }
+            }
+            if documents {
+                // Loaded by now: awaited above.
+                reply = command::with_documents(reply);
             }
             to_object(&reply, engine.maintenance_due())
         }))

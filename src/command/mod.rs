@@ -9,6 +9,7 @@ mod count;
 mod create;
 mod create_again;
 mod distinct;
+mod documents;
 mod drop;
 mod expire;
 mod explain;
@@ -34,6 +35,7 @@ mod validate;
 
 use std::rc::Rc;
 
+pub use documents::with_documents;
 pub use fold::parse_context;
 pub use reply::Reply;
 

@@ -19,7 +19,7 @@ const NOT_CONFORMANT: &str =
 
 /// The reply of the server; `findings` and `nQuarantined` are specific to timepail.
 pub async fn run(engine: &Rc<Engine>, request: &Request<'_>) -> Result<Reply> {
-    request.allow_fields(&FLAGS)?;
+    request.allow_fields(&[&FLAGS[..], &["scandata"]].concat())?;
     let checks = checks_of(request)?;
     let (name, _) = target(request.collection()?);
     let found = engine.validate(name, checks).await?;

@@ -168,6 +168,15 @@ fn validate_refuses_invalid_arguments() {
 }
 
 #[test]
+fn validate_takes_what_drivers_send() {
+    block_on(async {
+        let (_, db) = Disk::of(2).await;
+        let asked = rawdoc! { "validate": "c", "scandata": false, "full": false, "background": true };
+        assert!(is_valid(&db.ok(asked).await));
+    });
+}
+
+#[test]
 fn both_checkers_accept_random_valid_buckets() {
     block_on(async {
         for seed in 0..30 {

@@ -1,0 +1,41 @@
+// The clients that a server is tried with: the official driver for Node, mongosh, PyMongo. They are installed once, in the folder of the tools.
+//
+//   node js/scripts/clients.mjs        brings them, and says where they are
+
+import { existsSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { Stop, TOOLS, main, must, run } from "./steps.mjs";
+
+/** Their versions. The folder has them in its name, so another version is another folder. */
+const VERSIONS = { mongodb: "7.9.0", mongosh: "2.12.0", pymongo: "4.20.0" };
+const FOLDER = join(TOOLS, `clients-${Object.values(VERSIONS).join("-")}`);
+const DONE = join(FOLDER, ".complete");
+
+/** Where each is: a folder for `import`, a script for Node, and a folder for Python. */
+const PLACES = { mongodb: join(FOLDER, "node_modules/mongodb"), mongosh: join(FOLDER, "node_modules/mongosh/bin/mongosh.js"), python: join(FOLDER, "python") };
+
+/** The clients, which are brought first if they are not there. Fails if they cannot be brought. */
+export async function clients() {
+  if (existsSync(DONE)) return PLACES;
+  rmSync(FOLDER, { recursive: true, force: true });
+  mkdirSync(FOLDER, { recursive: true });
+  const { mongodb, mongosh, pymongo } = VERSIONS;
+  writeFileSync(join(FOLDER, "package.json"), `${JSON.stringify({ private: true, dependencies: { mongodb, mongosh } })}\n`);
+  // Their scripts would compile what is not needed here: Kerberos, encryption, the name of the machine.
+  await must("npm", ["install", "--ignore-scripts", "--no-progress", "--no-audit", "--no-fund", "--loglevel", "error"], { cwd: FOLDER });
+  const target = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--target", PLACES.python, `pymongo==${pymongo}`];
+  if ((await run("python3", ["-m", "pip", "--version"])).code === 0) await must("python3", target);
+  else await must(await ownPip(), target);
+  writeFileSync(DONE, "");
+  return PLACES;
+}
+
+/** A Python with pip, where the system's has none: Debian keeps it in a package of its own. */
+async function ownPip() {
+  const folder = join(FOLDER, "venv");
+  const made = await run("python3", ["-m", "venv", folder]);
+  if (made.code !== 0) throw new Stop(`PyMongo needs Python 3 with pip or venv (Debian: apt-get install python3-venv)\n${made.output}`);
+  return join(folder, "bin/python");
+}
+
+if (process.argv[1] === import.meta.filename) await main(async () => console.log(await clients()));

@@ -1,0 +1,43 @@
+// `timepail stats`: what is in a file.
+
+import { parseArgs } from "node:util";
+import { openFile } from "timepail/file";
+import { existing, positional, type CliCommand } from "./command.js";
+
+const help = `
+Shows the collections of a file: how many measurements and buckets they have, and how many bytes they take.
+
+  --json       as JSON, one collection a line
+`;
+
+export const stats: CliCommand = { usage: "stats <file> [options]", summary: "collections, measurements, bytes", help, run };
+
+async function run(args: string[]): Promise<number> {
+  const { values, positionals } = parseArgs({ args, allowPositionals: true, options: { json: { type: "boolean", default: false } } });
+  const [file] = positional(positionals, "file");
+  await using db = await openFile(existing(file!));
+  const rows: Record<string, string | number>[] = [];
+  for (const { name, type } of await db.listCollections().toArray()) {
+    if (type !== "timeseries") continue;
+    const found = await db.command({ collStats: name });
+    rows.push({
+      collection: name,
+      measurements: Number(found["timeseries"].numMeasurements),
+      buckets: Number(found["timeseries"].bucketCount),
+      bytes: Number(found["storageSize"]),
+      indexBytes: Number(found["totalIndexSize"]),
+    });
+  }
+  process.stdout.write(values.json ? rows.map((row) => `${JSON.stringify(row)}\n`).join("") : table(rows));
+  return 0;
+}
+
+/** Rows under the names of their columns; numbers stand at the right. */
+export function table(rows: readonly Record<string, string | number>[]): string {
+  if (rows.length === 0) return "There are no collections.\n";
+  const names = Object.keys(rows[0]!);
+  const shown = [names, ...rows.map((row) => names.map((name) => (typeof row[name] === "number" ? row[name].toLocaleString("en-US") : String(row[name]))))];
+  const widths = names.map((_, at) => Math.max(...shown.map((cells) => cells[at]!.length)));
+  const isNumber = names.map((name) => typeof rows[0]![name] === "number");
+  return shown.map((cells) => `${cells.map((cell, at) => (isNumber[at] ? cell.padStart(widths[at]!) : cell.padEnd(widths[at]!))).join("  ").trimEnd()}\n`).join("");
+}

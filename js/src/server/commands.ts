@@ -1,0 +1,366 @@
+// The commands of a server: who is there, who is connected, which databases there are. What a database does is the engine's.
+
+import { hostname, arch, cpus, platform, release, totalmem, type as osType } from "node:os";
+import { deserialize, Double, Long, serialize, UUID } from "bson";
+import { COMPRESSORS } from "./compression.js";
+import { MESSAGE_BYTES_MAX } from "./connection.js";
+import type { Databases } from "./databases.js";
+import { textOf, type Client, type Command } from "./dispatch.js";
+import { CommandError } from "./errors.js";
+import { Conversation, MECHANISM } from "./scram.js";
+import { sessionName, type Sessions } from "./sessions.js";
+import type { Users } from "./users.js";
+
+/** The server that this one is like; drivers and shells decide by it what they may ask. */
+const VERSION = [7, 0, 0] as const;
+const WIRE_VERSION = 21;
+/** Characters that are kept of the name of a client's program. */
+const APPLICATION_LENGTH_MAX = 128;
+/** How many times a client may fail to authenticate before its connection ends. */
+const FAILURES_MAX = 5;
+
+/** What all connections of a server share. */
+export interface ServerState {
+  databases: Databases;
+  sessions: Sessions;
+  /** Who may connect; absent if anybody may. */
+  users: Users | undefined;
+  clients: ReadonlySet<Client>;
+  connectionsMax: number;
+  connectionsMade: () => number;
+  started: Date;
+  /** Where it listens, as `host:port`. */
+  address: () => string;
+  /** Arguments of the program, if it is one. */
+  argv: readonly string[];
+}
+
+type Reply = Record<string, unknown> | Uint8Array;
+/** Gives the reply without `ok`, or bytes as they are, or nothing if the engine shall answer. */
+type Handler = (command: Command, client: Client, state: ServerState) => Reply | undefined | Promise<Reply | undefined>;
+
+const nothing: Handler = () => ({});
+
+/** Refuses a command as a server does that has not what it is about. */
+const refuse = (code: number, codeName: string, message: string): Handler => () => {
+  throw new CommandError(code, codeName, message);
+};
+
+const noReplicas = refuse(76, "NoReplicationEnabled", "not running with --replSet");
+
+const hello: Handler = (command, client, state) => {
+  const { client: metadata, compression, helloOk, saslSupportedMechs, speculativeAuthenticate } = command.document();
+  const application: unknown = metadata?.application?.name;
+  if (typeof application === "string") client.application ??= application.slice(0, APPLICATION_LENGTH_MAX);
+  const reply: Record<string, unknown> = {
+    [command.name === "hello" ? "isWritablePrimary" : "ismaster"]: true,
+    ...(helloOk ? { helloOk: true } : {}),
+    maxBsonObjectSize: 16_777_216,
+    maxMessageSizeBytes: MESSAGE_BYTES_MAX,
+    maxWriteBatchSize: 100_000,
+    localTime: new Date(),
+    logicalSessionTimeoutMinutes: 30,
+    connectionId: client.id,
+    minWireVersion: 0,
+    maxWireVersion: WIRE_VERSION,
+    readOnly: false,
+  };
+  const shared = Array.isArray(compression) ? COMPRESSORS.filter((name) => compression.includes(name)) : [];
+  if (shared.length > 0) reply["compression"] = shared;
+  // The same for every name: who asks must not learn which exist.
+  if (typeof saslSupportedMechs === "string" && state.users) reply["saslSupportedMechs"] = [MECHANISM];
+  if (speculativeAuthenticate && state.users) {
+    try {
+      reply["speculativeAuthenticate"] = start(speculativeAuthenticate, client, state);
+    } catch {
+      // It was a guess. The client asks properly, and then it is told what is wrong.
+    }
+  }
+  return reply;
+};
+
+function start(document: Record<string, any>, client: Client, { users }: ServerState): Record<string, unknown> {
+  const { mechanism, payload, options } = document;
+  if (!users) throw new CommandError(334, "MechanismUnavailable", "This server asks for no authentication");
+  if (mechanism !== MECHANISM) throw new CommandError(334, "MechanismUnavailable", `Unsupported mechanism ${JSON.stringify(mechanism)}; this server has ${MECHANISM}`);
+  client.conversation = new Conversation(payloadOf(payload), users, options?.skipEmptyExchange === true);
+  return { conversationId: 1, done: false, payload: Buffer.from(client.conversation.first) };
+}
+
+const saslStart: Handler = (command, client, state) => attempt(client, () => start(command.document(), client, state));
+
+const saslContinue: Handler = (command, client) =>
+  attempt(client, () => {
+    const { payload } = command.document();
+    const { conversation } = client;
+    if (!conversation) throw new CommandError(17, "ProtocolError", "No SASL session state found");
+    if (conversation.isProven) {
+      client.user = conversation.user;
+      client.conversation = undefined;
+      return { conversationId: 1, done: true, payload: Buffer.alloc(0) };
+    }
+    const signature = conversation.prove(payloadOf(payload));
+    // Clients that skip the empty exchange at the end do not come again.
+    if (conversation.skipsEmptyExchange) {
+      client.user = conversation.user;
+      client.conversation = undefined;
+    }
+    return { conversationId: 1, done: conversation.skipsEmptyExchange, payload: Buffer.from(signature) };
+  });
+
+/** Counts failures. A client that has failed often has to connect again. */
+function attempt(client: Client, work: () => Reply): Reply {
+  if (client.failures >= FAILURES_MAX) throw new CommandError(18, "AuthenticationFailed", "Authentication failed too often on this connection");
+  try {
+    return work();
+  } catch (error) {
+    client.conversation = undefined;
+    client.failures++;
+    throw error;
+  }
+}
+
+function payloadOf(payload: unknown): string {
+  if (typeof payload === "string") return payload;
+  if (payload instanceof Uint8Array) return textOf(payload);
+  throw new CommandError(14, "TypeMismatch", "The payload of a SASL message must be binary");
+}
+
+const buildInfo: Handler = async (_command, _client, { databases }) => {
+  // Strangers may ask this, and no name of theirs opens a database.
+  const engine = await ask(databases, "admin", { buildInfo: 1 });
+  return {
+    version: VERSION.join("."),
+    versionArray: [...VERSION, 0],
+    // What answers, beside what it is like.
+    timepail: { version: engine["version"] },
+    gitVersion: "timepail",
+    modules: [],
+    allocator: "wasm",
+    javascriptEngine: "none",
+    sysInfo: "",
+    bits: 64,
+    debug: false,
+    maxBsonObjectSize: 16_777_216,
+    storageEngines: ["timepail"],
+    openssl: {},
+    buildEnvironment: {},
+  };
+};
+
+/** A reply of the engine, as an object. */
+async function ask(databases: Databases, database: string, command: Record<string, unknown>): Promise<Record<string, any>> {
+  const reply = deserialize(await databases.run(database, serialize({ ...command, $db: database })));
+  if (reply["ok"] !== 1) throw new CommandError(reply["code"], reply["codeName"], reply["errmsg"]);
+  return reply;
+}
+
+const listDatabases: Handler = async (command, _client, { databases }) => {
+  const { nameOnly, filter } = command.document();
+  adminOnly(command);
+  const all: Record<string, unknown>[] = [];
+  let total = 0;
+  for (const name of new Set(databases.names())) {
+    const { cursor } = await ask(databases, name, { listCollections: 1, nameOnly: true, cursor: { batchSize: 1 } });
+    const isEmpty = cursor.firstBatch.length === 0;
+    if (Number(cursor.id) !== 0) await ask(databases, name, { killCursors: "$cmd.listCollections", cursors: [cursor.id] });
+    // A database exists if it has a collection.
+    if (isEmpty) continue;
+    if (nameOnly) {
+      all.push({ name });
+      continue;
+    }
+    const { totalSize } = await ask(databases, name, { dbStats: 1 });
+    total += Number(totalSize);
+    all.push({ name, sizeOnDisk: new Double(Number(totalSize)), empty: false });
+  }
+  const shown = filter === undefined ? all : await filtered(databases, all, filter);
+  return nameOnly ? { databases: shown } : { databases: shown, totalSize: new Double(total), totalSizeMb: Math.floor(total / 1_048_576) };
+};
+
+/** The documents that match, as the engine decides it. */
+async function filtered(databases: Databases, documents: Record<string, unknown>[], filter: unknown): Promise<unknown[]> {
+  if (documents.length === 0) return [];
+  const reply = await ask(databases, "admin", { aggregate: 1, pipeline: [{ $documents: documents }, { $match: filter }], cursor: {} });
+  return reply["cursor"].firstBatch;
+}
+
+function adminOnly({ name, database }: Command): void {
+  if (database !== "admin") throw new CommandError(13, "Unauthorized", `${name} may only be run against the admin database.`);
+}
+
+const connectionStatus: Handler = (command, client, { users }) => {
+  const { showPrivileges } = command.document();
+  const isKnown = users !== undefined && client.user !== undefined;
+  return {
+    authInfo: {
+      authenticatedUsers: isKnown ? [{ user: client.user, db: "admin" }] : [],
+      authenticatedUserRoles: isKnown ? [{ role: "root", db: "admin" }] : [],
+      ...(showPrivileges ? { authenticatedUserPrivileges: [] } : {}),
+    },
+  };
+};
+
+const hostInfo: Handler = () => ({
+  system: {
+    currentTime: new Date(),
+    hostname: hostname(),
+    cpuAddrSize: 64,
+    memSizeMB: Math.floor(totalmem() / 1_048_576),
+    memLimitMB: Math.floor(totalmem() / 1_048_576),
+    numCores: cpus().length,
+    cpuArch: arch(),
+    numaEnabled: false,
+  },
+  os: { type: osType(), name: platform(), version: release() },
+  extra: {},
+});
+
+const getParameter: Handler = (command) => {
+  const document = command.document();
+  const known: Record<string, unknown> = { featureCompatibilityVersion: { version: `${VERSION[0]}.${VERSION[1]}` }, authenticationMechanisms: [MECHANISM] };
+  const asked = Object.keys(document).filter((name) => Object.hasOwn(known, name));
+  // Those of time-series collections are the engine's.
+  return asked.length > 0 ? Object.fromEntries(asked.map((name) => [name, known[name]])) : undefined;
+};
+
+const getLog: Handler = (command) => {
+  const which = command.document()["getLog"];
+  if (which === "*") return { names: ["global", "startupWarnings"] };
+  if (which === "global" || which === "startupWarnings") return { totalLinesWritten: 0, log: [] };
+  throw new CommandError(96, "OperationFailed", `No log named '${String(which)}'`);
+};
+
+const serverStatus: Handler = async (command, _client, { databases, sessions, clients, connectionsMax, connectionsMade, started }) => {
+  const document = command.document();
+  const { $db, lsid, ...rest } = document;
+  const engine = await ask(databases, command.database, rest);
+  const uptimeMS = Date.now() - started.getTime();
+  const { user, system } = process.cpuUsage();
+  const memory = process.memoryUsage();
+  return {
+    ...engine,
+    host: hostname(),
+    version: VERSION.join("."),
+    pid: Long.fromNumber(process.pid),
+    uptime: new Double(Math.floor(uptimeMS / 1000)),
+    uptimeMillis: Long.fromNumber(uptimeMS),
+    connections: { current: clients.size, available: Math.max(0, connectionsMax - clients.size), totalCreated: connectionsMade() },
+    extra_info: { note: "fields vary by platform", user_time_us: Long.fromNumber(user), system_time_us: Long.fromNumber(system) },
+    metrics: { cursor: { open: { total: Long.fromNumber(sessions.cursors) } } },
+    mem: { bits: 64, resident: Math.round(memory.rss / 1_048_576), supported: true },
+  };
+};
+
+/** The commands that run now, as `currentOp` and its stage show them. */
+function operations(state: ServerState): Record<string, unknown>[] {
+  return [...state.clients].map((client) => ({
+    type: "op",
+    host: state.address(),
+    desc: `conn${client.id}`,
+    connectionId: client.id,
+    client: client.remote,
+    ...(client.application === undefined ? {} : { appName: client.application }),
+    active: client.running !== undefined,
+    currentOpTime: new Date().toISOString(),
+    opid: client.id,
+    ...(client.running
+      ? { secs_running: Long.fromNumber(Math.floor((Date.now() - client.running.since) / 1000)), op: "command", ns: `${client.running.database}.$cmd`, command: { [client.running.command]: 1 } }
+      : { op: "none", ns: "", command: {} }),
+  }));
+}
+
+const currentOp: Handler = (command, _client, state) => {
+  adminOnly(command);
+  return { inprog: operations(state).filter((operation) => operation["active"]) };
+};
+
+/** Stages that only a server can answer, in a pipeline of a database. */
+const aggregate: Handler = (command, _client, state) => {
+  const { aggregate: target, pipeline, cursor } = targetsDatabase(command) ? command.document() : ({} as Record<string, any>);
+  if (target !== 1 || !Array.isArray(pipeline)) return undefined;
+  const [stage, ...rest] = pipeline as Record<string, unknown>[];
+  const source = Object.keys(stage ?? {})[0];
+  if (source === "$currentOp") {
+    adminOnly(command);
+    return listed(command, state, operations(state), rest, cursor);
+  }
+  if (source === "$listLocalSessions" || source === "$listSessions") return listed(command, state, [], rest, cursor);
+  return undefined;
+};
+
+/** `{ aggregate: 1 }`, seen without reading the pipeline. */
+function targetsDatabase({ bytes }: Command): boolean {
+  // Length, type, "aggregate", zero: a collection is a string.
+  return bytes[4] !== 2;
+}
+
+/** Documents of the server through the rest of a pipeline. */
+async function listed(command: Command, { databases }: ServerState, documents: unknown[], rest: unknown[], cursor: unknown): Promise<Reply> {
+  if (documents.length === 0) return { cursor: { id: Long.ZERO, ns: `${command.database}.$cmd.aggregate`, firstBatch: [] } };
+  return databases.run(command.database, serialize({ aggregate: 1, pipeline: [{ $documents: documents }, ...rest], cursor: cursor ?? {}, $db: command.database }));
+}
+
+/** Sessions end, and their cursors with them: those that are named, or all if none is. */
+const endSessions: Handler = async (command, _client, { databases, sessions }) => {
+  const named: unknown = command.document()[command.name];
+  if (!Array.isArray(named)) throw new CommandError(14, "TypeMismatch", `BSON field '${command.name}.${command.name}' is the wrong type, expected type 'array'`);
+  const ids = named.map((session: { id?: unknown }) => (session?.id instanceof Uint8Array ? sessionName(session.id) : ""));
+  // Drivers end what they know. To end the sessions of all, one says so by naming none.
+  const ended = ids.length === 0 && command.name !== "endSessions" ? sessions.end() : ids.flatMap((id) => sessions.end(id));
+  for (const { database, collection, id } of ended) await ask(databases, database, { killCursors: collection, cursors: [Long.fromBigInt(id)] });
+  return {};
+};
+
+/** What each command does that is not the engine's alone. */
+export const COMMANDS: Readonly<Record<string, Handler>> = {
+  hello,
+  isMaster: hello,
+  ismaster: hello,
+  ping: nothing,
+  saslStart,
+  saslContinue,
+  logout(_command, client) {
+    delete client.user;
+    return {};
+  },
+  buildInfo,
+  buildinfo: buildInfo,
+  listDatabases,
+  connectionStatus,
+  hostInfo,
+  getParameter,
+  getLog,
+  serverStatus,
+  currentOp,
+  aggregate,
+  killOp: refuse(20, "IllegalOperation", "A command that has begun goes on to its end"),
+  profile(command) {
+    const level = Number(command.document()["profile"]);
+    if (level > 0) throw new CommandError(20, "IllegalOperation", "There is no profiler; explain shows what a query does");
+    return { was: 0, slowms: 100, sampleRate: new Double(1) };
+  },
+  whatsmyuri: (_command, client) => ({ you: client.remote }),
+  getCmdLineOpts: (_command, _client, { argv }) => ({ argv: [...argv], parsed: {} }),
+  top: (command) => {
+    adminOnly(command);
+    return { totals: {} };
+  },
+  getLastError: refuse(59, "CommandNotFound", "no such command: 'getLastError'"),
+  getFreeMonitoringStatus: () => ({ state: "disabled", message: "Free monitoring is not part of this server" }),
+  usersInfo: (_command, _client, { users }) => ({ users: (users?.names() ?? []).map((user) => ({ _id: `admin.${user}`, user, db: "admin", roles: [{ role: "root", db: "admin" }], mechanisms: [MECHANISM] })) }),
+  rolesInfo: () => ({ roles: [] }),
+  startSession: () => ({ id: { id: new UUID() }, timeoutMinutes: 30 }),
+  endSessions,
+  killSessions: endSessions,
+  killAllSessions: endSessions,
+  refreshSessions: nothing,
+  replSetGetStatus: noReplicas,
+  replSetGetConfig: noReplicas,
+  getShardMap: noReplicas,
+  isdbgrid: refuse(59, "CommandNotFound", "no such command: 'isdbgrid'"),
+  createUser: refuse(20, "IllegalOperation", "Users are made beside the server: npx timepail user <file> <name>"),
+  updateUser: refuse(20, "IllegalOperation", "Users are changed beside the server: npx timepail user <file> <name>"),
+  dropUser: refuse(20, "IllegalOperation", "Users are removed beside the server: npx timepail user <file> <name> --remove"),
+  shutdown: refuse(20, "IllegalOperation", "The server is ended by its process: Ctrl-C, or a signal"),
+};

@@ -1,0 +1,191 @@
+// Which commands a server answers itself, which it refuses, and which go to the engine of their database.
+
+import { deserialize, serialize } from "bson";
+import { apiV1 } from "./api-version.js";
+import { COMMANDS, type ServerState } from "./commands.js";
+import { CommandError, ProtocolError } from "./errors.js";
+import { OP_QUERY, type Request } from "./messages.js";
+import { numberAt, rawFields, stringAt, viewOf, type RawField } from "./raw.js";
+import type { Conversation } from "./scram.js";
+import { sessionOf } from "./sessions.js";
+
+/** A connection, as commands know it. */
+export interface Client {
+  readonly id: number;
+  /** Address and port. */
+  readonly remote: string;
+  readonly since: Date;
+  /** The program that it is, as it has said in its hello. */
+  application?: string;
+  user?: string;
+  conversation?: Conversation | undefined;
+  /** Attempts to authenticate that have failed. */
+  failures: number;
+  /** The command that runs. */
+  running?: { command: string; database: string; since: number } | undefined;
+}
+
+/** A command that has come, and the fields of it that a server looks at. */
+export interface Command {
+  name: string;
+  database: string;
+  bytes: Uint8Array;
+  /** Its fields as values. */
+  document(): Record<string, any>;
+}
+
+/** Bytes that a document may have: 16 MB, and some for what a command has around one. */
+const DOCUMENT_BYTES_MAX = 16_793_600;
+
+/** Fields that a server looks at whatever the command is. */
+const LOOKED_AT = new Set(["$db", "apiVersion", "apiStrict", "readConcern", "writeConcern", "txnNumber", "startTransaction", "autocommit", "lsid"]);
+/** How the engine spells commands that clients also send in another spelling of the same length. */
+const SPELLINGS: Readonly<Record<string, string>> = { collstats: "collStats", dbstats: "dbStats", findandmodify: "findAndModify", listcollections: "listCollections" };
+/** Commands that open cursors, use them or end them. */
+const CURSORS = new Set(["find", "aggregate", "getMore", "killCursors", "listCollections", "listcollections", "listIndexes"]);
+/** What may be asked before authentication. */
+const OPEN = new Set(["hello", "isMaster", "ismaster", "saslStart", "saslContinue", "ping", "buildInfo", "buildinfo", "logout", "connectionStatus", "whatsmyuri", "endSessions"]);
+
+const decoder = new TextDecoder();
+
+/** Answers commands. */
+export class Dispatcher {
+  readonly #state: ServerState;
+  readonly log: (line: string) => void;
+
+  constructor(state: ServerState, log: (line: string) => void) {
+    this.#state = state;
+    this.log = log;
+  }
+
+  /** Whether this client has to authenticate before it may do more. */
+  isStranger(client: Client): boolean {
+    return this.#state.users !== undefined && client.user === undefined;
+  }
+
+  /** The reply to a command, as BSON. Only a message that is none rejects. */
+  async run(request: Request, client: Client): Promise<Uint8Array> {
+    try {
+      return await this.#run(request, client);
+    } catch (error) {
+      if (error instanceof ProtocolError) throw error;
+      if (error instanceof CommandError) return serialize(error.reply);
+      this.log(`${client.remote}: ${(error as Error).stack ?? String(error)}`);
+      return serialize({ ok: 0, errmsg: String((error as Error).message ?? error), code: 1, codeName: "InternalError" });
+    } finally {
+      client.running = undefined;
+    }
+  }
+
+  async #run(request: Request, client: Client): Promise<Uint8Array> {
+    if (request.documentBytes > DOCUMENT_BYTES_MAX) {
+      throw new CommandError(10334, "BSONObjectTooLarge", `BSONObj size: ${request.documentBytes} is invalid. Size must be between 0 and ${DOCUMENT_BYTES_MAX} (16MB)`);
+    }
+    const bytes = request.kind === OP_QUERY ? unwrapped(request.command) : request.command;
+    const fields = new Map<string, RawField>();
+    let first: RawField | undefined;
+    for (const field of rawFields(bytes)) {
+      first ??= field;
+      if (LOOKED_AT.has(field.name)) fields.set(field.name, field);
+    }
+    if (!first) throw new CommandError(9, "FailedToParse", "The command document is empty");
+    const name = first.name;
+    const databaseField = fields.get("$db");
+    const database = (databaseField && stringAt(bytes, databaseField)) ?? (request.kind === OP_QUERY ? "admin" : undefined);
+    if (database === undefined) throw new CommandError(40414, "IDLFailedToParse", "OP_MSG requests require a $db argument");
+    client.running = { command: name, database, since: Date.now() };
+    if (this.isStranger(client) && !OPEN.has(name)) throw new CommandError(13, "Unauthorized", `Command ${name} requires authentication`);
+    if (request.kind === OP_QUERY && !/^(hello|is[mM]aster)$/.test(name)) {
+      throw new CommandError(352, "UnsupportedOpQueryCommand", `Unsupported OP_QUERY command: ${name}. The client driver may require an upgrade`);
+    }
+    checkGeneric(name, bytes, fields);
+    const command: Command = { name, database, bytes, document: () => documentOf(bytes) };
+    const own = Object.hasOwn(COMMANDS, name) ? COMMANDS[name] : undefined;
+    if (own) {
+      const reply = await own(command, client, this.#state);
+      if (reply) return reply instanceof Uint8Array ? reply : serialize({ ...reply, ok: 1 });
+    }
+    const reply = await this.#state.databases.run(database, spelled(command, first));
+    const lsid = CURSORS.has(name) ? fields.get("lsid") : undefined;
+    const session = lsid && sessionOf(bytes, lsid);
+    if (session !== undefined) this.#note(session, command, first, reply);
+    return reply;
+  }
+
+  /** Keeps in mind which cursors a session has. */
+  #note(session: string, { name, database, bytes, document }: Command, first: RawField, reply: Uint8Array): void {
+    const { sessions } = this.#state;
+    if (name !== "killCursors") sessions.note(session, database, reply, name === "getMore" && first.type === 18 ? viewOf(bytes).getBigInt64(first.start, true) : undefined);
+    else for (const id of [document()["cursors"]].flat()) if (/^-?\d+$/.test(String(id))) sessions.forget(session, BigInt(String(id)));
+  }
+}
+
+/** A command as an object. Its inner documents have not been looked at before. */
+function documentOf(bytes: Uint8Array): Record<string, any> {
+  try {
+    return deserialize(bytes, { promoteBuffers: true });
+  } catch (error) {
+    throw new CommandError(22, "InvalidBSON", `The command cannot be read: ${(error as Error).message}`);
+  }
+}
+
+/** OP_QUERY may have its command in `$query`, with a read preference beside it. */
+function unwrapped(command: Uint8Array): Uint8Array {
+  for (const { name, type, start, end } of rawFields(command)) {
+    if ((name === "$query" || name === "query") && type === 3) return command.subarray(start, end);
+    break;
+  }
+  return command;
+}
+
+/** The command as the engine spells it. */
+function spelled({ name, bytes }: Command, first: RawField): Uint8Array {
+  const spelling = SPELLINGS[name];
+  if (spelling === undefined) return bytes;
+  const copy = bytes.slice();
+  copy.set(new TextEncoder().encode(spelling), first.start - 1 - spelling.length);
+  return copy;
+}
+
+/** Refuses what a server that stands alone refuses: transactions, and promises about other members. */
+function checkGeneric(name: string, bytes: Uint8Array, fields: Map<string, RawField>): void {
+  if (fields.size <= 1) return;
+  const inner = (of: string): Map<string, RawField> | undefined => {
+    const field = fields.get(of);
+    if (!field) return undefined;
+    if (field.type !== 3) throw new CommandError(14, "TypeMismatch", `BSON field '${name}.${of}' is the wrong type, expected type 'object'`);
+    const document = bytes.subarray(field.start, field.end);
+    return new Map([...rawFields(document)].map((each) => [each.name, { ...each, start: each.start + field.start, end: each.end + field.start }]));
+  };
+  if (fields.has("startTransaction") || fields.has("autocommit")) {
+    throw new CommandError(20, "IllegalOperation", "Transaction numbers are only allowed on a replica set member or mongos");
+  }
+  if (fields.has("txnNumber")) throw new CommandError(20, "IllegalOperation", "Transaction numbers are only allowed on a replica set member or mongos");
+  const readConcern = inner("readConcern");
+  const level = readConcern?.get("level");
+  if (level) {
+    const text = stringAt(bytes, level) ?? "";
+    if (text === "linearizable" || text === "snapshot") throw new CommandError(123, "NotAReplicaSet", `node needs to be a replica set member to use readConcern: ${text}`);
+    if (!["", "local", "available", "majority"].includes(text)) throw new CommandError(2, "BadValue", `Enumeration value '${text}' for field '${name}.readConcern.level' is not a valid value.`);
+  }
+  const w = inner("writeConcern")?.get("w");
+  if (w) {
+    const text = stringAt(bytes, w);
+    const count = numberAt(bytes, w);
+    if ((count !== undefined && count > 1) || (text !== undefined && text !== "majority")) {
+      throw new CommandError(2, "BadValue", "cannot use non-majority 'w' mode or 'w' > 1 when a host is not replicated");
+    }
+  }
+  const version = fields.get("apiVersion");
+  if (version) {
+    const text = stringAt(bytes, version);
+    if (text !== "1") throw new CommandError(322, "APIVersionError", "API version must be \"1\"");
+    const strict = fields.get("apiStrict");
+    if (strict && numberAt(bytes, strict) && !apiV1.has(name)) {
+      throw new CommandError(323, "APIStrictError", `Provided apiStrict:true, but the command ${name} is not in API Version 1. Information on supported commands and migrations in API Version 1 can be found at https://dochub.mongodb.org/core/manual-versioned-api`);
+    }
+  }
+}
+
+/** Text of bytes, for messages of SCRAM. */
+export const textOf = (bytes: Uint8Array): string => decoder.decode(bytes);

@@ -1,0 +1,74 @@
+// The engine of a server: commands in and replies out as bytes, in an instance of the module of its own.
+
+import { encodeDocument } from "../bson.js";
+import { readModule } from "../entry/read-module.js";
+import type { Engine } from "../engine.js";
+import { newContext } from "../lock.js";
+import type { HostStorage } from "../storage.js";
+import { wasmEngine } from "../wasm.js";
+
+/** How the databases of a server are opened. */
+export interface EngineSettings {
+  durability: "relaxed" | "strict";
+}
+
+/** Retention and journals are looked after this often while nobody asks anything. */
+const MAINTENANCE_MS = 60_000;
+
+const openEngine = wasmEngine(
+  () => readModule(new URL("./timepail.wasm", import.meta.url)),
+  () => readModule(new URL("./timepail-more.wasm", import.meta.url)),
+);
+
+/** An open database, which looks after itself. */
+export class OpenDatabase {
+  readonly name: string;
+  readonly #engine: Engine;
+  readonly #timer: ReturnType<typeof setInterval>;
+  #isMaintaining = false;
+  /** Commands that run. */
+  running = 0;
+
+  private constructor(name: string, engine: Engine) {
+    this.name = name;
+    this.#engine = engine;
+    this.#timer = setInterval(() => this.#aside({ expire: 1 }), MAINTENANCE_MS);
+    this.#timer.unref?.();
+  }
+
+  static async open(name: string, storage: HostStorage, { durability }: EngineSettings): Promise<OpenDatabase> {
+    const engine = await openEngine(name, { storage: "host", durability, context: newContext() }, storage);
+    const database = new OpenDatabase(name, engine);
+    // What processes have left that were ended: work for later, and no hurry.
+    database.#aside({ foldJournals: 1, alive: [] });
+    return database;
+  }
+
+  /** Runs a command. A failure is a reply, too. */
+  async run(command: Uint8Array): Promise<Uint8Array> {
+    this.running++;
+    try {
+      const { reply, due } = await this.#engine.run_command(command, null, true);
+      if (due) this.#maintain();
+      return reply;
+    } finally {
+      this.running--;
+    }
+  }
+
+  async close(): Promise<void> {
+    clearInterval(this.#timer);
+    await this.#engine.close();
+  }
+
+  #maintain(): void {
+    if (this.#isMaintaining) return;
+    this.#isMaintaining = true;
+    void this.#aside({ maintain: 1 }).finally(() => (this.#isMaintaining = false));
+  }
+
+  /** What fails leaves everything as it was; the next one tries again. */
+  async #aside(command: object): Promise<void> {
+    await this.#engine.run_command(encodeDocument(command), null, true).catch(() => {});
+  }
+}

@@ -1,0 +1,207 @@
+// A server that speaks MongoDB's wire protocol: drivers and shells connect to a database of timepail.
+
+import { createServer, type AddressInfo, type Server as Listener, type Socket } from "node:net";
+import { createServer as createTlsServer } from "node:tls";
+import type { HostStorage } from "../storage.js";
+import { converse, type Limits } from "./connection.js";
+import { Databases } from "./databases.js";
+import { Dispatcher, type Client } from "./dispatch.js";
+import { FilePlaces, givenPlaces, type Places } from "./places.js";
+import { Sessions } from "./sessions.js";
+import { givenUsers, type Users } from "./users.js";
+
+export type * from "../storage.js";
+
+/** Options of {@link serve}. Either `file` or `storage` is given. */
+export interface ServeOptions {
+  /** Path of a SQLite file; it is created if it does not exist. It can hold many databases. The one named like the file is the one that `openFile` opens. */
+  file?: string | undefined;
+  /** A storage for one database, or a function that gives the storage of each database by name, and `undefined` for names that it does not know. */
+  storage?: HostStorage | ((database: string) => HostStorage | undefined) | undefined;
+  /** Name of the database in `storage`, if that is not a function. Default `"test"`. */
+  database?: string | undefined;
+  /** Address to listen on. Default `"127.0.0.1"`. Addresses that other machines can reach need `auth`. */
+  host?: string | undefined;
+  /** Port to listen on; 0 takes a free one. Default 27017. */
+  port?: number | undefined;
+  /** Who may connect: `true` for the users of the file, or names with their passwords. Every user may do everything. Default: anybody. */
+  auth?: boolean | Readonly<Record<string, string>> | undefined;
+  /** Certificate and key, in PEM, to speak TLS. With `ca`, clients need a certificate of that authority. */
+  tls?: { cert: string | Uint8Array; key: string | Uint8Array; passphrase?: string | undefined; ca?: string | Uint8Array | undefined } | undefined;
+  /** When a write is answered, as in `sqliteStorage`. Default `"relaxed"`. */
+  durability?: "relaxed" | "strict" | undefined;
+  /** Maximum number of connections at once. Default 1000. */
+  connectionsMax?: number | undefined;
+  /** Maximum number of bytes that messages take together that have not come completely, over all connections. Default 256 MiB. */
+  incompleteBytesMax?: number | undefined;
+  /** How long a client may pause in the middle of a message, before its first one, or while it takes a reply, in milliseconds. Between commands it may rest for ever. Default 30 000. */
+  stallTimeoutMS?: number | undefined;
+  /** Called with a line for each message that is no message, and each failure of the server itself. Default: nobody is told. */
+  log?: ((line: string) => void) | undefined;
+}
+
+/** A server that listens; {@link serve} makes it. */
+export interface Server {
+  readonly host: string;
+  readonly port: number;
+  /** The address for drivers, without credentials. */
+  readonly uri: string;
+  /** Number of connections. */
+  readonly connections: number;
+  /** Ends all connections, finishes what they have begun to write, and closes the file. */
+  close(): Promise<void>;
+  [Symbol.asyncDispose](): Promise<void>;
+}
+
+const OPTIONS: Record<keyof ServeOptions, 1> = {
+  file: 1, storage: 1, database: 1, host: 1, port: 1, auth: 1, tls: 1, durability: 1, connectionsMax: 1, incompleteBytesMax: 1, stallTimeoutMS: 1, log: 1,
+};
+
+/**
+ * Listens for drivers and shells of MongoDB: mongosh, Compass, PyMongo, the official driver for Node. They see time-series collections. Needs Node 22.13 or later, Deno or Bun.
+ *
+ * @throws TypeError if it would listen for other machines without authentication, and for options that it does not know
+ * @example
+ * ```ts
+ * import { serve } from "timepail/server";
+ *
+ * const server = await serve({ file: "plant.db" });
+ * console.log(server.uri);                              // mongodb://127.0.0.1:27017/
+ * await server.close();
+ * ```
+ */
+export async function serve(options: ServeOptions): Promise<Server> {
+  for (const name of Object.keys(options)) if (!Object.hasOwn(OPTIONS, name)) throw new TypeError(`Unknown option ${JSON.stringify(name)}; known are ${Object.keys(OPTIONS).join(", ")}`);
+  const { host = "127.0.0.1", port = 27_017, auth = false, durability = "relaxed" } = options;
+  if ((options.file === undefined) === (options.storage === undefined)) throw new TypeError("serve takes either a file or a storage");
+  if (!auth && !isLoopback(host)) throw new TypeError(`${host} can be reached by other machines: serve needs auth to listen there`);
+  if (auth === true && options.file === undefined) throw new TypeError("auth: true means the users of a file; with a storage, name users and their passwords");
+  const users = typeof auth === "object" ? givenUsers(auth) : undefined;
+  const places: Places = options.file === undefined ? givenPlaces(options.storage!, options.database ?? "test") : await FilePlaces.open(options.file, durability);
+  if (auth === true && places.users?.names().length === 0) options.log?.(`Nobody can connect yet: ${options.file} has no users. Make one: npx timepail user ${options.file} <name>`);
+  const server = new WireServer(places, users ?? (auth === true ? places.users : undefined), options);
+  try {
+    await server.listen(host, port);
+  } catch (error) {
+    await server.close();
+    throw error;
+  }
+  return server;
+}
+
+/** Whether only this machine can reach an address. */
+function isLoopback(host: string): boolean {
+  return host === "localhost" || host === "::1" || /^127(\.\d{1,3}){3}$/.test(host);
+}
+
+class WireServer implements Server {
+  readonly #databases: Databases;
+  readonly #listener: Listener;
+  readonly #dispatcher: Dispatcher;
+  readonly #clients = new Set<Client>();
+  readonly #sockets = new Set<Socket>();
+  /** Conversations that have not ended. */
+  readonly #talks = new Set<Promise<void>>();
+  readonly #limits: Limits;
+  readonly #connectionsMax: number;
+  readonly #log: (line: string) => void;
+  #made = 0;
+  #closing: Promise<void> | undefined;
+
+  constructor(places: Places, users: Users | undefined, options: ServeOptions) {
+    this.#databases = new Databases(places, { durability: options.durability ?? "relaxed" });
+    this.#connectionsMax = options.connectionsMax ?? 1000;
+    this.#limits = { held: 0, heldMax: options.incompleteBytesMax ?? 268_435_456, stallMS: options.stallTimeoutMS ?? 30_000 };
+    this.#log = options.log ?? (() => {});
+    this.#dispatcher = new Dispatcher(
+      {
+        databases: this.#databases,
+        sessions: new Sessions(),
+        users,
+        clients: this.#clients,
+        connectionsMax: this.#connectionsMax,
+        connectionsMade: () => this.#made,
+        started: new Date(),
+        address: () => `${this.host}:${this.port}`,
+        argv: globalThis.process?.argv ?? [],
+      },
+      this.#log,
+    );
+    const accept = (socket: Socket): void => this.#accept(socket);
+    const { tls } = options;
+    if (tls) {
+      const { ca, passphrase, cert, key } = tls;
+      const more = { ...(ca === undefined ? {} : { ca: bytesOf(ca), requestCert: true, rejectUnauthorized: true }), ...(passphrase === undefined ? {} : { passphrase }) };
+      const listener = createTlsServer({ cert: bytesOf(cert), key: bytesOf(key), handshakeTimeout: 10_000, minVersion: "TLSv1.2", ...more }, accept);
+      listener.on("tlsClientError", (error) => this.#log(`TLS: ${error.message}`));
+      this.#listener = listener;
+    } else {
+      this.#listener = createServer(accept);
+    }
+    this.#listener.maxConnections = this.#connectionsMax;
+  }
+
+  get #address(): AddressInfo {
+    return this.#listener.address() as AddressInfo;
+  }
+
+  get host(): string {
+    return this.#address.address;
+  }
+
+  get port(): number {
+    return this.#address.port;
+  }
+
+  get uri(): string {
+    const host = this.host.includes(":") ? `[${this.host}]` : this.host;
+    return `mongodb://${host}:${this.port}/`;
+  }
+
+  get connections(): number {
+    return this.#clients.size;
+  }
+
+  listen(host: string, port: number): Promise<void> {
+    return new Promise((resolve, reject) => {
+      this.#listener.once("error", reject);
+      this.#listener.listen({ host, port }, () => {
+        this.#listener.off("error", reject);
+        this.#listener.on("error", (error) => this.#log(error.message));
+        resolve();
+      });
+    });
+  }
+
+  #accept(socket: Socket): void {
+    const client: Client = { id: ++this.#made, remote: `${socket.remoteAddress}:${socket.remotePort}`, since: new Date(), failures: 0 };
+    this.#clients.add(client);
+    this.#sockets.add(socket);
+    const talk = converse(socket, client, this.#dispatcher, this.#limits).finally(() => {
+      this.#clients.delete(client);
+      this.#sockets.delete(socket);
+      this.#talks.delete(talk);
+    });
+    this.#talks.add(talk);
+  }
+
+  close(): Promise<void> {
+    return (this.#closing ??= this.#close());
+  }
+
+  async #close(): Promise<void> {
+    const closed = this.#listener.listening ? new Promise<void>((resolve) => this.#listener.close(() => resolve())) : Promise.resolve();
+    for (const socket of this.#sockets) socket.destroy();
+    await Promise.allSettled([...this.#talks]);
+    await closed;
+    await this.#databases.close();
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
+}
+
+function bytesOf(pem: string | Uint8Array): string | Buffer {
+  return typeof pem === "string" ? pem : Buffer.from(pem);
+}

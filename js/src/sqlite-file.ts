@@ -1,0 +1,32 @@
+// A SQLite file by its path: Node, Bun and Deno, each with the SQLite that it has.
+
+import type { SqliteDatabase } from "./sqlite.js";
+
+/** A handle, as all of them have it. */
+export interface SqliteHandle extends SqliteDatabase {
+  close(): void;
+}
+
+/** `data/plant.db` is the database `plant`. */
+export function databaseName(path: string): string {
+  const file = path.split(/[\\/]/).at(-1)!;
+  return file.replace(/(?<=.)\.[^.]*$/, "") || path;
+}
+
+/** Opens a SQLite file with what the runtime has. */
+export async function openSqlite(path: string): Promise<SqliteHandle> {
+  // Names that no bundler follows: each runtime has one of them, and none has all.
+  const load = async (...parts: string[]): Promise<any> => import(/* @vite-ignore */ /* webpackIgnore: true */ parts.join(""));
+  if ("Bun" in globalThis) return new (await load("bun:", "sqlite")).Database(path, { create: true });
+  try {
+    return new (await load("node:", "sqlite")).DatabaseSync(path);
+  } catch (error) {
+    if (!/ERR_UNKNOWN_BUILTIN_MODULE|ERR_MODULE_NOT_FOUND/.test(String((error as { code?: unknown }).code))) throw error;
+  }
+  try {
+    return new (await load("better-", "sqlite3")).default(path);
+  } catch (cause) {
+    if ((cause as { code?: unknown }).code !== "ERR_MODULE_NOT_FOUND") throw cause;
+    throw new Error("A database in a file needs SQLite: Node 22.13 or later, Bun and Deno have it; in an earlier Node, run npm install better-sqlite3", { cause });
+  }
+}
