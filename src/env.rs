@@ -1,4 +1,4 @@
-//! What the host provides: time, randomness, regular expressions, collators, time zones, doubles as text. A run with a
+//! What the host provides: time, turns of its event loop, randomness, regular expressions, collators, time zones, doubles as text. A run with a
 //! seed repeats exactly (I7).
 
 use std::cmp::Ordering;
@@ -9,10 +9,21 @@ use std::rc::Rc;
 /// Resolves when loading has ended; an error says why the code cannot be had.
 pub type Loading = Pin<Box<dyn Future<Output = Result<(), String>>>>;
 
+/// Resolves when the event loop of the host has had a turn.
+pub type Turn = Pin<Box<dyn Future<Output = ()>>>;
+
 /// What the engine asks of its host.
 pub trait Env {
     /// Milliseconds since the epoch.
     fn now_ms(&self) -> i64;
+    /// Milliseconds since some moment, with fractions, on a clock that nobody sets back.
+    fn elapsed_ms(&self) -> f64;
+    /// Gives the event loop a turn; `None` if the host has none to give.
+    fn turn(&self) -> Option<Turn>;
+    /// True if that clock is looked at whenever a turn is possible; otherwise, after some work.
+    fn looks_always(&self) -> bool {
+        false
+    }
     /// Sixty-four random bits.
     fn random_u64(&self) -> u64;
     /// A regular expression in the syntax of ECMAScript that the hosts of all builds share: no possessive quantifiers,
@@ -133,6 +144,12 @@ pub mod fixed {
     impl Env for FixedEnv {
         fn now_ms(&self) -> i64 {
             FixedEnv::NOW_MS
+        }
+        fn elapsed_ms(&self) -> f64 {
+            0.0
+        }
+        fn turn(&self) -> Option<Turn> {
+            None
         }
         fn random_u64(&self) -> u64 {
             self.0.set(self.0.get().wrapping_add(0x9e37_79b9_7f4a_7c15));

@@ -76,6 +76,11 @@ impl Error {
         Error::new(ErrorCode::InternalError, message)
     }
 
+    /// True if the command was ended from outside: by `killOp`, or by its time limit.
+    pub fn is_interruption(&self) -> bool {
+        matches!(self.code, ErrorCode::Interrupted | ErrorCode::MaxTimeMSExpired)
+    }
+
     /// A guard that failed.
     pub fn write_conflict(message: impl Into<String>) -> Self {
         Error::new(ErrorCode::WriteConflict, message)

@@ -61,6 +61,17 @@ pub const EDGE_ROWS_MAX: usize = 100;
 pub const DENSIFIED_ROWS_MAX: usize = 500_000;
 /// Bytes after which a batch is cut.
 pub const BATCH_SIZE_BYTES_MAX: usize = DOCUMENT_SIZE_BYTES_MAX;
+/// How long the engine works before the event loop of the host gets a turn: half the time of a frame.
+pub const TURN_MS: f64 = 8.0;
+/// If no command began for this long, the event loop is taken to have had its turn.
+pub const IDLE_MS: f64 = 100.0;
+/// From so many bytes on, the event loop gets a turn between the making of a payload and its command.
+pub const LARGE_PAYLOAD_BYTES: usize = 1 << 20;
+/// How much work is done between two looks at the clock: some rows, each of which takes less than a microsecond.
+pub const LOOK_WORK: usize = 1024;
+/// What a bucket counts as.
+pub const BUCKET_WORK: usize = 256;
+
 /// An idle cursor is dropped after this long: ten minutes.
 pub const CURSOR_IDLE_MS_MAX: i64 = 600_000;
 /// A cursor is dropped this long after it was opened, as a server drops those of a session that is not renewed: half an

@@ -21,6 +21,7 @@ const MODULES = [
       ["cursor.d.ts", "AbstractCursor", "CommandCursor"],
       "errors.d.ts",
       "types.d.ts",
+      "collection-options.d.ts",
       "schema.d.ts",
       "shapes.d.ts",
       "storage.d.ts",

@@ -3,14 +3,14 @@
 import { AbstractCursor, BIG_BATCH } from "./cursor.js";
 import { pick, type Door } from "./door.js";
 import { LiveQuery, type LiveOptions } from "./live.js";
-import { READ_OPTIONS, checkNames } from "./options.js";
+import { COMMAND_OPTIONS, READ_OPTIONS, checkNames, integer } from "./options.js";
 import { namedIn, sortDocument, withNulls } from "./find.js";
 import type { CheckedProjection, Filter, ProjectionValue, SortOf } from "./schema.js";
 import type { Columns, Grouped, Projected, ProjectedColumns } from "./shapes.js";
 import type { AggregateOptions, Document, Downsample, Sort } from "./types.js";
 
 /** Every option of `aggregate`. */
-const OPTIONS = [...READ_OPTIONS, "batchSize", "hint", "collation", "let", "allowDiskUse", "comment"];
+const OPTIONS = [...READ_OPTIONS, "batchSize", "hint", "collation", "let", "allowDiskUse", ...COMMAND_OPTIONS];
 
 /** Stages that pass rows on, fields and all. */
 const PASSING = /^\$(match|sort|limit|skip|sample|downsample|addFields|set|unset)$/;
@@ -37,7 +37,7 @@ export class AggregationCursor<TSchema = Document, TColumns = Partial<Columns<TS
     if (!Array.isArray(pipeline)) throw new TypeError("The pipeline must be an array of stages");
     this.#collection = collection;
     this.pipeline = [...pipeline];
-    this.#options = options;
+    this.#options = { ...options };
     checkNames(options, OPTIONS);
   }
 
@@ -96,6 +96,13 @@ export class AggregationCursor<TSchema = Document, TColumns = Partial<Columns<TS
     return this.addStage({ [name]: argument }) as unknown as this;
   }
 
+  /** Sets how many milliseconds the engine may work on all batches together. 0 means no limit. */
+  maxTimeMS(milliseconds: number): this {
+    this.assertNew("maxTimeMS");
+    this.#options.maxTimeMS = integer(milliseconds, "maxTimeMS");
+    return this;
+  }
+
   /** Passes every document through `transform`. */
   override map<T>(transform: (document: TSchema) => T): AggregationCursor<T, TColumns> {
     return super.map(transform) as AggregationCursor<T, TColumns>;
@@ -140,7 +147,7 @@ export class AggregationCursor<TSchema = Document, TColumns = Partial<Columns<TS
   protected override openingCommand(wantsAll: boolean): Document {
     const batchSize = this.#options.batchSize ?? (wantsAll ? BIG_BATCH : undefined);
     const cursor = batchSize === undefined ? {} : { batchSize };
-    const options = pick(this.#options, "hint", "collation", "let", "allowDiskUse", "comment");
+    const options = pick(this.#options, "hint", "collation", "let", "allowDiskUse", ...COMMAND_OPTIONS);
     return { aggregate: this.#collection, pipeline: withNulls(this.pipeline), cursor, ...options };
   }
 }

@@ -6,9 +6,9 @@ import { bulkWrite } from "./bulk.js";
 import { CommandCursor } from "./cursor.js";
 import { FindCursor, queryDocument, sortDocument, withNulls } from "./find.js";
 import { pick, readOptions, type Door } from "./door.js";
-import { checkNames, only } from "./options.js";
+import { COMMAND_OPTIONS, checkNames, only } from "./options.js";
 import { refuseMissing } from "./missing.js";
-import { BulkWriteError, ServerError, type TimepailError } from "./errors.js";
+import { AbortedWriteError, BulkWriteError, ServerError, type TimepailError } from "./errors.js";
 import { columnRows, columnsToBlock, documentsToBlock, singleDocument, withId } from "./pivot.js";
 import type { DistinctValue, Filter, Measurement, PathOf, ProjectionValue, UpdateFilter, WithProjection } from "./schema.js";
 import type { Aggregated, AggregatedColumns, ColumnInput, Columns, ColumnsInput } from "./shapes.js";
@@ -45,10 +45,10 @@ import type {
 /** Most documents that one command may carry. */
 const STATEMENTS_MAX = 100_000;
 /** Every option of `insertMany`. */
-const INSERT_OPTIONS = ["ordered", "bypassDocumentValidation", "comment"] as const;
+const INSERT_OPTIONS = ["ordered", "bypassDocumentValidation", ...COMMAND_OPTIONS] as const;
 /** The options of `deleteMany` and `updateMany` that are part of a statement, those of `updateMany` alone last, and those that are not. */
 const STATEMENT_OPTIONS = ["collation", "hint", "arrayFilters", "upsert"] as const;
-const WRITE_OPTIONS = ["ordered", "let", "comment"] as const;
+const WRITE_OPTIONS = ["ordered", "let", ...COMMAND_OPTIONS] as const;
 
 /**
  * A collection of measurements. `db.collection(name)` returns one without asking the engine.
@@ -199,12 +199,12 @@ export class Collection<TSchema extends Document = Document> {
 
   /** Counts the measurements that match. */
   async countDocuments(filter?: Filter<TSchema>, options: CountDocumentsOptions = {}): Promise<number> {
-    return Number(await this.#ask("count", "n", filter === undefined ? {} : filter, only(options, "limit", "skip", "hint", "collation", "comment")));
+    return Number(await this.#ask("count", "n", filter === undefined ? {} : filter, only(options, "limit", "skip", "hint", "collation", ...COMMAND_OPTIONS)));
   }
 
   /** Counts all measurements. The count is exact. */
   async estimatedDocumentCount(options: CommandOptions = {}): Promise<number> {
-    return Number(await this.#ask("count", "n", {}, only(options, "comment")));
+    return Number(await this.#ask("count", "n", {}, only(options, ...COMMAND_OPTIONS)));
   }
 
   /**
@@ -215,7 +215,7 @@ export class Collection<TSchema extends Document = Document> {
   distinct<K extends PathOf<TSchema>>(key: K, filter?: Filter<TSchema>, options?: DistinctOptions): Promise<DistinctValue<TSchema, K>[]>;
   distinct<T>(key: PathOf<TSchema>, filter?: Filter<TSchema>, options?: DistinctOptions): Promise<T[]>;
   async distinct(key: string, filter: Document = {}, options: DistinctOptions = {}): Promise<any[]> {
-    return await this.#ask("distinct", "values", filter, { key, ...only(options, "hint", "collation", "comment") });
+    return await this.#ask("distinct", "values", filter, { key, ...only(options, "hint", "collation", ...COMMAND_OPTIONS) });
   }
 
   async #ask(command: string, field: string, filter: Document, more: Document): Promise<any> {
@@ -234,10 +234,10 @@ export class Collection<TSchema extends Document = Document> {
 
   /** Deletes one measurement that matches, with a `sort` the first one, and returns it. Returns `null` if none matches. */
   async findOneAndDelete<const P extends Readonly<Record<string, ProjectionValue | undefined>>>(filter: Filter<TSchema>, options: WithProjection<FindOneAndDeleteOptions<TSchema>, TSchema, P> = {}): Promise<TSchema | null> {
-    checkNames(options, ["projection", "sort", "hint", "collation", "let", "comment"]);
+    checkNames(options, ["projection", "sort", "hint", "collation", "let", ...COMMAND_OPTIONS]);
     return this.#ask("findAndModify", "value", filter, {
       remove: true,
-      ...pick({ ...options, fields: options.projection, sort: options.sort && sortDocument(options.sort as Sort) }, "sort", "fields", "hint", "collation", "let", "comment"),
+      ...pick({ ...options, fields: options.projection, sort: options.sort && sortDocument(options.sort as Sort) }, "sort", "fields", "hint", "collation", "let", ...COMMAND_OPTIONS),
     });
   }
 
@@ -278,25 +278,26 @@ export class Collection<TSchema extends Document = Document> {
    * await weather.createIndex({ "station.region": 1, at: -1 });
    * ```
    */
-  async createIndex(keys: IndexKeys, options: CreateIndexOptions = {}): Promise<string> {
-    return (await this.createIndexes([{ key: keys, ...options }]))[0]!;
+  async createIndex(keys: IndexKeys, options: CreateIndexOptions & CommandOptions = {}): Promise<string> {
+    const { comment, maxTimeMS, signal, ...more } = options;
+    return (await this.createIndexes([{ key: keys, ...more }], { comment, maxTimeMS, signal }))[0]!;
   }
 
   /** Creates several indexes, all or none. Resolves to their names. */
-  async createIndexes(specs: readonly IndexDescription[]): Promise<string[]> {
+  async createIndexes(specs: readonly IndexDescription[], options: CommandOptions = {}): Promise<string[]> {
     if (!Array.isArray(specs)) throw new TypeError("The indexes must be an array");
     const indexes = (specs as readonly IndexDescription[]).map(({ key: keys, ...options }): Document => {
       if (!keys) throw new TypeError("An index needs a key, such as { station: 1 }");
       const key = sortDocument(keys, (direction) => direction);
       return { key, name: [...key].flat().join("_"), ...options };
     });
-    await this.#door.run({ createIndexes: this.collectionName, indexes });
+    await this.#door.run({ createIndexes: this.collectionName, indexes, ...only(options, ...COMMAND_OPTIONS) });
     return indexes.map((index) => index["name"] as string);
   }
 
   /** Drops an index by its name or by its keys. */
   async dropIndex(index: string | Document, options: CommandOptions = {}): Promise<Document> {
-    return (await this.#door.run({ dropIndexes: this.collectionName, index, ...only(options, "comment") })).reply;
+    return (await this.#door.run({ dropIndexes: this.collectionName, index, ...only(options, ...COMMAND_OPTIONS) })).reply;
   }
 
   /** Drops all indexes. */
@@ -317,7 +318,7 @@ export class Collection<TSchema extends Document = Document> {
 
   /** Deletes the collection and its measurements. */
   async drop(options: CommandOptions = {}): Promise<boolean> {
-    await this.#door.run({ drop: this.collectionName, ...only(options, "comment") });
+    await this.#door.run({ drop: this.collectionName, ...only(options, ...COMMAND_OPTIONS) });
     return true;
   }
 
@@ -354,6 +355,7 @@ export class Collection<TSchema extends Document = Document> {
         ({ reply } = await this.#door.run(command, payload));
       } catch (error) {
         if (start === 0) throw error;
+        if (options.signal?.aborted) throw new AbortedWriteError(options.signal.reason, insertedCount);
         // Commands before this one have stored what was theirs: who tries again has to know.
         const told = error as TimepailError;
         writeErrors.push({ index: start, code: told.code ?? 1, errmsg: told.message, ...pick(told as { codeName: string }, "codeName") });

@@ -3,13 +3,13 @@
 
 import type { Block } from "./block.js";
 import { documentsToColumns } from "./pivot.js";
-import { readOptions, type Answer, type Door } from "./door.js";
+import { pick, readOptions, type Answer, type Door } from "./door.js";
 import { CursorExhaustedError, CursorInUseError } from "./errors.js";
 import { blockToDocuments, setOwn } from "./rows.js";
 import { blocksToColumns } from "./typed.js";
 import { seriesOf } from "./series.js";
 import type { Columns, Series } from "./shapes.js";
-import type { BSONReadOptions, Document, ExplainVerbosity } from "./types.js";
+import type { BSONReadOptions, CommandOptions, Document, ExplainVerbosity } from "./types.js";
 
 /** Rows a batch when everything is wanted: few round trips, and still not all of a large result twice in memory. */
 export const BIG_BATCH = 65_536;
@@ -47,11 +47,13 @@ export abstract class AbstractCursor<TSchema = Document, TColumns = Partial<Colu
   #given: Document | undefined;
   #reply: Document | undefined;
   readonly #readOptions: BSONReadOptions;
+  readonly #signal: CommandOptions["signal"];
 
   /** @internal */
-  constructor(door: Door, collection: string, options: BSONReadOptions) {
+  constructor(door: Door, collection: string, options: BSONReadOptions & CommandOptions) {
     this.door = door;
     this.#collection = collection;
+    this.#signal = options.signal;
     this.#readOptions = readOptions(options);
   }
 
@@ -230,7 +232,8 @@ export abstract class AbstractCursor<TSchema = Document, TColumns = Partial<Colu
    */
   async explain(verbosity: ExplainVerbosity | boolean = true): Promise<Document> {
     const name = verbosity === true ? "allPlansExecution" : verbosity || "queryPlanner";
-    return (await this.door.run({ explain: this.openingCommand(false), verbosity: name }, undefined, this.#readOptions)).reply;
+    const { signal, maxTimeMS, ...explain } = this.openingCommand(false);
+    return (await this.door.run({ explain, verbosity: name, ...pick({ signal, maxTimeMS }, "signal", "maxTimeMS") }, undefined, this.#readOptions)).reply;
   }
 
   /**
@@ -255,6 +258,10 @@ export abstract class AbstractCursor<TSchema = Document, TColumns = Partial<Colu
   /** Makes sure that a document is there; false at the end. Callers at the same time share one request. */
   async #advance(wantsAll: boolean, asBlock = false): Promise<boolean> {
     for (;;) {
+      if (this.#signal?.aborted) {
+        void this.close();
+        throw this.#signal.reason;
+      }
       if (this.#block && !asBlock) {
         this.#batch = blockToDocuments(this.#block, this.#readOptions);
         this.#block = undefined;
@@ -276,7 +283,7 @@ export abstract class AbstractCursor<TSchema = Document, TColumns = Partial<Colu
     try {
       const command = isFirst
         ? (this.#given ?? this.openingCommand(wantsAll))
-        : { getMore: this.#id, collection: this.#collection, ...(size ? { batchSize: size } : {}) };
+        : { getMore: this.#id, collection: this.#collection, ...(size ? { batchSize: size } : {}), ...(this.#signal && { signal: this.#signal }) };
       if (isFirst) this.#state = "open";
       answer = await this.door.run(command, undefined, this.#readOptions);
     } catch (error) {
@@ -305,7 +312,7 @@ export class CommandCursor<T = Document> extends AbstractCursor<T> {
   readonly #batchSize: number | undefined;
 
   /** @internal */
-  constructor(door: Door, namespace: string, command: Document, options: BSONReadOptions & { batchSize?: number | undefined }) {
+  constructor(door: Door, namespace: string, command: Document, options: BSONReadOptions & CommandOptions & { batchSize?: number | undefined }) {
     super(door, namespace, options);
     this.#command = command;
     this.#batchSize = options.batchSize;

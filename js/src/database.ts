@@ -8,7 +8,7 @@ import { letExit } from "./events.js";
 import { checkDocument, queryDocument, withNulls } from "./find.js";
 import { aliveContexts, holdContext, newContext } from "./lock.js";
 import { refuseMissing } from "./missing.js";
-import { READ_OPTIONS, checkNames, only } from "./options.js";
+import { COMMAND_OPTIONS, READ_OPTIONS, checkNames, only } from "./options.js";
 import { blockToDocuments } from "./rows.js";
 import type {
   ChangeEvent,
@@ -152,8 +152,8 @@ export class Database {
    */
   async command(command: Document, options: RunCommandOptions = {}): Promise<Document> {
     checkDocument(command, "command");
-    checkNames(options, [...READ_OPTIONS, "comment"]);
-    const whole = { ...(withNulls(command) as Document), ...pick(options, "comment") };
+    checkNames(options, [...READ_OPTIONS, ...COMMAND_OPTIONS]);
+    const whole = { ...(withNulls(command) as Document), ...pick(options, ...COMMAND_OPTIONS) };
     const { reply, block } = await this.#door.run(whole, undefined, options);
     const cursor = reply["cursor"] as Document | undefined;
     if (block && cursor) cursor["nextBatch" in cursor ? "nextBatch" : "firstBatch"] = blockToDocuments(block, readOptions(options));
@@ -163,8 +163,8 @@ export class Database {
   /** Lists the collections whose description matches `filter`. Returns a cursor. */
   listCollections(filter: Document = {}, options: ListCollectionsOptions = {}): CommandCursor<CollectionInfo> {
     const cursor = pick(options, "batchSize");
-    const command = { listCollections: 1, filter: queryDocument(filter), cursor, ...pick(options, "nameOnly", "authorizedCollections", "comment") };
-    checkNames(options, [...READ_OPTIONS, "nameOnly", "authorizedCollections", "batchSize", "comment"]);
+    const command = { listCollections: 1, filter: queryDocument(filter), cursor, ...pick(options, "nameOnly", "authorizedCollections", ...COMMAND_OPTIONS) };
+    checkNames(options, [...READ_OPTIONS, "nameOnly", "authorizedCollections", "batchSize", ...COMMAND_OPTIONS]);
     return new CommandCursor(this.#door, "$cmd.listCollections", command, options);
   }
 
@@ -175,7 +175,7 @@ export class Database {
 
   /** Deletes everything in the database. The database stays open. */
   async dropDatabase(options: CommandOptions = {}): Promise<boolean> {
-    await this.#door.run({ dropDatabase: 1, ...only(options, "comment") });
+    await this.#door.run({ dropDatabase: 1, ...only(options, ...COMMAND_OPTIONS) });
     return true;
   }
 
@@ -207,8 +207,8 @@ export class Database {
   }
 
   /** Turns journals into buckets now; the engine does it later by itself. An extension to the driver. You need it neither for durability nor for speed. */
-  async flush(): Promise<void> {
-    await this.#door.run({ flush: 1 });
+  async flush(options: CommandOptions = {}): Promise<void> {
+    await this.#door.run({ flush: 1, ...only(options, ...COMMAND_OPTIONS) });
   }
 
   /** Closes the database. Later calls reject with `ClosedError`, except a second `close()`. */

@@ -3,7 +3,7 @@
 import { decodeBlock, type Block } from "./block.js";
 import { decodeDocument, encodeDocument, type RawDocument } from "./bson.js";
 import type { Engine } from "./engine.js";
-import { ClosedError, ServerError } from "./errors.js";
+import { AbortedWriteError, ClosedError, ServerError } from "./errors.js";
 import { Events } from "./events.js";
 import type { BSONReadOptions, Document, WriteError } from "./types.js";
 
@@ -33,6 +33,8 @@ export class Door {
   readonly #engine: Engine;
   #closing: Promise<void> | undefined;
   #isMaintaining = false;
+  /** How many commands had a signal. */
+  #operations = 0;
   /** By collection, what is to be sent before any other command. */
   readonly #turns = new Map<string, Turn>();
 
@@ -47,6 +49,7 @@ export class Door {
 
   /** Runs a command. `ok: 0` is a {@link ServerError}; a closed database is a {@link ClosedError}. */
   async run(command: Document, payload?: Uint8Array, options?: BSONReadOptions): Promise<Answer> {
+    if (typeof command["signal"]?.throwIfAborted === "function") return this.#runUntil(command, payload, options);
     const engine = this.#open();
     this.#turns.forEach(({ send }) => void send());
     const bytes = encodeDocument("$db" in command ? command : { ...command, $db: this.database });
@@ -57,6 +60,30 @@ export class Door {
     this.events.note(command, reply);
     if (answer.due) this.#maintain();
     return { reply, block: answer.payload ? decodeBlock(answer.payload) : undefined };
+  }
+
+  /** As `run`, until the signal of the command aborts. Then nobody waits any more, and the engine ends the command at its next turn. */
+  async #runUntil({ signal, ...command }: Document, payload?: Uint8Array, options?: BSONReadOptions): Promise<Answer> {
+    signal.throwIfAborted();
+    const opKey = ++this.#operations;
+    const sent = this.run({ ...command, opKey }, payload, options);
+    let abort!: () => void;
+    const aborted = new Promise<never>((_, reject) => {
+      abort = () => {
+        this.runAside({ killOp: 1, op: opKey });
+        // Its first batch may be on its way.
+        sent.then(({ reply: { cursor } }) => {
+          if (cursor?.id) this.runAside({ killCursors: cursor.ns.slice(cursor.ns.indexOf(".") + 1), cursors: [cursor.id] });
+        }, () => {});
+        reject(isWrite(command) ? new AbortedWriteError(signal.reason) : signal.reason);
+      };
+      signal.addEventListener("abort", abort);
+    });
+    try {
+      return await Promise.race([sent, aborted]);
+    } finally {
+      signal.removeEventListener("abort", abort);
+    }
   }
 
   /** Inserts a document together with the others of this turn; resolves to what is wrong with it, if anything is. Failures are those of `run`. */
@@ -114,6 +141,11 @@ export class Door {
     if (this.isClosed) throw new ClosedError(this.database);
     return this.#engine;
   }
+}
+
+/** True for a command that may change something. */
+function isWrite(command: Document): boolean {
+  return /^(insert|update|delete|findA|create|drop|coll[Mm]od|expire)/.test(Object.keys(command)[0]!) || "$out" in (command["pipeline"]?.at(-1) ?? {});
 }
 
 /** Only the options that decide how BSON is read, and only those that were given. */

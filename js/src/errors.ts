@@ -87,6 +87,22 @@ export class BulkWriteError extends ServerError {
   }
 }
 
+/**
+ * The signal of a write aborted after the write was sent. The write is not undone: it may take place, in whole or in part. `cause` is the reason of the signal.
+ */
+export class AbortedWriteError extends TimepailError {
+  override name = "AbortedWriteError";
+  /** How many measurements are certain to be stored, by earlier commands of the same call. */
+  readonly insertedCount: number;
+
+  /** @internal */
+  constructor(reason: unknown, insertedCount = 0) {
+    const stored = insertedCount ? `; ${insertedCount} measurements are stored in any case` : "";
+    super(`The write was aborted after it was sent, and is not undone: it may take place, in whole or in part${stored}`, { cause: reason });
+    this.insertedCount = insertedCount;
+  }
+}
+
 /** A value cannot be stored, such as an invalid `Date` or a key with a NUL, or bytes cannot be read. Code 2 `BadValue`. */
 export class BadValueError extends TimepailError {
   override name = "BadValueError";

@@ -4,13 +4,13 @@ import { DEPTH_MAX, bsonType, isOpaque, isPlain, tooDeep } from "./bson.js";
 import { AbstractCursor, BIG_BATCH } from "./cursor.js";
 import { pick, type Door } from "./door.js";
 import { LiveQuery, type LiveOptions } from "./live.js";
-import { READ_OPTIONS, checkNames, integer } from "./options.js";
+import { COMMAND_OPTIONS, READ_OPTIONS, checkNames, integer } from "./options.js";
 import type { CheckedProjection, Filter, ProjectionValue, SortOf } from "./schema.js";
 import type { Columns, Projected, ProjectedColumns } from "./shapes.js";
 import type { CollationOptions, Document, FindOptions, Hint, IndexKeys, Sort, SortDirection } from "./types.js";
 
 /** Every option of `find`. */
-const OPTIONS = [...READ_OPTIONS, "projection", "sort", "skip", "limit", "batchSize", "singleBatch", "hint", "collation", "let", "allowDiskUse", "comment"];
+const OPTIONS = [...READ_OPTIONS, "projection", "sort", "skip", "limit", "batchSize", "singleBatch", "hint", "collation", "let", "allowDiskUse", ...COMMAND_OPTIONS];
 
 /**
  * The cursor of a query. Configure it first, then read it with `for await`, {@link next}, {@link toArray} or {@link toColumns}.
@@ -88,6 +88,11 @@ export class FindCursor<TSchema = Document, TSource = TSchema, TColumns = Partia
     return this.#set("comment", comment);
   }
 
+  /** Sets how many milliseconds the engine may work on all batches together. 0 means no limit. */
+  maxTimeMS(milliseconds: number): this {
+    return this.#set("maxTimeMS", integer(milliseconds, "maxTimeMS"));
+  }
+
   /** Passes every document through `transform`. */
   override map<T>(transform: (document: TSchema) => T): FindCursor<T, TSource, TColumns> {
     return super.map(transform) as FindCursor<T, TSource, TColumns>;
@@ -133,7 +138,7 @@ export class FindCursor<TSchema = Document, TSource = TSchema, TColumns = Partia
     const batchSize = this.#options.batchSize ?? (wantsAll ? BIG_BATCH : undefined);
     if (batchSize !== undefined) command["batchSize"] = batchSize;
     if (singleBatch || (limit !== undefined && limit < 0)) command["singleBatch"] = true;
-    return Object.assign(command, pick(this.#options, "collation", "let", "allowDiskUse", "comment"));
+    return Object.assign(command, pick(this.#options, "collation", "let", "allowDiskUse", ...COMMAND_OPTIONS));
   }
 
   #set<K extends keyof FindOptions>(option: K, value: FindOptions[K]): this {

@@ -196,6 +196,7 @@ export class Follower<T> {
   /** The next result; `undefined` if the last one still holds. */
   async #refresh(): Promise<{ result: T } | undefined> {
     const { read, command } = this.#feed;
+    const { limits } = divided(command);
     for (let tries = 1; ; tries++) {
       try {
         const plan = (this.#plan ??= await this.#planned());
@@ -203,7 +204,7 @@ export class Follower<T> {
           this.#how = "fresh";
           return this.#unlessSame((await read(command)).result);
         }
-        const { result, reply } = await read({ liveRefresh: plan.id });
+        const { result, reply } = await read({ liveRefresh: plan.id, ...limits });
         const { changed, how } = reply["live"] as { changed: boolean; how: LiveExplanation["how"] };
         this.#how = how;
         return changed ? this.#unlessSame(result) : undefined;
@@ -233,7 +234,8 @@ export class Follower<T> {
       throw new TypeError("A live query cannot write: it has $out or $merge");
     }
     try {
-      const { reply } = await door.run({ liveQuery: 1, query: command });
+      const { query, limits } = divided(command);
+      const { reply } = await door.run({ liveQuery: 1, query, ...limits });
       return { id: Number(reply["id"]), mode: reply["mode"], why: reply["why"] };
     } catch (error) {
       const { code, name } = error as { code?: unknown; name?: unknown };
@@ -280,6 +282,11 @@ export class Follower<T> {
       });
     }
   }
+}
+
+/** A query, and what ends a command that takes too long. */
+function divided({ signal, maxTimeMS, ...query }: Document): { query: Document; limits: Document } {
+  return { query, limits: { ...(signal && { signal }), ...(maxTimeMS !== undefined && { maxTimeMS }) } };
 }
 
 /** Buckets are written under a name of their own. */

@@ -5,12 +5,15 @@ import { pick, type Picked } from "./door.js";
 /** What decides how BSON is read. */
 export const READ_OPTIONS = ["promoteLongs", "promoteValues", "promoteBuffers", "bsonRegExp", "useBigInt64"] as const;
 
+/** What every command takes. */
+export const COMMAND_OPTIONS = ["comment", "maxTimeMS", "signal"] as const;
+
 /** Refuses what is not among `known`: an option that is misspelt would be a promise that nobody keeps. Numbers of documents must be integers. */
 export function checkNames(given: object, known: readonly string[], what = "option"): void {
   for (const name of Object.keys(given)) {
     if (!known.includes(name)) throw new TypeError(`Unknown ${what} ${JSON.stringify(name)}; ${suggestion(name, known)}`);
     // Others may be getters, such as that of `wasmMore`, which are asked when they are needed.
-    if (!/^(limit|skip|batchSize)$/.test(name)) continue;
+    if (!/^(limit|skip|batchSize|maxTimeMS)$/.test(name)) continue;
     const value = (given as Record<string, unknown>)[name];
     if (value != null) integer(value, name);
   }

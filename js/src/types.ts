@@ -10,6 +10,8 @@ export interface Document {
   [key: string]: any;
 }
 
+export type * from "./collection-options.js";
+
 // ---------------------------------------------------------------------------------------------------------- options
 
 /** A direction of a sort: ascending or descending. */
@@ -106,6 +108,17 @@ export interface BSONReadOptions {
 export interface CommandOptions {
   /** Any value, shown by `explain`. */
   comment?: unknown;
+  /**
+   * How many milliseconds the engine may work on the command; a cursor, on all of its batches together. Default: 0, no limit.
+   *
+   * Beyond it, the command is a `ServerError` 50 `MaxTimeMSExpired`.
+   */
+  maxTimeMS?: number | undefined;
+  /**
+   * Aborts the command: it rejects at once with the `reason` of the signal, and the engine stops working on it. A write that was sent is not undone, and rejects with
+   * `AbortedWriteError`.
+   */
+  signal?: Host<"AbortSignal"> | undefined;
 }
 
 /** Options of {@link Collection.find}. */
@@ -241,62 +254,6 @@ export interface DistinctOptions extends CommandOptions {
   hint?: Hint | undefined;
   /** Language rules for comparing strings. Default: those of the collection. */
   collation?: CollationOptions | undefined;
-}
-
-/** The fields and buckets of a time-series collection. */
-export interface TimeSeriesCollectionOptions<TSchema = Document> {
-  /** The top-level field that holds the `Date` of every measurement. */
-  timeField: keyof TSchema & string;
-  /** The field that names the source of a measurement. Measurements with equal metadata share buckets. Default: none. */
-  metaField?: keyof TSchema & string | undefined;
-  /** The rough distance between measurements of one source. Default `"seconds"`. */
-  granularity?: "seconds" | "minutes" | "hours" | undefined;
-  /** The longest time of one bucket, in seconds. Replaces `granularity`, and requires an equal `bucketRoundingSeconds`. */
-  bucketMaxSpanSeconds?: number | undefined;
-  /** The start of a bucket is rounded down to a multiple of this, in seconds. Must equal `bucketMaxSpanSeconds`. */
-  bucketRoundingSeconds?: number | undefined;
-}
-
-/** Which measurements are one and the same, and which of them stays. An extension of timepail. */
-export interface DedupeOptions<TSchema = Document> {
-  /**
-   * Fields that tell measurements of the same source and time apart, such as a channel. Dotted paths lead into documents. Time and metadata always count. Default: none.
-   */
-  by?: readonly ((keyof TSchema & string) | `${keyof TSchema & string}.${string}`)[] | undefined;
-  /** `"last"` (default): a later one replaces an earlier one, whole. `"first"`: later ones are ignored. */
-  keep?: "first" | "last" | undefined;
-}
-
-/** Options of {@link Database.createCollection}. */
-export interface CreateCollectionOptions<TSchema = Document> extends CollectionOptions, CommandOptions {
-  /** The time field, the metadata field and the granularity. */
-  timeseries: TimeSeriesCollectionOptions<TSchema>;
-  /** Deletes measurements older than this, in seconds, whole buckets at a time. Default: keeps them for ever. */
-  expireAfterSeconds?: number | undefined;
-  /** Deletes the oldest buckets when the stored buckets exceed this many bytes. An extension of timepail. Default: no limit. */
-  maxBytes?: number | undefined;
-  /**
-   * Measurements with the same metadata, the same time and equal values of the fields in `by` are one measurement: what is sent again is not stored twice. An extension
-   * of timepail. Default: every inserted document is a measurement of its own.
-   */
-  dedupe?: DedupeOptions<TSchema> | undefined;
-  /** Language rules for comparing strings, the default for all queries of the collection. Default: byte by byte. */
-  collation?: CollationOptions | undefined;
-  /**
-   * What to do if the collection exists with other options. `"modify"` makes them these, as far as the command `collMod` can: `expireAfterSeconds`, `maxBytes`,
-   * `dedupe`, and `granularity` or a span that is longer. Default: fails with `NamespaceExists`. An extension of timepail.
-   */
-  ifExists?: "modify" | undefined;
-  /** Accepted, without an effect. */
-  storageEngine?: Document | undefined;
-  /** Accepted, without an effect. */
-  indexOptionDefaults?: Document | undefined;
-}
-
-/** Options of {@link Database.collection}. */
-export interface CollectionOptions extends BSONReadOptions {
-  /** Adds an `ObjectId` as `_id`, in first position, to every inserted document that has none. Default: the option of `open`. */
-  generateIds?: boolean | undefined;
 }
 
 /** Options of {@link Database.listCollections}. */
@@ -440,7 +397,7 @@ export type AnyBulkWriteOperation<TSchema = Document> =
   | { updateMany: { filter: Filter<TSchema>; update: UpdateFilter<TSchema>; arrayFilters?: Document[]; collation?: CollationOptions; hint?: Hint } };
 
 /** Options of {@link Collection.bulkWrite}. */
-export interface BulkWriteOptions extends InsertManyOptions {
+export interface BulkWriteOptions extends Omit<InsertManyOptions, "maxTimeMS" | "signal"> {
   /** Variables for the expressions of the filters, `$$name`. */
   let?: Document | undefined;
 }

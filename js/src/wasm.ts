@@ -6,6 +6,7 @@ import { encodeDocument } from "./bson.js";
 import type { Engine, OpenEngine } from "./engine.js";
 import { ServerError } from "./errors.js";
 import { compileModule } from "./load.js";
+import { hostTurn } from "./turn.js";
 import type { WasmSource } from "./types.js";
 
 let started: Promise<unknown> | undefined;
@@ -31,7 +32,7 @@ export function wasmEngine(source: Source, rest: Source): OpenEngine {
       started ??= compileModule(source()).then((module) => init({ module_or_path: module }));
       await started;
       loaded = true;
-      return (await open_engine(name, encodeDocument(options), completion, host as never, early)) as Engine;
+      return (await open_engine(name, encodeDocument(options), completion, host as never, early, hostTurn())) as Engine;
     } catch (error) {
       early?.then((database) => database.close(), () => {});
       // The next attempt may name a better place.

@@ -29,7 +29,7 @@ test("the package has only what users need", () => {
   const files = readdirSync(folder, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile());
   const names = files.map(({ parentPath, path, name }) => join(parentPath ?? path, name).slice(folder.length + 9)).sort();
   const guides = readdirSync(join(JS, "../docs")).filter((name) => name.endsWith(".md"));
-  const entries = ["cli", "deno-kv", "file", "index", "live-query", "node", "pipelines", "server", "react", "slim", "sqlite", "svelte", "testing", "vue", "workerd"];
+  const entries = ["cli", "deno-kv", "file", "index", "live-query", "node", "pipelines", "react", "server", "slim", "sqlite", "svelte", "testing", "vue", "workerd"];
   const code = names.filter((name) => !name.endsWith(".d.ts"));
   assert.deepEqual(code, [
     "CHANGELOG.md",

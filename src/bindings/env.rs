@@ -9,18 +9,20 @@ use js_sys::{Function, Object, Promise, Reflect};
 use wasm_bindgen::prelude::*;
 use wasm_bindgen_futures::JsFuture;
 
-use crate::env::{Collating, Collator, CompiledRegex, Env, Loading, Match, TimeZone, offset_ms};
+use crate::env::{Collating, Collator, CompiledRegex, Env, Loading, Match, TimeZone, Turn, offset_ms};
 
-/// `Date.now`, `crypto.getRandomValues`, `RegExp`, `Intl.Collator` and `Intl.DateTimeFormat`.
+/// `Date.now`, `performance.now`, `crypto.getRandomValues`, `RegExp`, `Intl.Collator` and `Intl.DateTimeFormat`.
 pub struct HostEnv {
     load: Function,
+    turn: Option<Function>,
     is_whole: Rc<Cell<bool>>,
 }
 
 impl HostEnv {
     /// The host. `load` returns a promise of the second half of the module; the promise is kept once it has resolved.
-    pub fn new(load: Function) -> HostEnv {
-        HostEnv { load, is_whole: Rc::default() }
+    /// `turn` returns a promise that resolves when the event loop has had a turn.
+    pub fn new(load: Function, turn: Option<Function>) -> HostEnv {
+        HostEnv { load, turn, is_whole: Rc::default() }
     }
 
     /// True if the second half of the module is loaded.
@@ -54,6 +56,18 @@ impl Env for HostEnv {
         #[allow(clippy::cast_possible_truncation)]
         let now = js_sys::Date::now() as i64;
         now
+    }
+
+    fn elapsed_ms(&self) -> f64 {
+        elapsed()
+    }
+
+    fn turn(&self) -> Option<Turn> {
+        let turn = Promise::from(self.turn.as_ref()?.call0(&JsValue::UNDEFINED).ok()?);
+        Some(Box::pin(async {
+            // However it ends, it has ended.
+            let _ = JsFuture::from(turn).await;
+        }))
     }
 
     fn random_u64(&self) -> u64 {
@@ -149,6 +163,12 @@ const CASES: [(&str, &str); 3] = [
 
 /// The values of `ignorePunctuation`, as JSON text to append.
 const PUNCTUATION: [(bool, &str); 2] = [(true, ",\"ignorePunctuation\":true"), (false, ",\"ignorePunctuation\":false")];
+
+#[wasm_bindgen]
+extern "C" {
+    #[wasm_bindgen(js_namespace = performance, js_name = now)]
+    fn elapsed() -> f64;
+}
 
 #[wasm_bindgen]
 extern "C" {

@@ -31,7 +31,8 @@ pub struct Handle {
 
 /// Opens the database `name`; see `OpenOptions` for `options`. `load` returns a promise of the second half of the
 /// module. `host` is the host's storage object, if `options` select one. `early` is a promise of the IndexedDB
-/// connection, if the page has already begun to open it.
+/// connection, if the page has already begun to open it. `turn` returns a promise that resolves when the event loop has
+/// had a turn, if the host can say so.
 ///
 /// Rejects with an `Error` that carries `code` and `codeName`.
 #[wasm_bindgen(unchecked_return_type = "Promise<Engine>")]
@@ -41,11 +42,22 @@ pub fn open_engine(
     load: Function,
     host: HostObject,
     early: Option<Promise>,
+    turn: Option<Function>,
 ) -> Promise {
-    promise(Box::pin(async move { open(&name, &options, load, host, early).await.map(JsValue::from).map_err(to_js) }))
+    promise(Box::pin(async move {
+        // Loaded by now: only operators in `query::expr::more` ask the host for numbers.
+        let env = Rc::new(env::HostEnv::new(load, turn));
+        open(&name, &options, env, host, early).await.map(JsValue::from).map_err(to_js)
+    }))
 }
 
-async fn open(name: &str, options: &[u8], load: Function, host: HostObject, early: Option<Promise>) -> Result<Handle> {
+async fn open(
+    name: &str,
+    options: &[u8],
+    env: Rc<env::HostEnv>,
+    host: HostObject,
+    early: Option<Promise>,
+) -> Result<Handle> {
     let options = OpenOptions::read(options)?;
     let (storage, idb): (Rc<dyn Storage>, _) = match options.storage {
         StorageKind::Memory => (Rc::new(MemoryStorage::new()), None),
@@ -55,8 +67,6 @@ async fn open(name: &str, options: &[u8], load: Function, host: HostObject, earl
         }
         StorageKind::Host => (HostStorage::new(host), None),
     };
-    // Loaded by now: only operators in `query::expr::more` ask the host for numbers.
-    let env = Rc::new(env::HostEnv::new(load));
     let engine = Engine::new(name, storage, Rc::clone(&env) as Rc<dyn Env>, options.context);
     let engine = engine.with_bucket_format(options.bucket_format).with_catalog_options(options.catalog_options);
     let engine = engine.with_strict(options.is_strict).with_expiry_by_command(options.expires_by_command);

@@ -7,7 +7,7 @@ use crate::error::{Error, Result};
 use crate::value::{Collation, Doc, DocBuf, DocWriter, Kind, Value};
 
 /// Arguments that any command may carry and that `create` ignores.
-const GENERIC_ARGUMENTS: [&str; 13] = [
+const GENERIC_ARGUMENTS: [&str; 14] = [
     "$db",
     "collectionUUID",
     "lsid",
@@ -17,6 +17,7 @@ const GENERIC_ARGUMENTS: [&str; 13] = [
     "writeConcern",
     "$readPreference",
     "maxTimeMS",
+    "opKey",
     "comment",
     "apiVersion",
     "apiStrict",

@@ -1,4 +1,4 @@
-//! `find`, `getMore`, `killCursors`.
+//! `find`, `getMore`, `killCursors`, `killOp`.
 
 use std::rc::Rc;
 
@@ -55,6 +55,9 @@ pub async fn run(engine: &Rc<Engine>, request: &Request<'_>) -> Result<Reply> {
 
 pub async fn get_more(engine: &Rc<Engine>, request: &Request<'_>) -> Result<Reply> {
     request.allow_fields(&["collection", "batchSize"])?;
+    if request.field("maxTimeMS").is_some() {
+        return Err(Error::bad_value("cannot set maxTimeMS on getMore command for a non-awaitData cursor"));
+    }
     let id =
         request.target_integer().ok_or_else(|| wrong_type("getMore", "getMore", "an integer", request.target()))?;
     let name = request.string("collection")?.ok_or_else(|| super::request::missing_field("getMore", "collection"))?;
@@ -92,6 +95,14 @@ pub fn kill_cursors(engine: &Rc<Engine>, request: &Request<'_>) -> Result<Reply>
         reply.end();
     }
     Ok(Reply::ok(reply))
+}
+
+/// `{killOp: 1, op: key}`: ends the commands with this `opKey` at their next turn. As on the server, it does not matter
+/// whether there are any.
+pub fn kill_op(engine: &Rc<Engine>, request: &Request<'_>) -> Result<Reply> {
+    request.allow_fields(&["op"])?;
+    engine.kill(request.integer("op")?.ok_or_else(|| super::request::missing_field("killOp", "op"))?);
+    Ok(Reply::ok(DocWriter::new()))
 }
 
 /// The first batch of rows that are all there, as long as `cursor.batchSize` says.

@@ -42,16 +42,16 @@ pub use reply::Reply;
 use crate::block;
 use crate::engine::Engine;
 use crate::error::{ErrorCode, Result};
-use crate::limits::RARE_OPERATORS;
-use crate::query::arguments::check_time_limit;
+use crate::limits::{LARGE_PAYLOAD_BYTES, RARE_OPERATORS};
+use crate::query::arguments::time_limit;
 use crate::storage::LocalFuture;
 use crate::value::{Doc, DocWriter, Value};
 use request::Request;
 
 /// Commands of pages that insert and read.
 #[rustfmt::skip]
-const COMMON: [&str; 16] = [
-    "insert", "find", "getMore", "killCursors", "count", "distinct", "delete", "create", "drop", "dropDatabase", "listCollections",
+const COMMON: [&str; 17] = [
+    "insert", "find", "getMore", "killCursors", "killOp", "count", "distinct", "delete", "create", "drop", "dropDatabase", "listCollections",
     "foldJournals", "flush", "expire", "maintain", "ping",
 ];
 
@@ -96,10 +96,21 @@ pub async fn run(engine: &Rc<Engine>, command: &[u8], payload: Option<&[u8]>) ->
     outcome.unwrap_or_else(Reply::from)
 }
 
+/// The key by which `killOp` knows the command, and its time limit in milliseconds.
+#[inline(never)]
+fn limits_of(request: &Request<'_>) -> Result<(Option<i64>, Option<f64>)> {
+    let limit_ms = request.field("maxTimeMS").map(time_limit).transpose()?.flatten();
+    Ok((request.integer("opKey")?, limit_ms))
+}
+
 async fn dispatch(engine: &Rc<Engine>, command: &[u8], payload: Option<&[u8]>) -> Result<Reply> {
     engine.ensure_open()?;
     let request = Request::new(Doc::parse(command)?)?;
-    request.field("maxTimeMS").map(check_time_limit).transpose()?;
+    let ends = limits_of(&request)?;
+    if payload.is_some_and(|bytes| bytes.len() > LARGE_PAYLOAD_BYTES) {
+        // JavaScript has worked for a while to make it.
+        engine.owe_turn();
+    }
     let payload = payload.map(block::decode).transpose()?;
     if let Some(uuid) = request.field("collectionUUID") {
         engine.complete().await?;
@@ -140,6 +151,7 @@ async fn dispatch(engine: &Rc<Engine>, command: &[u8], payload: Option<&[u8]>) -
         "getParameter" => return get_parameter::run(engine, &request),
         "insert" => Box::pin(insert::run(engine, &request, payload)),
         "killCursors" => return find::kill_cursors(engine, &request),
+        "killOp" => return find::kill_op(engine, &request),
         "listCollections" => Box::pin(list_collections::run(engine, &request)),
         "listIndexes" => Box::pin(indexes::list(engine, &request)),
         "ping" => return Ok(Reply::ok(DocWriter::new())),
@@ -147,5 +159,5 @@ async fn dispatch(engine: &Rc<Engine>, command: &[u8], payload: Option<&[u8]>) -
         "validate" => Box::pin(validate::run(engine, &request)),
         _ => return small::run(engine, &request),
     };
-    running.await
+    engine.operate(ends, running).await
 }

@@ -18,6 +18,8 @@ const GENERIC: &[&str] = &[
     "comment",
     "lsid",
     "maxTimeMS",
+    // What `killOp` names.
+    "opKey",
     "readConcern",
     "txnNumber",
     "writeConcern",

@@ -68,6 +68,8 @@ pub async fn run(engine: &Rc<Engine>, request: &Request<'_>) -> Result<Reply> {
                 n += changed.matched;
                 modified += changed.modified;
             }
+            // As on the server, this is not the failure of one statement. What was changed by then stays changed.
+            Err(error) if error.is_interruption() => return Err(error),
             Err(error) => {
                 errors.push((index, error));
                 if ordered {

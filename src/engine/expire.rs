@@ -16,7 +16,7 @@ use super::read::scan::{Access, Scan};
 use super::store::keyspace;
 use crate::bucket::{BucketDoc, BucketId};
 use crate::error::{ErrorCode, Result};
-use crate::limits::{CHANGE_CONFLICTS_MAX, EXPIRE_INTERVAL_MS};
+use crate::limits::{CHANGE_CONFLICTS_MAX, EXPIRE_INTERVAL_MS, LOOK_WORK};
 use crate::storage::{LocalFuture, Page};
 use crate::value::{Doc, Value, sort_by};
 
@@ -201,6 +201,9 @@ impl Engine {
         let (mut scan, _) = self.begin_scan(collection, &[]).await?;
         scan.aim(Access::Range(BucketId::MIN, BucketId::MAX));
         while let Some(units) = self.next_page(&mut scan).await? {
+            if let Some(turn) = self.turn(LOOK_WORK)? {
+                turn.await?;
+            }
             all.extend(units.iter().filter_map(|unit| BucketSize::of(&unit.id, unit.stored.as_deref()?, options)));
         }
         if collection.journal.epoch() == epoch {
@@ -258,6 +261,9 @@ impl Engine {
         }
         scan.aim(Access::Range(low, high));
         while let Some(units) = self.next_page(&mut scan).await? {
+            if let Some(turn) = self.turn(LOOK_WORK)? {
+                turn.await?;
+            }
             let mut changes = BucketChanges::new(collection);
             let mut gone = *expired;
             for unit in &units {

@@ -17,7 +17,7 @@ use crate::block::{Block, DocPivot};
 use crate::bucket::BucketId;
 use crate::error::{Error, ErrorCode, Result};
 use crate::index::{IndexSpec, KeyPart, META_TIME_INDEX, Source, note_arrays};
-use crate::limits::{CHANGE_CONFLICTS_MAX, INDEX_BUILD_MS_MAX, INDEXES_MAX};
+use crate::limits::{CHANGE_CONFLICTS_MAX, INDEX_BUILD_MS_MAX, INDEXES_MAX, LOOK_WORK};
 use crate::storage::{Changeset, KeyRange};
 use crate::value::{Doc, DocWriter, Value, sort_by};
 
@@ -223,6 +223,9 @@ impl Engine {
                             changes.put(key, Vec::new());
                         }
                     }
+                }
+                if let Some(turn) = self.turn(LOOK_WORK)? {
+                    turn.await?;
                 }
                 match self.storage.commit(changes).await {
                     Ok(()) => {}

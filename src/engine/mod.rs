@@ -45,6 +45,7 @@ use store::bucket_cache::BucketCache;
 pub use store::entry::CollectionEntry;
 use store::keyspace::{CollectionId, ContextId};
 use store::sorted_map::SortedMap;
+use store::turns::Turns;
 pub use store::{keyspace, signal, stored_bucket};
 
 /// One database in one context: a tab, a worker, a process.
@@ -69,6 +70,7 @@ pub struct Engine {
     unlisted: RefCell<Vec<CollectionId>>,
     /// Totals over the catalogs of all collections.
     totals: Rc<Totals>,
+    turns: Turns,
     closed: Cell<bool>,
     opened_ms: i64,
     /// When this context last began a pass of retention.
@@ -96,6 +98,7 @@ impl Engine {
             series: RefCell::default(),
             unlisted: RefCell::default(),
             totals: Rc::default(),
+            turns: Turns::default(),
             closed: Cell::new(false),
             opened_ms,
             last_expiry_ms: Cell::new(None),

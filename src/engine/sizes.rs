@@ -10,6 +10,7 @@ use crate::block::{Block, DocPivot};
 use crate::bucket::{BUCKETS_PREFIX, BucketDoc, BucketId};
 use crate::catalog::{Counter, Stats};
 use crate::error::Result;
+use crate::limits::LOOK_WORK;
 use crate::query::CollStats;
 use crate::storage::KeyRange;
 use crate::value::DocWriter;
@@ -45,6 +46,9 @@ impl Engine {
         let (mut scan, _) = self.begin_scan(collection, &[]).await?;
         scan.aim(Access::Range(BucketId::MIN, BucketId::MAX));
         while let Some(units) = self.next_page(&mut scan).await? {
+            if let Some(turn) = self.turn(LOOK_WORK)? {
+                turn.await?;
+            }
             for unit in units {
                 sizes.buckets += 1;
                 if let Some(stored) = &unit.stored {

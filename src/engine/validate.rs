@@ -20,7 +20,7 @@ use super::store::pages::go_on;
 use super::store::stored_bucket::StoredBucket;
 use crate::bucket::{B19, BucketDoc, BucketId, Finding, Rule, Salvaged, is_extended_range, salvage, unpack, validate};
 use crate::error::{Error, ErrorCode, Result};
-use crate::limits::{CHANGE_CONFLICTS_MAX, FINDINGS_MAX, SCAN_PAGE_BUCKETS};
+use crate::limits::{CHANGE_CONFLICTS_MAX, FINDINGS_MAX, LOOK_WORK};
 use crate::storage::{Bytes, Entry, KeyRange, Page};
 use crate::value::{Doc, DocWriter, FieldSet, Value, sort_by};
 
@@ -98,7 +98,8 @@ struct Pass<'a> {
     extended: [bool; 2],
 }
 
-const PAGE: Page = Page { entries_max: SCAN_PAGE_BUCKETS, keys_only: false };
+/// Few enough that a page takes no longer than a turn.
+const PAGE: Page = Page { entries_max: 64, keys_only: false };
 
 impl Engine {
     /// Checks a collection.
@@ -113,6 +114,9 @@ impl Engine {
             if pass.epoch.is_none() {
                 // A page has room for all markers, and changing the entry moves the epoch on.
                 self.reload_entry(&collection).await?;
+            }
+            if let Some(turn) = self.turn(LOOK_WORK)? {
+                turn.await?;
             }
             let changes = pass.take(entries);
             match changes.commit(self, pass.epoch.unwrap_or_default(), Vec::new(), ScannedPage::default()).await {

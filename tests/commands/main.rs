@@ -22,6 +22,7 @@ mod small_commands;
 mod strict_times;
 #[path = "../support/mod.rs"]
 mod support;
+mod time_limits;
 mod update;
 mod validate;
 mod validate_rules;

@@ -131,7 +131,7 @@ fn whoever_creates_the_buckets_has_the_collection() {
 }
 
 #[test]
-fn a_time_limit_means_nothing_but_must_be_one_whatever_the_command() {
+fn a_time_limit_must_be_an_integer_whatever_the_command() {
     block_on(async {
         let db = open();
         let limits = [f64::NAN.into(), 1.5.into(), (-1).into(), 2_147_483_648_i64.into(), bson::Bson::from("5")];

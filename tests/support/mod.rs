@@ -25,7 +25,8 @@ use timepail::bucket::BucketFormat;
 use timepail::catalog::CatalogOptions;
 use timepail::command;
 use timepail::engine::Engine;
-use timepail::env::{Collating, Collator, CompiledRegex, Env, Match, TimeZone};
+use timepail::engine::signal::yield_now;
+use timepail::env::{Collating, Collator, CompiledRegex, Env, Match, TimeZone, Turn};
 use timepail::storage::Storage;
 use timepail::value::DocWriter;
 
@@ -54,20 +55,42 @@ impl Random {
     }
 }
 
+/// If each look moves the clock on by so much, a turn is given wherever it may be.
+pub const ALWAYS_MS: f64 = timepail::limits::TURN_MS;
+
 pub struct TestEnv {
     pub now_ms: Cell<i64>,
+    /// What the clock that nobody sets back shows.
+    pub elapsed_ms: Cell<f64>,
+    /// By how much each look moves that clock on. If above 0, it is looked at wherever the engine might give a turn.
+    pub look_ms: Cell<f64>,
     pub random: Random,
 }
 
 impl TestEnv {
     pub fn new(seed: u64) -> Rc<TestEnv> {
-        Rc::new(TestEnv { now_ms: Cell::new(1_800_000_000_000), random: Random::new(seed) })
+        Rc::new(TestEnv {
+            now_ms: Cell::new(1_800_000_000_000),
+            elapsed_ms: Cell::default(),
+            look_ms: Cell::default(),
+            random: Random::new(seed),
+        })
     }
 }
 
 impl Env for TestEnv {
     fn now_ms(&self) -> i64 {
         self.now_ms.get()
+    }
+    fn elapsed_ms(&self) -> f64 {
+        self.elapsed_ms.set(self.elapsed_ms.get() + self.look_ms.get());
+        self.elapsed_ms.get()
+    }
+    fn turn(&self) -> Option<Turn> {
+        Some(Box::pin(yield_now()))
+    }
+    fn looks_always(&self) -> bool {
+        self.look_ms.get() > 0.0
     }
     fn random_u64(&self) -> u64 {
         self.random.next()

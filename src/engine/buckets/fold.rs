@@ -178,6 +178,9 @@ impl Engine {
         let mut moved: Vec<(BucketId, Coverage, DocBuf)> = Vec::new();
         let mut running: Option<Pin<Box<dyn Future<Output = Result<u64>> + '_>>> = None;
         loop {
+            if let Some(turn) = self.pause(FOLD_STEP_ROWS) {
+                let _ = turn.await;
+            }
             let (step, later) = rest.split_at(step_len(rest));
             rest = later;
             let (mut changes, (counter, count)) = match by_window {

@@ -18,7 +18,7 @@ use crate::engine::find::planned::{Defaults, ParseFind};
 use crate::engine::journal::{SectionGroup, SectionRef};
 use crate::engine::read::unit::Unit;
 use crate::error::{Error, ErrorCode, Result};
-use crate::limits::{CHANGE_CONFLICTS_MAX, WRITE_CONFLICT_RETRIES_MAX};
+use crate::limits::{CHANGE_CONFLICTS_MAX, LOOK_WORK, WRITE_CONFLICT_RETRIES_MAX};
 use crate::query::{Demand, Filter, FindCommand, Hint, Projection, Query, ReadAccess, ReadPlan, Update};
 use crate::storage::LocalFuture;
 use crate::value::{Doc, DocBuf, DocWriter, FieldSet, Interner, OwnedValue, Value};
@@ -165,6 +165,9 @@ impl Engine {
                 }
                 if page.is_enough_for(change) {
                     break;
+                }
+                if let Some(turn) = self.turn(LOOK_WORK)? {
+                    turn.await?;
                 }
             }
             let place = ScannedPage::of(&units, scan.covered());

@@ -19,6 +19,7 @@ use crate::engine::read::scan::Scan;
 use crate::engine::read::unit::Unit;
 use crate::engine::store::keyspace;
 use crate::error::{Error, Result};
+use crate::limits::LOOK_WORK;
 use crate::query::ReadPlan;
 use crate::storage::{Changeset, LocalFuture};
 use crate::value::{FieldSet, OwnedValue};
@@ -84,6 +85,9 @@ impl Engine {
                     rows.push(moved);
                     changes.remove(&unit)?;
                     units.push(unit);
+                }
+                if let Some(turn) = self.turn(LOOK_WORK)? {
+                    turn.await?;
                 }
             }
         }

@@ -19,6 +19,8 @@ struct Slot {
     collection: String,
     opened_ms: i64,
     last_used_ms: i64,
+    /// What is left of the time limit of the command that opened it.
+    left_ms: f64,
     /// `None` while a `getMore` runs.
     cursor: Option<OpenCursor>,
 }
@@ -72,13 +74,14 @@ impl Engine {
                 continue;
             }
             let collection = collection.to_owned();
-            let slot = Slot { collection, opened_ms: now_ms, last_used_ms: now_ms, cursor: Some(cursor) };
+            let left_ms = self.left_ms();
+            let slot = Slot { collection, opened_ms: now_ms, last_used_ms: now_ms, left_ms, cursor: Some(cursor) };
             cursors.open.insert(id, slot);
             return id;
         }
     }
 
-    /// Takes a cursor out for one `getMore`; call `put_cursor_back` or `drop_cursor` afterwards.
+    /// Takes a cursor out for one `getMore`, which has as much time as the cursor has left; call `put_cursor_back` or `drop_cursor` afterwards.
     ///
     /// Errors: `CursorNotFound`; `CursorInUse` while another `getMore` has it.
     pub(super) fn take_cursor(&self, id: i64, collection: &str) -> Result<OpenCursor> {
@@ -98,6 +101,7 @@ impl Engine {
             cursors.open.remove(&id);
             return Err(not_found());
         }
+        self.limit(slot.left_ms);
         Ok(cursor)
     }
 
@@ -106,6 +110,7 @@ impl Engine {
         let now_ms = self.now_ms();
         if let Some(slot) = self.cursors.borrow_mut().open.get_mut(&id) {
             slot.last_used_ms = now_ms;
+            slot.left_ms = self.left_ms();
             slot.cursor = Some(cursor);
         }
     }

@@ -14,8 +14,9 @@ use crate::engine::journal::SectionGroup;
 use crate::engine::read::scan::{Scan, in_order};
 use crate::engine::read::unit::Unit;
 use crate::error::Result;
-use crate::limits::BATCH_SIZE_BYTES_MAX;
+use crate::limits::{BATCH_SIZE_BYTES_MAX, BUCKET_WORK, LOOK_WORK};
 use crate::query::{Exec, Flow, Pipeline, Plan, ReadPlan, Sink, SortSpec, Stream, TimeBound, sorted_groups};
+use crate::storage::LocalFuture;
 use crate::value::sort_by;
 
 /// Rows that are passed on together if buckets give only a few each.
@@ -195,7 +196,14 @@ impl Engine {
         Ok(batch)
     }
 
-    async fn next_of_pipeline(&self, cursor: &mut FindCursor, batch_size: usize) -> Result<Block> {
+    /// The next batch of a pipeline. Boxed, because it is in the second half of the module.
+    #[inline(never)]
+    fn next_of_pipeline<'a>(&'a self, cursor: &'a mut FindCursor, batch_size: usize) -> LocalFuture<'a, Block> {
+        Box::pin(self.run_pipeline(cursor, batch_size))
+    }
+
+    // Loaded later.
+    async fn run_pipeline(&self, cursor: &mut FindCursor, batch_size: usize) -> Result<Block> {
         loop {
             if let Some(pipeline) = &mut cursor.pipeline
                 && (cursor.is_through || pipeline.ready() >= batch_size)
@@ -210,8 +218,16 @@ impl Engine {
             let rows = cursor.exec.take(usize::MAX, usize::MAX)?;
             let Some(pipeline) = &mut cursor.pipeline else { return Ok(rows) };
             if rows.rows() == 0 || pipeline.push(rows)? == Flow::Enough {
-                pipeline.finish()?;
                 (cursor.is_through, cursor.scanned) = (true, true);
+                for step in 0.. {
+                    let Some(pipeline) = &mut cursor.pipeline else { break };
+                    if !pipeline.finish_stage(step)? {
+                        break;
+                    }
+                    if let Some(turn) = self.turn(LOOK_WORK)? {
+                        turn.await?;
+                    }
+                }
             }
         }
     }
@@ -231,6 +247,9 @@ impl Engine {
             // Stages do not wait for a certain number of rows.
             let wanted = if cursor.pipeline.is_some() { usize::MAX } else { rows.saturating_sub(cursor.exec.ready()) };
             cursor.scanned = pushed == Flow::Enough || cursor.release(wanted)? == Flow::Enough;
+            if let Some(turn) = self.turn(BUCKET_WORK)? {
+                turn.await?;
+            }
         }
         if cursor.scanned { cursor.exec.finish() } else { Ok(()) }
     }

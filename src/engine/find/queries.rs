@@ -10,7 +10,7 @@ use crate::bucket::BUCKETS_PREFIX;
 use crate::engine::Engine;
 use crate::engine::read::scan::Scan;
 use crate::error::{ErrorCode, Result};
-use crate::limits::{FEW_ROWS_MAX, FIRST_BATCH_COUNT, FORGOTTEN_BATCH_ROWS};
+use crate::limits::{BUCKET_WORK, FEW_ROWS_MAX, FIRST_BATCH_COUNT, FORGOTTEN_BATCH_ROWS};
 use crate::query::{Counters, FindCommand, Flow, ReadPlan, Sink};
 use crate::value::Collation;
 
@@ -115,6 +115,9 @@ impl Engine {
             for unit in units {
                 if push_unit(scan.collection(), &plan, &sieve, sink, &unit, self.bucket_format)? == Flow::Enough {
                     break 'scan;
+                }
+                if let Some(turn) = self.turn(BUCKET_WORK)? {
+                    turn.await?;
                 }
             }
         }

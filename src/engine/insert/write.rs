@@ -103,6 +103,9 @@ impl Engine {
                 Staging::Reopen(requests) => self.reopen(collection, &requests).await?,
             }
         };
+        if let Some(turn) = self.pause(staged.rows.rows()) {
+            let _ = turn.await;
+        }
         let id = collection.id();
         let mut changes = Changeset::new();
         changes.expect(keyspace::exists(&id, 0));

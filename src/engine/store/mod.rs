@@ -1,4 +1,4 @@
-//! Keys, entries and buckets in storage; and the signals, queues and maps that the rooms above use.
+//! Keys, entries and buckets in storage; and the signals, turns, queues and maps that the rooms above use.
 
 pub mod bucket_cache;
 pub mod entry;
@@ -8,3 +8,4 @@ pub mod queue;
 pub mod signal;
 pub mod sorted_map;
 pub mod stored_bucket;
+pub mod turns;

@@ -57,15 +57,25 @@ impl Pipeline {
     ///
     /// Errors: those of the stages.
     pub fn finish(&mut self) -> Result<()> {
-        // Whether a stage has enough does not matter any more.
-        let _ = self.feed_waiting()?;
-        for at in 0..self.stages.len() {
-            if let Some(stage) = self.stages.get_mut(at) {
-                stage.finish()?;
-            }
-            let _ = self.hand_on(at)?;
+        (0..)
+            .map(|step| self.finish_stage(step))
+            .find(|goes_on| *goes_on != Ok(true))
+            .map_or(Ok(()), |end| end.map(drop))
+    }
+
+    /// As `finish`, stage by stage: called with 0, 1, and so on, as long as it is true.
+    ///
+    /// Errors: those of the stages.
+    pub fn finish_stage(&mut self, step: usize) -> Result<bool> {
+        if step == 0 {
+            // Whether a stage has enough does not matter any more.
+            let _ = self.feed_waiting()?;
         }
-        Ok(())
+        if let Some(stage) = self.stages.get_mut(step) {
+            stage.finish()?;
+        }
+        let _ = self.hand_on(step)?;
+        Ok(step + 1 < self.stages.len())
     }
 
     /// The number of rows that each stage has returned.

@@ -11,7 +11,7 @@ use timepail::storage::memory::MemoryStorage;
 use super::footprint::Footprint;
 use super::scheduler::{Board, Event, Scheduled, Scheduler};
 use crate::support::valid_bucket::{Writers, measurements_of_valid};
-use crate::support::{Db, TestEnv, checks, raw, take_rows};
+use crate::support::{ALWAYS_MS, Db, TestEnv, checks, raw, take_rows};
 
 /// The clock of every context.
 pub const NOW_MS: i64 = 1_800_000_000_000;
@@ -69,6 +69,8 @@ pub struct History {
     pub tasks: Vec<TaskOf>,
     /// True if tasks share a context: others may then also run when a task yields and before it gets an answer.
     pub shared: bool,
+    /// True if the engine gives a turn wherever it may.
+    pub turns: bool,
     /// A task that vanishes after a number of calls.
     pub vanishes: Option<(usize, usize)>,
     /// A task whose writes find no room.
@@ -125,6 +127,11 @@ impl History {
         History { once: true, ..self }
     }
 
+    /// The same history, in which the engine gives a turn wherever it may.
+    pub fn with_turns(self) -> History {
+        History { turns: true, ..self }
+    }
+
     pub fn full(self, task: usize) -> History {
         History { full: Some(task), ..self }
     }
@@ -143,7 +150,7 @@ impl History {
         let before = self.before.iter().map(|(context, _)| *context);
         let contexts = 1 + self.tasks.iter().map(|task| task.context).chain(before).max().unwrap_or(0);
         // Each context has its own random numbers, so that they do not depend on other contexts.
-        let dbs: Vec<Db> = (0..contexts).map(|at| open(&storage, at as u64)).collect();
+        let dbs: Vec<Db> = (0..contexts).map(|at| open_with(&storage, at as u64, self.turns)).collect();
         let records: Rc<RefCell<Vec<Record>>> = Rc::default();
         block_on(async {
             perform(&dbs[0], if self.once { &CreateOnce } else { &Create }).await.unwrap();
@@ -194,8 +201,14 @@ impl History {
 
 /// A context with its own clock and random numbers.
 pub fn open(storage: &Rc<dyn Storage>, seed: u64) -> Db {
+    open_with(storage, seed, false)
+}
+
+/// The same; with `turns` it gives one wherever it may.
+fn open_with(storage: &Rc<dyn Storage>, seed: u64, turns: bool) -> Db {
     let env = TestEnv::new(seed + 1);
     env.now_ms.set(NOW_MS);
+    env.look_ms.set(if turns { ALWAYS_MS } else { 0.0 });
     Db::open(Rc::clone(storage), env)
 }
 

@@ -92,6 +92,27 @@ fn tasks_of_one_context_refresh_while_another_folds_and_deletes() {
 }
 
 #[test]
+fn whoever_runs_while_the_engine_gives_a_turn_finds_everything_in_order() {
+    let turning = |name, others: [Operation; 2]| {
+        let [one, other] = others;
+        let history = History::new(name)
+            .before(0, Insert(vec![row(1, "a", 1), row(2, "a", 70), row(3, "b", 2)]))
+            .before(0, Flush)
+            .before(0, Insert(vec![row(4, "a", 2)]))
+            .task(0, [one, Find(doc! {})])
+            .task(0, [other])
+            .shared();
+        explore_within(&history.with_turns(), VANISHING_RUNS_MAX);
+    };
+    turning("find, turns | delete", [Find(doc! {}), Delete(before(30))]);
+    turning("count, turns | flush", [Count(doc! { "x": { "$gt": 0.0 } }), Flush]);
+    turning("insert, turns | flush", [Insert(vec![row(5, "a", 3), row(6, "c", 3)]), Flush]);
+    turning("delete, turns | insert", [Delete(doc! { "m": "a" }), Insert(vec![row(5, "a", 3)])]);
+    turning("create an index, turns | insert", [CreateIndex("i", "x"), Insert(vec![row(5, "a", 3)])]);
+    explore_within(&one_context_after_a_delete().with_turns(), INDEX_RUNS_MAX);
+}
+
+#[test]
 fn one_context_folds_what_another_inserts_while_a_third_reads() {
     let history = History::new("insert | fold | find")
         .before(0, Insert(vec![row(1, "a", 1), row(2, "b", 2)]))

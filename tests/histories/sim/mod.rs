@@ -20,7 +20,7 @@ use timepail::catalog::CatalogOptions;
 use timepail::storage::Storage;
 
 use crate::support::valid_bucket::{Writers, measurements_of_valid};
-use crate::support::{Db, Random, TestEnv, checks};
+use crate::support::{ALWAYS_MS, Db, Random, TestEnv, checks};
 
 /// The start of the clock of every history, and the age at which measurements expire: those of the epoch expire at once, except for the span
 /// of a bucket.
@@ -65,6 +65,18 @@ fn is_once(seed: u64) -> bool {
 fn bucket_rows_max(seed: u64) -> Option<usize> {
     // Buckets in windows take late rows beyond that.
     (seed % 7 < 2 && !is_once(seed)).then_some(2 + (seed / 7 % 11) as usize)
+}
+
+/// A clock and random numbers for tasks at once. In half of the histories the engine gives turns, wherever it may or at every third
+/// place. Derived from the seed in such a way that the seeds above stay the histories that they were.
+fn env_of(seed: u64) -> Rc<TestEnv> {
+    let env = TestEnv::new(seed);
+    env.look_ms.set(match seed / 3 % 4 {
+        0 => ALWAYS_MS,
+        1 => ALWAYS_MS / 3.0,
+        _ => 0.0,
+    });
+    env
 }
 
 /// Asserts that no bucket has more rows than that. All must be folded.

@@ -12,7 +12,7 @@ use futures::task::LocalSpawnExt;
 use timepail::storage::Storage;
 use timepail::storage::memory::MemoryStorage;
 
-use super::{Trouble, at_most, ok, open};
+use super::{Trouble, at_most, env_of, ok, open};
 use crate::support::faults::{Faulty, Rates};
 use crate::support::valid_bucket::Writers;
 use crate::support::{Db, Random, TestEnv, checks, multiset, raw, take_rows};
@@ -66,7 +66,7 @@ struct Task {
 /// Panics if a measurement is lost, found twice, or found in the wrong version. If `changes`, the collection begins
 /// without `dedupe`, and somebody changes that.
 pub fn history(seed: u64, trouble: Trouble, changes: bool) {
-    let (random, env) = (Random::new(seed), TestEnv::new(seed));
+    let (random, env) = (Random::new(seed), env_of(seed));
     let inner: Rc<dyn Storage> = Rc::new(MemoryStorage::new());
     let faulty = Faulty::new(inner, Random::new(seed + 1), true);
     let storage: Rc<dyn Storage> = faulty.clone();

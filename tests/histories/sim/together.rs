@@ -9,7 +9,9 @@ use futures::task::LocalSpawnExt;
 use timepail::storage::Storage;
 use timepail::storage::memory::MemoryStorage;
 
-use super::{FIRST_NOW_MS, Trouble, at_most, bucket_rows_max, check_bucket_rows, check_dropped, is_once, ok, open};
+use super::{
+    FIRST_NOW_MS, Trouble, at_most, bucket_rows_max, check_bucket_rows, check_dropped, env_of, is_once, ok, open,
+};
 use crate::support::faults::{Faulty, Rates};
 use crate::support::log::{Log, Outcome};
 use crate::support::rows::{a_filter, measurement};
@@ -36,7 +38,7 @@ struct Task {
 /// Panics if something is lost, duplicated or invalid.
 pub fn history(seed: u64, trouble: Trouble) {
     let random = Random::new(seed);
-    let env = TestEnv::new(seed);
+    let env = env_of(seed);
     let inner: Rc<dyn Storage> = Rc::new(MemoryStorage::new());
     let faulty = Faulty::new(inner, Random::new(seed + 1), true);
     let storage: Rc<dyn Storage> = faulty.clone();

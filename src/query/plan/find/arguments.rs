@@ -54,7 +54,7 @@ pub fn check_generic(name: &str, value: Value<'_>) -> Result<bool> {
     match name {
         "comment" => {}
         // These are checked where every command comes in.
-        "maxTimeMS" | "collectionUUID" => {}
+        "maxTimeMS" | "opKey" | "collectionUUID" => {}
         "txnNumber" => {
             integer(name, value)?;
         }
@@ -114,15 +114,15 @@ pub fn whole(name: &str, value: Value<'_>) -> Result<i64> {
     })
 }
 
-/// Checks the time limit of a command. There is none here, but a wrong one is refused as on the server.
+/// The time limit of a command in milliseconds; `None` for 0, which is no limit.
 ///
 /// Errors: `BadValue` unless it is an integer from 0 to 2147483647.
-pub fn check_time_limit(value: Value<'_>) -> Result<()> {
-    let milliseconds = Number::of(value).and_then(Number::whole);
-    if milliseconds.is_some_and(|n| (0..=i64::from(i32::MAX)).contains(&n)) {
-        return Ok(());
+pub fn time_limit(value: Value<'_>) -> Result<Option<f64>> {
+    let milliseconds = Number::of(value).and_then(Number::whole).and_then(|n| i32::try_from(n).ok());
+    match milliseconds {
+        Some(n @ 0..) => Ok(Some(f64::from(n)).filter(|_| n > 0)),
+        _ => Err(Error::bad_value(format!("maxTimeMS must be an integer from 0 to {}, not {value:?}", i32::MAX))),
     }
-    Err(Error::bad_value(format!("maxTimeMS must be an integer from 0 to {}, not {value:?}", i32::MAX)))
 }
 
 /// A non-negative integer.
