@@ -62,6 +62,7 @@ bench: build browser bench/node_modules/.package-lock.json
 	node bench/shapes.mjs
 	node bench/live.mjs
 	node bench/live-queries.mjs
+	node bench/live-queries-engine.mjs
 	node bench/resends.mjs
 	node bench/opening.mjs
 	node bench/columns.mjs

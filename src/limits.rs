@@ -53,6 +53,12 @@ pub const WRITE_BATCH_COUNT_MAX: usize = 100_000;
 pub const FIRST_BATCH_COUNT: usize = 101;
 /// Measurements that an explained find holds before it discards them.
 pub const FORGOTTEN_BATCH_ROWS: usize = 10_000;
+/// Maximum number of live queries of a context.
+pub const LIVE_QUERIES_MAX: usize = 1000;
+/// What a live query may keep. Beyond that it runs again.
+pub const LIVE_QUERY_SIZE_BYTES_MAX: usize = 16 << 20;
+/// What all live queries of a context may keep together.
+pub const LIVE_SIZE_BYTES_MAX: usize = 64 << 20;
 /// Maximum bytes that a stage of a pipeline holds (`internalDocumentSourceGroupMaxMemoryBytes`), 100 MiB.
 pub const STAGE_SIZE_BYTES_MAX: usize = 100 << 20;
 /// Maximum rows per key for which only one end of the time range is read.

@@ -23,6 +23,7 @@ mod get_parameter;
 mod indexes;
 mod insert;
 mod list_collections;
+mod live;
 mod out;
 mod raw_write;
 mod reply;
@@ -153,6 +154,7 @@ async fn dispatch(engine: &Rc<Engine>, command: &[u8], payload: Option<&[u8]>) -
         "killCursors" => return find::kill_cursors(engine, &request),
         "killOp" => return find::kill_op(engine, &request),
         "listCollections" => Box::pin(list_collections::run(engine, &request)),
+        "liveClose" | "liveQuery" | "liveRefresh" => Box::pin(live::run(engine, &request)),
         "listIndexes" => Box::pin(indexes::list(engine, &request)),
         "ping" => return Ok(Reply::ok(DocWriter::new())),
         "serverStatus" => return Ok(server_status::run(engine, &request)),

@@ -18,6 +18,9 @@ const PASSING: [&str; 5] = ["$match", "$sort", "$limit", "$skip", "$sample"];
 ///
 /// Errors: `BadValue` if a time is compared with a number or a string. The command itself reports other mistakes.
 pub async fn check(engine: &Rc<Engine>, request: &Request<'_>) -> Result<()> {
+    let live = request.field("query").and_then(Value::as_doc).filter(|_| request.name() == "liveQuery");
+    let live = live.and_then(|query| Request::new(query).ok());
+    let request = live.as_ref().unwrap_or(request);
     let filters = filters_of(request);
     let Some((user, false)) = request.target().as_str().map(target).filter(|_| !filters.is_empty()) else {
         return Ok(());

@@ -48,6 +48,7 @@ impl Engine {
         self.closed.set(true);
         self.collections.borrow_mut().clear();
         *self.cursors.borrow_mut() = Cursors::default();
+        *self.live.borrow_mut() = None;
         *self.buckets.borrow_mut() = BucketCache::default();
     }
 }

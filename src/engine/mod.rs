@@ -15,6 +15,7 @@ mod find;
 mod indexes;
 mod insert;
 mod journal;
+mod live;
 mod maintenance;
 mod pipeline;
 mod read;
@@ -24,6 +25,7 @@ pub mod status;
 mod store;
 pub mod validate;
 
+use std::any::Any;
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
@@ -41,6 +43,7 @@ use find::cursor::Cursors;
 pub use find::planned::{Defaults, ParseFind, ParsePipeline, PlannedQuery};
 use find::series::Series;
 pub use indexes::Dropped;
+pub use live::{LiveBatch, LiveInfo, LiveSpec};
 use store::bucket_cache::BucketCache;
 pub use store::entry::CollectionEntry;
 use store::keyspace::{CollectionId, ContextId};
@@ -63,6 +66,9 @@ pub struct Engine {
     expires_by_command: bool,
     collections: RefCell<SortedMap<String, Rc<Collection>>>,
     cursors: RefCell<Cursors>,
+    /// The live queries, as `engine::live` knows them. Of any type, so that whoever opens and closes an engine need not know
+    /// how they are dropped.
+    live: RefCell<Option<Rc<dyn Any>>>,
     buckets: RefCell<BucketCache>,
     /// What queries have learnt about the series of collections.
     series: RefCell<Vec<Rc<Series>>>,
@@ -94,6 +100,7 @@ impl Engine {
             expires_by_command: false,
             collections: RefCell::default(),
             cursors: RefCell::default(),
+            live: RefCell::default(),
             buckets: RefCell::default(),
             series: RefCell::default(),
             unlisted: RefCell::default(),

@@ -14,9 +14,9 @@ pub use explain::{ExecutionStats, Explain, ExplainedGroup, Write};
 pub use expr::Globals;
 pub use filter::Filter;
 pub use plan::{
-    Demand, FindCommand, Hint, Index, IndexAccess, Plan, Projection, Query, ReadAccess, ReadPlan, Stream, Which,
-    arguments, check_hint,
+    CollectionFacts, Demand, FindCommand, Hint, Index, IndexAccess, Plan, Projection, Query, ReadAccess, ReadPlan,
+    Stream, Which, arguments, check_hint,
 };
 pub use sort::{SortSpec, sorted_groups};
-pub use stage::{Aggregation, CollStats, DocumentSource, Foreign, Others, Out, Pipeline};
+pub use stage::{Aggregation, CollStats, DocumentSource, Foreign, Others, Out, Pipeline, Standing};
 pub use update::{Update, check_query, not_allowed};

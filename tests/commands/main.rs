@@ -15,6 +15,7 @@ mod explain;
 mod explained_buckets;
 mod find_and_modify;
 mod listings;
+mod live;
 mod out;
 mod raw_buckets;
 mod raw_updates;

@@ -31,6 +31,8 @@ pub(in crate::engine) struct BucketChanges<'a> {
     direct: bool,
     /// True if index entries change although their buckets do not.
     relists: bool,
+    /// Set for a step of a fold: how many records it removes.
+    folded: Option<usize>,
 }
 
 impl<'a> BucketChanges<'a> {
@@ -43,7 +45,13 @@ impl<'a> BucketChanges<'a> {
             changed: Vec::new(),
             direct: false,
             relists: false,
+            folded: None,
         }
+    }
+
+    /// Says that this is a step of a fold: no row is added, removed or changed (I39). It removes so many records.
+    pub(in crate::engine) fn set_folded(&mut self, records: usize) {
+        self.folded = Some(records);
     }
 
     /// True if nothing changes.
@@ -140,7 +148,7 @@ impl<'a> BucketChanges<'a> {
         let _held = self.collection.direct_writes(direct).await;
         let id = self.collection.id();
         let mut changes = Changeset::new();
-        let next = engine.move_epoch(&id, epoch, &mut changes);
+        let next = engine.move_epoch(&id, epoch, self.folded, &mut changes);
         folded.into_iter().for_each(|range| changes.delete_range(range));
         self.stale.drain(..).for_each(|key| changes.delete(key));
         self.removals(&page, &mut changes)?;

@@ -194,6 +194,7 @@ impl Engine {
                     (changes, (Counter::DuplicatesRemoved, n))
                 }
             };
+            changes.set_folded(if rest.is_empty() { entries.len() } else { 0 });
             if rest.is_empty() {
                 // Written in the step that removes their records: until then the rows belong to the records, afterwards
                 // to the buckets.

@@ -37,7 +37,7 @@ impl Engine {
         }
         let (id, epoch) = (collection.id(), scan.epoch());
         let mut changes = Changeset::new();
-        let next = self.move_epoch(&id, epoch, &mut changes);
+        let next = self.move_epoch(&id, epoch, None, &mut changes);
         let (mut rows, mut keys) = (0, Vec::new());
         let of_one =
             |a: &(&Rc<JournalEntry>, &bool), b: &(&Rc<JournalEntry>, &bool)| a.1 == b.1 && a.0.context == b.0.context;

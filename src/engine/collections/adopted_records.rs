@@ -47,7 +47,7 @@ impl Engine {
             changes.require(key.clone());
             changes.delete(key);
         }
-        let next = self.move_epoch(&id, epoch, &mut changes);
+        let next = self.move_epoch(&id, epoch, None, &mut changes);
         let written = self.add_records(collection, staged, order, &mut changes);
         self.storage.commit(changes).await?;
         journal.epoch_moved(epoch, next);

@@ -39,7 +39,7 @@ impl Engine {
                 break;
             }
             entry.prepare(&*self.env, &self.globals()).await?;
-            let next = self.move_epoch(&id, epoch, &mut changes);
+            let next = self.move_epoch(&id, epoch, None, &mut changes);
             if entry.version > 0 {
                 changes.delete(keyspace::version(&id, entry.version));
             }
@@ -61,17 +61,24 @@ impl Engine {
         Ok(())
     }
 
-    /// Adds to `changes` that the epoch of a collection moves on from `epoch`, at which they were made. Returns the
-    /// next epoch.
-    pub(in crate::engine) fn move_epoch(&self, id: &CollectionId, epoch: u64, changes: &mut Changeset) -> u64 {
-        let (next, reserve) = keyspace::next_epoch(id, epoch);
+    /// Adds to `changes` that the epoch of a collection moves on from `epoch`, at which they were made. `folded` as in
+    /// `next_epoch`. Returns the next epoch.
+    pub(in crate::engine) fn move_epoch(
+        &self,
+        id: &CollectionId,
+        epoch: u64,
+        folded: Option<usize>,
+        changes: &mut Changeset,
+    ) -> u64 {
+        let next = keyspace::next_epoch(id, epoch, folded);
         changes.require(keyspace::epoch(id, epoch));
         changes.delete(keyspace::epoch(id, epoch));
         // The value says whose changeset it was: if an answer is lost, an epoch that another context has begun must not
         // look like our own.
         let value = self.env.random_u64().to_le_bytes().to_vec();
-        changes.insert(keyspace::epoch(id, next), value);
-        reserve.into_iter().for_each(|key| changes.put(key, Vec::new()));
-        next
+        changes.insert(keyspace::epoch(id, next.epoch), value);
+        next.reserve.into_iter().for_each(|key| changes.put(key, Vec::new()));
+        next.passed.into_iter().for_each(|key| changes.delete(key));
+        next.epoch
     }
 }

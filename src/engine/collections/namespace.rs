@@ -186,7 +186,7 @@ pub(in crate::engine) fn creation(name: &str, entry: &CollectionEntry) -> Change
     changes.put(keyspace::exists(&entry.id(), u64::from(entry.options.dedupe.is_some())), Vec::new());
     changes.put(keyspace::epoch(&entry.id(), keyspace::FIRST_EPOCH), Vec::new());
     // Starts from the epoch before the first, which has no reserve, so that the reserve is written too.
-    let (_, reserve) = keyspace::next_epoch(&entry.id(), 0);
+    let reserve = keyspace::next_epoch(&entry.id(), 0, None).reserve;
     reserve.into_iter().for_each(|key| changes.put(key, Vec::new()));
     changes
 }

@@ -4,7 +4,7 @@ use std::rc::Rc;
 
 use super::collection::Collection;
 use crate::engine::Engine;
-use crate::engine::journal::{ByBucket, JournalEntry, RefreshOutcome};
+use crate::engine::journal::{ByBucket, JournalEntry, JournalMark, RefreshOutcome};
 use crate::engine::store::keyspace::{self, Marker};
 use crate::error::{Error, ErrorCode, Result};
 use crate::limits::{CHANGE_CONFLICTS_MAX, JOURNAL_SIZE_BYTES_MAX};
@@ -17,6 +17,8 @@ const RECORD_GROWTH: usize = 14;
 pub struct Snapshot {
     /// The epoch of the collection.
     pub epoch: u64,
+    /// The same moment for whoever asks later what has changed since.
+    pub mark: JournalMark,
     /// The unfolded rows.
     pub journal: Rc<ByBucket>,
     /// The keys in the ranges `also`.
@@ -129,6 +131,7 @@ impl Engine {
             }
             RefreshOutcome::Known { missing, moved } => {
                 if moved {
+                    journal.overtaken(self.next_seq.get());
                     *collection.bucket_sizes.borrow_mut() = None;
                     self.buckets.borrow_mut().forget(&id);
                 }
@@ -147,7 +150,7 @@ impl Engine {
             *all = true;
             return Ok(None);
         }
-        Ok(Some(Snapshot { epoch, journal: journal.by_bucket(), also }))
+        Ok(Some(Snapshot { epoch, mark: journal.mark(), journal: journal.by_bucket(), also }))
     }
 }
 

@@ -93,6 +93,11 @@ impl FindCursor {
         PlannedQuery { rows_returned, ..PlannedQuery::of(&self.scan, self.plan, self.entries, counters) }
     }
 
+    /// Where its rows come from.
+    pub(in crate::engine) fn scan(&self) -> &Scan {
+        &self.scan
+    }
+
     /// Passes the rows through stages. Called once, before the first batch.
     pub(in crate::engine) fn run_through(&mut self, pipeline: Option<Pipeline>) {
         self.pipeline = pipeline;
@@ -210,12 +215,7 @@ impl Engine {
             {
                 return Ok(pipeline.take(batch_size, BATCH_SIZE_BYTES_MAX));
             }
-            // One bucket at a time, as it was unpacked; for a sort, all that is ready. For a stage that computes something
-            // of every block, as many rows as are worth the effort, if buckets give only a few.
-            let plan = &cursor.plan.plan;
-            let rows = if plan.is_narrowed || plan.rows_per_group.is_some() { FEW_ROWS } else { 1 };
-            self.fill(cursor, rows).await?;
-            let rows = cursor.exec.take(usize::MAX, usize::MAX)?;
+            let rows = self.next_rows(cursor).await?;
             let Some(pipeline) = &mut cursor.pipeline else { return Ok(rows) };
             if rows.rows() == 0 || pipeline.push(rows)? == Flow::Enough {
                 (cursor.is_through, cursor.scanned) = (true, true);
@@ -230,6 +230,16 @@ impl Engine {
                 }
             }
         }
+    }
+
+    /// The next rows for stages; no rows after the last.
+    pub(in crate::engine) async fn next_rows(&self, cursor: &mut FindCursor) -> Result<Block> {
+        // One bucket at a time, as it was unpacked; for a sort, all that is ready. For a stage that computes something of
+        // every block, as many rows as are worth the effort, if buckets give only a few.
+        let plan = &cursor.plan.plan;
+        let rows = if plan.is_narrowed || plan.rows_per_group.is_some() { FEW_ROWS } else { 1 };
+        self.fill(cursor, rows).await?;
+        cursor.exec.take(usize::MAX, usize::MAX)
     }
 
     /// Unpacks buckets until `rows` rows are ready, or all buckets are read.

@@ -4,6 +4,7 @@
 //! `sections` the rows of all commits by bucket, `tail` those of one bucket as growing columns, and `snapshot` brings
 //! the journal up to date by a refresh from storage. Nothing here awaits.
 
+mod additions;
 mod entry;
 mod record;
 mod resolution;
@@ -19,5 +20,5 @@ pub use record::{CommitOrder, Record};
 pub use resolution::{Resolution, in_commit_order, moved_rows};
 pub use sections::{ByBucket, SectionGroup};
 pub use snapshot::RefreshOutcome;
-pub use state::Journal;
+pub use state::{Journal, JournalMark};
 pub use tail::Tail;

@@ -52,6 +52,34 @@ pub(super) struct State {
     /// Records that `by_bucket` lacks. If some that it has are gone, it is built again.
     unsorted: Vec<Rc<JournalEntry>>,
     some_went: bool,
+    /// How many records were ever added, and how many of these have gone.
+    pub(super) added: u64,
+    went: u64,
+    /// Records of this context before this seq may have been folded by others before their commits were reported.
+    overtaken_end: u64,
+    /// What was added lately, if somebody wants to know.
+    pub(super) log: Option<Log>,
+}
+
+/// The records that were added last.
+#[derive(Default)]
+pub(super) struct Log {
+    pub entries: Vec<Rc<JournalEntry>>,
+    /// Bytes of these records.
+    pub size_bytes: usize,
+}
+
+/// A moment in the life of a journal: what was known of it then.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct JournalMark {
+    /// The epoch.
+    pub epoch: u64,
+    /// How many records were ever added.
+    pub added: u64,
+    /// How many of these have gone.
+    pub went: u64,
+    /// Records of this context before this seq may be in buckets although they are not known yet.
+    pub overtaken_end: u64,
 }
 
 /// Records in numbers.
@@ -139,6 +167,17 @@ impl Journal {
         Rc::clone(&state.by_bucket)
     }
 
+    /// The present moment.
+    pub fn mark(&self) -> JournalMark {
+        let State { epoch, added, went, overtaken_end, .. } = *self.state.borrow();
+        JournalMark { epoch, added, went, overtaken_end }
+    }
+
+    /// Notes that others have moved the epoch on, when `next_seq` was the seq of this context's next record.
+    pub fn overtaken(&self, next_seq: u64) {
+        self.state.borrow_mut().overtaken_end = next_seq;
+    }
+
     /// All known records, grouped by context and ordered by seq.
     pub fn entries(&self) -> Vec<Rc<JournalEntry>> {
         self.state.borrow().records.values().cloned().collect()
@@ -216,6 +255,14 @@ impl State {
         }
         self.by_bucket_records += usize::from(!entry.record.order.is_by_window());
         let entry = Rc::new(entry);
+        self.added += 1;
+        if let Some(log) = &mut self.log {
+            log.size_bytes += entry.record.size_bytes();
+            log.entries.push(Rc::clone(&entry));
+            if log.size_bytes > JOURNAL_SIZE_BYTES_MAX {
+                *log = Log::default();
+            }
+        }
         self.unsorted.push(Rc::clone(&entry));
         self.records.insert(entry.key(), entry);
     }
@@ -243,6 +290,7 @@ impl State {
         }
         self.own_totals = own_totals;
         self.by_bucket_records = by_bucket_records;
+        self.went += (before - self.records.len()) as u64;
         self.some_went |= self.records.len() < before;
     }
 }

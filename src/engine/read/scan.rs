@@ -12,7 +12,7 @@ use super::windows::KnownRows;
 use crate::bucket::BucketId;
 use crate::engine::Engine;
 use crate::engine::collections::collection::Collection;
-use crate::engine::journal::{ByBucket, SectionGroup};
+use crate::engine::journal::{ByBucket, JournalMark, SectionGroup};
 use crate::engine::store::keyspace;
 use crate::engine::store::stored_bucket::StoredBucket;
 use crate::error::{Error, Result};
@@ -51,6 +51,8 @@ pub struct Scan {
     covered: Option<KeyRange>,
     /// The epoch at which the journals were read.
     epoch: u64,
+    /// The moment at which they were read.
+    mark: JournalMark,
     /// Maximum number of stored buckets on the next page.
     page_max: usize,
     /// Set if the order of units matters.
@@ -98,6 +100,11 @@ impl Scan {
     /// the epoch fails.
     pub(in crate::engine) fn epoch(&self) -> u64 {
         self.epoch
+    }
+
+    /// The moment at which the journals were read.
+    pub(in crate::engine) fn mark(&self) -> JournalMark {
+        self.mark
     }
 
     /// Records that the caller has moved the epoch on itself.
@@ -217,6 +224,7 @@ impl Engine {
             met,
             covered: None,
             epoch,
+            mark: snapshot.mark,
             page_max: SCAN_PAGE_BUCKETS,
             order: None,
             examined: 0,

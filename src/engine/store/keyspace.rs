@@ -30,10 +30,14 @@ const EPOCH: u8 = 2;
 const VERSION: u8 = 3;
 /// After all other flags, so that listing the markers can leave out the reserve.
 const RESERVE: u8 = 4;
-/// The distance between epochs in reserve. A collection never counts that far between two of them.
+/// The distance between epochs in reserve.
 const RESERVE_STEP: u64 = 1 << 32;
 /// Number of epochs in reserve.
 const RESERVE_LEN: u64 = 16;
+/// How many bits of an epoch count the changesets of folds, how many the records that these have folded. The bits above
+/// count everything else that has moved the epoch on.
+const FOLD_STEP_BITS: u32 = 8;
+const FOLDED_BITS: u32 = 14;
 
 /// Identity of one life of a collection: random, from `create`, so that a collection created again shares no key with
 /// the old one.
@@ -110,6 +114,9 @@ pub const FIRST_EPOCH: u64 = RESERVE_STEP + 1;
 
 /// The marker of the epoch, which counts how often buckets of a collection were written or removed. The lowest one is
 /// the present epoch: those in reserve are higher than all others.
+///
+/// **Invariant I39**: a fold that adds or removes no row counts in the low bits of the epoch, with the records that it
+/// has removed; everything else counts in the bits above.
 pub fn epoch(collection: &CollectionId, epoch: u64) -> Bytes {
     let kind = if is_from_reserve(epoch) { RESERVE } else { EPOCH };
     key(MARKER, &[collection, &[kind], &epoch.to_be_bytes()])
@@ -120,16 +127,49 @@ pub fn is_from_reserve(epoch: u64) -> bool {
     epoch > 0 && epoch.is_multiple_of(RESERVE_STEP)
 }
 
-/// The epoch after another, and the epochs that must then be in reserve, if some may be missing.
-pub fn next_epoch(collection: &CollectionId, epoch: u64) -> (u64, Vec<Bytes>) {
-    let next = if epoch < RESERVE_STEP { FIRST_EPOCH } else { epoch.wrapping_add(1) };
-    let is_full = epoch > RESERVE_STEP && !is_from_reserve(epoch);
+/// A move of an epoch.
+#[derive(Debug, PartialEq, Eq)]
+pub struct NextEpoch {
+    /// The epoch after it.
+    pub epoch: u64,
+    /// The epochs that must then be in reserve, if some may be missing.
+    pub reserve: Vec<Bytes>,
+    /// An epoch in reserve that it has passed.
+    pub passed: Option<Bytes>,
+}
+
+/// The epoch after another. `folded`: the change is a step of a fold, and removes so many records whose rows are in
+/// buckets.
+pub fn next_epoch(collection: &CollectionId, epoch: u64, folded: Option<usize>) -> NextEpoch {
+    let era = FOLDED_BITS + FOLD_STEP_BITS;
+    let next = match folded.and_then(|records| (records as u64).checked_shl(FOLD_STEP_BITS)) {
+        _ if epoch < RESERVE_STEP => FIRST_EPOCH,
+        Some(folded) if fits(epoch, folded) => epoch.wrapping_add(folded).wrapping_add(1),
+        // Never a multiple of the distance.
+        _ => (epoch >> era).wrapping_add(1).wrapping_shl(era).wrapping_add(1),
+    };
+    let passed = Some(next_in_reserve(epoch)).filter(|reserved| epoch >= RESERVE_STEP && *reserved < next);
+    let is_full = epoch > RESERVE_STEP && !is_from_reserve(epoch) && passed.is_none();
     let mut later = next;
     let reserve = (0..if is_full { 0 } else { RESERVE_LEN }).map(|_| {
         later = next_in_reserve(later);
         self::epoch(collection, later)
     });
-    (next, reserve.collect())
+    let reserve = reserve.collect();
+    NextEpoch { epoch: next, reserve, passed: passed.map(|passed| self::epoch(collection, passed)) }
+}
+
+/// True if an epoch has room for one more step of a fold, which removes records.
+fn fits(epoch: u64, folded: u64) -> bool {
+    let mask = |bits: u32| (1_u64 << bits) - 1;
+    epoch & mask(FOLD_STEP_BITS) < mask(FOLD_STEP_BITS)
+        && (epoch & (mask(FOLDED_BITS) << FOLD_STEP_BITS)).saturating_add(folded) >> FOLD_STEP_BITS <= mask(FOLDED_BITS)
+}
+
+/// How many records were folded between two epochs, if nothing but folds lies between them.
+pub fn folded_between(before: u64, after: u64) -> Option<u64> {
+    let era = |epoch: u64| epoch >> (FOLDED_BITS + FOLD_STEP_BITS);
+    (era(before) == era(after)).then(|| (after >> FOLD_STEP_BITS).saturating_sub(before >> FOLD_STEP_BITS))
 }
 
 /// The next epoch if nothing can be written.
@@ -329,7 +369,11 @@ mod tests {
     #[test]
     fn reserve_epochs_sort_after_all_other_markers_and_are_higher_than_earlier_epochs() {
         let coll = [2; 8];
-        let (first, reserve) = next_epoch(&coll, 0);
+        let next = |epoch: u64| {
+            let moved = next_epoch(&coll, epoch, None);
+            (moved.epoch, moved.reserve)
+        };
+        let (first, reserve) = next(0);
         assert_eq!((first, reserve.len() as u64), (FIRST_EPOCH, RESERVE_LEN));
         assert!(reserve.is_sorted() && reserve.first() > Some(&version(&coll, u64::MAX)));
         let (all, few) = (markers_and_reserve(&coll), markers(&coll));
@@ -339,16 +383,52 @@ mod tests {
         }
         assert_eq!(reserve.first(), Some(&epoch(&coll, next_in_reserve(first))));
         // No epoch of the reserve is used, so none is missing.
-        assert_eq!(next_epoch(&coll, first), (first + 1, Vec::new()));
-        assert_eq!(next_in_reserve(first + 1), next_in_reserve(first));
+        let (changed, missing) = next(first);
+        assert_eq!((changed > first, missing.len(), next_in_reserve(changed)), (true, 0, next_in_reserve(first)));
         // Two were used: the others still exist, and two are added.
         let second = next_in_reserve(next_in_reserve(first));
-        let (next, filled) = next_epoch(&coll, second);
-        assert_eq!((next, filled.len(), is_from_reserve(next)), (second + 1, reserve.len(), false));
+        let (after, filled) = next(second);
+        assert_eq!((after > second, filled.len(), is_from_reserve(after)), (true, reserve.len(), false));
         assert_eq!(filled[..reserve.len() - 2], reserve[2..]);
         // A database of an older version, without a reserve.
-        assert_eq!((next_epoch(&coll, 7), is_from_reserve(0)), ((first, reserve), false));
-        let _ = (next_epoch(&coll, u64::MAX), next_in_reserve(u64::MAX));
+        assert_eq!((next(7), is_from_reserve(0)), ((first, reserve), false));
+        let _ = (next(u64::MAX), next_epoch(&coll, u64::MAX, Some(1)), next_in_reserve(u64::MAX));
+    }
+
+    #[test]
+    fn epochs_tell_how_many_records_were_folded_unless_something_else_has_happened() {
+        let coll = [2; 8];
+        let mut random = 7_u64;
+        let mut below = |n: u64| {
+            random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (random >> 33) % n
+        };
+        let (mut epoch, mut marks, mut passed) = (FIRST_EPOCH, Vec::new(), 0);
+        for step in 0..6000_u64 {
+            let folded = (below(4) > 0).then(|| below(30).saturating_sub(20) as usize * below(200) as usize);
+            let moved = next_epoch(&coll, epoch, folded);
+            assert!(moved.epoch > epoch && !is_from_reserve(moved.epoch), "step {step}");
+            let is_passed = moved.epoch / RESERVE_STEP > epoch / RESERVE_STEP;
+            assert_eq!(moved.passed, is_passed.then(|| super::epoch(&coll, next_in_reserve(epoch))));
+            assert_eq!(moved.reserve.len() as u64, if is_passed { RESERVE_LEN } else { 0 });
+            passed += u64::from(is_passed);
+            // Of each earlier epoch, how many records were folded since, or that something else has happened.
+            marks.push((epoch, Some(0_u64)));
+            for (_, since) in marks.iter_mut() {
+                *since = since.zip(folded).map(|(since, folded)| since + folded as u64);
+            }
+            for (before, since) in marks.iter().rev().take(40) {
+                // None says nothing: the bits of folds may have overflowed.
+                if let Some(found) = folded_between(*before, moved.epoch) {
+                    assert_eq!(Some(found), *since, "step {step}");
+                }
+            }
+            epoch = moved.epoch;
+        }
+        assert!(passed > 0, "an epoch in reserve was passed");
+        assert_eq!(folded_between(FIRST_EPOCH, next_epoch(&coll, FIRST_EPOCH, Some(3)).epoch), Some(3));
+        assert_eq!(folded_between(FIRST_EPOCH, next_epoch(&coll, FIRST_EPOCH, None).epoch), None);
+        assert_eq!(folded_between(FIRST_EPOCH, next_in_reserve(FIRST_EPOCH)), None);
     }
 
     #[test]

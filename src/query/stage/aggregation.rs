@@ -23,8 +23,8 @@ pub struct Aggregation {
     /// The first find.
     pub find: FindCommand,
     /// The demand of the steps on its rows.
-    demand: Demand,
-    steps: Vec<ShownStep>,
+    pub(super) demand: Demand,
+    pub(super) steps: Vec<ShownStep>,
     /// The first stage, if it produces documents of its own.
     pub source: Option<DocumentSource>,
     /// The target collection, if rows are written.
@@ -44,6 +44,12 @@ impl Aggregation {
         parser.begin_find();
         parser.stages(pipeline)?;
         parser.finish(time_field)
+    }
+
+    /// A find, and no stages after it.
+    pub fn of_find(find: FindCommand) -> Aggregation {
+        let (demand, steps, others) = (Demand::default(), Vec::new(), Vec::new());
+        Aggregation { find, demand, steps, source: None, out: None, others }
     }
 
     /// The stages after the find (all stages, if it does not begin with a find), each with the number of its step. The

@@ -1,8 +1,11 @@
 //! Random histories of several contexts on one storage, compared with a plain list: what was acknowledged is found exactly once,
 //! regardless of folds, restarts, deletes, interleaving and lost answers.
 //!
-//! `SIM_SEEDS=10000 cargo test --profile soak --test histories sim` runs so many seeds, a twelfth of each kind; `SIM_SEED=17` runs one of each.
+//! `SIM_SEEDS=16000 cargo test --profile soak --test histories sim` runs so many seeds, a sixteenth of each kind; `SIM_SEED=17` runs one of each.
 
+mod live;
+mod live_queries;
+mod live_together;
 mod places;
 mod resends;
 mod resends_together;
@@ -27,8 +30,24 @@ use crate::support::{ALWAYS_MS, Db, Random, TestEnv, checks};
 const FIRST_NOW_MS: i64 = 1_800_000_000_000;
 
 /// Seeds of each kind that once failed; they are always run.
-const KEPT: [&[u64]; 12] =
-    [&[206], &[6, 11], &[153], &[9, 334, 657, 1304], &[], &[608], &[680], &[680], &[], &[], &[], &[]];
+const KEPT: [&[u64]; 16] = [
+    &[206],
+    &[6, 11],
+    &[153],
+    &[9, 334, 657, 1304],
+    &[],
+    &[608],
+    &[680],
+    &[680],
+    &[],
+    &[],
+    &[],
+    &[],
+    &[],
+    &[],
+    &[],
+    &[],
+];
 
 /// The faults of storage in a history.
 #[derive(Clone, Copy, PartialEq)]
@@ -193,5 +212,27 @@ fn measurements_are_found_once_after_dedupe_was_turned_on_while_contexts_insert_
 fn measurements_are_found_once_after_dedupe_was_turned_on_where_storage_fails_and_contexts_vanish() {
     seeds::run("dedupe changed with faults", 120, KEPT[11], &|seed| {
         resends_together::history(seed, Trouble::Faults, true);
+    });
+}
+
+#[test]
+fn the_results_of_live_queries_are_those_of_fresh_ones() {
+    seeds::run("live queries", 20, KEPT[12], &|seed| live::history(seed, Trouble::None));
+}
+
+#[test]
+fn the_results_of_live_queries_are_those_of_fresh_ones_where_storage_fails() {
+    seeds::run("live queries with faults", 20, KEPT[13], &|seed| live::history(seed, Trouble::Faults));
+}
+
+#[test]
+fn live_queries_of_contexts_that_write_at_once_have_results_of_the_present() {
+    seeds::run("live queries together", 120, KEPT[14], &|seed| live_together::history(seed, Trouble::None));
+}
+
+#[test]
+fn live_queries_of_contexts_that_write_at_once_have_results_of_the_present_where_storage_fails() {
+    seeds::run("live queries together with faults", 120, KEPT[15], &|seed| {
+        live_together::history(seed, Trouble::Faults)
     });
 }

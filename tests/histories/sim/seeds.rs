@@ -4,7 +4,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Kinds of histories.
-const KINDS: u64 = 12;
+const KINDS: u64 = 16;
 
 /// Runs a kind of history with many seeds, and always with those that once failed.
 ///

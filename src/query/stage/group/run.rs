@@ -115,8 +115,7 @@ impl Group {
             }
         }
         self.add_range(keys, &inputs, start..rows.rows(), times.as_ref())?;
-        let size_bytes = self.accumulators.iter().map(|a| a.size_bytes()).sum::<usize>() + self.size_bytes;
-        if size_bytes > STAGE_SIZE_BYTES_MAX {
+        if self.size_bytes() > STAGE_SIZE_BYTES_MAX {
             return Err(Error::new(
                 ErrorCode::QueryExceededMemoryLimitNoDiskUseAllowed,
                 "Exceeded memory limit for $group, and there is no disk to spill to",
@@ -211,25 +210,38 @@ impl Group {
         }
     }
 
-    /// Returns the rows of all groups, which are complete, and drops the groups.
-    fn give(&mut self) {
-        self.groups = GroupKeys::new(self.spec.key.parts().len(), &self.spec.collation);
-        let accumulators = self.spec.fields.iter().map(Accumulation::start).collect();
-        let accumulators = std::mem::replace(&mut self.accumulators, accumulators);
-        (self.size_bytes, self.rows) = (0, 0);
-        self.places.clear();
-        let ids = std::mem::take(&mut self.ids);
+    /// The rows of all groups, from what was added so far.
+    pub fn shown(&self) -> Block {
+        let ids = &self.ids;
         if ids.len() == 0 {
-            return;
+            return Block::new(0);
         }
         let mut block = Block::new(ids.len());
         block.set_column("_id", ids.column());
-        for (field, accumulator) in self.spec.fields.iter().zip(&accumulators) {
+        for (field, accumulator) in self.spec.fields.iter().zip(&self.accumulators) {
             let mut column = ColumnBuilder::with_capacity(ids.len());
             (0..ids.len()).for_each(|group| accumulator.show(group, &mut |value| column.push(value)));
             block.set_column(&field.name, column.finish());
         }
-        self.made.push(block);
+        block
+    }
+
+    /// Bytes of all groups.
+    pub fn size_bytes(&self) -> usize {
+        self.accumulators.iter().map(|a| a.size_bytes()).sum::<usize>() + self.size_bytes
+    }
+
+    /// Returns the rows of all groups, which are complete, and drops the groups.
+    fn give(&mut self) {
+        let block = self.shown();
+        self.groups = GroupKeys::new(self.spec.key.parts().len(), &self.spec.collation);
+        self.accumulators = self.spec.fields.iter().map(Accumulation::start).collect();
+        (self.size_bytes, self.rows) = (0, 0);
+        self.places.clear();
+        self.ids = Ids::default();
+        if block.rows() > 0 {
+            self.made.push(block);
+        }
     }
 }
 

@@ -61,6 +61,15 @@ impl GroupSpec {
         self.in_order.iter().filter_map(name).collect()
     }
 
+    /// True if rows may be added at any time and in any order.
+    pub fn takes_later_rows(&self) -> bool {
+        let by_time = self.unsorted_by.is_some();
+        self.fields.iter().all(|field| match field.is_last() {
+            Some(_) => by_time,
+            None => field.takes_any_order() || field.is_ranked(),
+        })
+    }
+
     /// True if rows are counted.
     pub fn counts(&self) -> bool {
         self.fields.iter().any(|field| field.counts_as().is_some())

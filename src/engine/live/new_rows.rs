@@ -1,0 +1,38 @@
+//! The rows of a journal record with their metadata.
+
+use crate::block::{Bitmap, Block, Column, ColumnBuilder, ColumnData};
+use crate::engine::collections::collection::Collection;
+use crate::engine::journal::JournalEntry;
+use crate::value::{Interner, OwnedValue};
+
+/// The rows of a record as measurements: the time first, then the metadata, then the other fields.
+pub(super) fn measurements_of(entry: &JournalEntry, collection: &Collection) -> Block {
+    let mut rows = entry.record.rows.clone();
+    let time = rows.remove_column(collection.time_field());
+    if let (Some(name), Some(column)) = (collection.meta_field(), metadata_of(entry)) {
+        rows.set_first_column(name, column);
+    }
+    if let Some(time) = time {
+        rows.set_first_column(collection.time_field(), time);
+    }
+    rows
+}
+
+/// The metadata of its rows; `None` if no row has any.
+fn metadata_of(entry: &JournalEntry) -> Option<Column> {
+    let (mut known, mut values) = (Interner::default(), ColumnBuilder::new());
+    let (mut index, mut presence) = (Vec::with_capacity(entry.record.rows.rows()), Bitmap::filled(0, false));
+    for section in &entry.record.sections {
+        let place = section.meta.as_ref().map_or(0, |meta| {
+            let (place, is_new) = known.add(OwnedValue::tagged(meta));
+            if is_new {
+                values.push(meta.view());
+            }
+            place
+        });
+        index.resize(index.len() + section.rows, u32::try_from(place).unwrap_or_default());
+        presence.push_many(section.meta.is_some(), section.rows);
+    }
+    let values = values.finish();
+    (!values.is_empty()).then(|| Column::new(ColumnData::Dictionary(index, Box::new(values)), Some(presence)))
+}
