@@ -65,6 +65,7 @@ bench: build browser bench/node_modules/.package-lock.json
 	node bench/live-queries-engine.mjs
 	node bench/resends.mjs
 	node bench/opening.mjs
+	node bench/worker.mjs
 	node bench/columns.mjs
 	node bench/sizes.mjs
 	node bench/wire.mjs

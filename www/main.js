@@ -15,7 +15,7 @@ import { setUpStorage } from "./storage.js";
 import { $, all, workspace } from "./workspace.js";
 
 async function start() {
-  workspace.db = await open("demo");
+  workspace.db = await open("demo", { worker: true });
   followLive();
   followOthers();
   await show(decodeURIComponent(location.hash.slice(1)) || "weather");

@@ -16,15 +16,15 @@ import { DIST, JS, ROOT, Stop, WASM, bin, filesUnder, hashOf, main, must, once, 
 const MODULES = ["timepail.wasm", "timepail-more.wasm"];
 /** What the second half takes from the first, as wasm-bindgen's module has it. */
 const SHARED_NAMES = ["memory", "table0", "table1", "global0"];
-const SOURCES = ["index", "entry/node", "entry/workerd", "entry/slim", "live-query", "file", "pipelines", "react", "vue", "svelte", "sqlite", "deno-kv", "server/index", "cli/index", "testing/index"];
+const SOURCES = ["index", "entry/node", "entry/workerd", "entry/slim", "entry/worker", "entry/node-worker", "live-query", "file", "pipelines", "react", "vue", "svelte", "sqlite", "deno-kv", "server/index", "cli/index", "testing/index"];
 /** The files of the package and their sources: `entry/node.ts` and `testing/index.ts` become `node.js` and `testing.js`. */
 const ENTRIES = Object.fromEntries(SOURCES.map((source) => [source.replace(/^entry\/|\/index$/g, ""), join(JS, `src/${source}.ts`)]));
 /** Those that run where they lie, in Node, Bun and Deno: an uncaught error prints the line that it comes from, which should not be the whole file. */
-const READABLE = ["node", "file", "sqlite", "deno-kv", "server", "cli", "testing"];
+const READABLE = ["node", "node-worker", "file", "sqlite", "deno-kv", "server", "cli", "testing"];
 /** The packages inside `server.js` and `cli.js`: the passwords of SCRAM-SHA-256 go through SASLprep. */
 const THIRD_PARTY = ["@mongodb-js/saslprep", "sparse-bitfield", "memory-pager"];
 /** What users' compilers read; the declarations of the other entries are those of `index`. */
-const DECLARED = ["index", "entry/slim", "file", "pipelines", "react", "vue", "svelte", "sqlite", "deno-kv", "server/index", "testing/index", "entry/wasm-source"];
+const DECLARED = ["index", "entry/slim", "entry/worker", "file", "pipelines", "react", "vue", "svelte", "sqlite", "deno-kv", "server/index", "testing/index", "entry/wasm-source"];
 
 /** Compiles the crate and resolves to the path of the module. Cargo knows itself whether there is anything to do. */
 async function compile(toolEnv, { features, cargo, rustc, whole }, dev) {
@@ -144,7 +144,9 @@ async function bundle() {
   const kinds = [true, false].map((minify) => [minify, Object.fromEntries(named.filter(([name]) => READABLE.includes(name) !== minify))]);
   writeFileSync(join(DIST, "THIRD-PARTY.txt"), licences());
   const built = await Promise.all(kinds.map(([minify, entryPoints]) => bundleOf(entryPoints, minify)));
-  return [join(DIST, "THIRD-PARTY.txt"), ...built.flatMap(({ metafile }) => Object.keys(metafile.outputs)).map((file) => join(ROOT, file))];
+  const files = built.flatMap(({ metafile }) => Object.keys(metafile.outputs)).map((file) => join(ROOT, file));
+  files.filter((file) => file.endsWith(".js")).forEach(withComments);
+  return [join(DIST, "THIRD-PARTY.txt"), ...files];
 }
 
 /** What others have written of the bundles, and under which terms. */
@@ -183,6 +185,13 @@ function bundleOf(entryPoints, minify) {
   }).catch(() => {
     throw new Stop("esbuild found the errors above");
   });
+}
+
+/** Puts comments for bundlers where the source has room for them, see remote.ts; nothing moves, so that the source map stays right. */
+function withComments(file) {
+  const text = readFileSync(file, "utf8");
+  const comments = (room) => "/*webpackIgnore:true*//*@vite-ignore*/".padEnd(room.length);
+  writeFileSync(file, text.replaceAll(/\bTHIS_IMPORT_IS_LEFT_ALONE_BY_WEBPACK_AND_VITE\b/g, comments));
 }
 
 /** Declarations of what those of the entries reach; those of inner modules would be noise in an editor. */

@@ -178,6 +178,15 @@ async function inProcesses(result, target, [name, command]) {
   await phase("counted", String(WRITERS));
 }
 
+/** Engines in worker threads. */
+async function inThreads(result) {
+  const file = await bundled("threads");
+  for (const [name, command] of Object.entries({ Node: () => [node24(), "--no-warnings"], Deno: deno, Bun: () => [bun()] })) {
+    const [path, ...flags] = command();
+    for (const args of [[], ["left"]]) count(result, `threads in ${name}`, args.join(), await run(path, [...flags, file, ...args], { cwd: OUT, timeout: PHASE_MS }), false);
+  }
+}
+
 async function inWorkerd(result) {
   const folder = join(OUT, "worker");
   mkdirSync(folder, { recursive: true });
@@ -268,7 +277,7 @@ async function exampleWorker(result) {
 export async function runtimes(only = "") {
   const result = { passed: 0, failed: 0, output: "" };
   installed(OUT);
-  const targets = [...Object.entries(TARGETS).map(([name, target]) => [name, () => inProcesses(result, name, target)]), ["workerd", () => inWorkerd(result)], ["examples", () => examples(result)], ["example Worker", () => exampleWorker(result)]];
+  const targets = [...Object.entries(TARGETS).map(([name, target]) => [name, () => inProcesses(result, name, target)]), ["threads", () => inThreads(result)], ["workerd", () => inWorkerd(result)], ["examples", () => examples(result)], ["example Worker", () => exampleWorker(result)]];
   for (const [name, work] of targets) {
     if (!name.toLowerCase().startsWith(only.toLowerCase())) continue;
     const before = { ...result };

@@ -26,18 +26,22 @@ const CARGO = { native, check, web };
 const PACKAGE = {
   build: () => checks([["build js/dist", process.execPath, ["js/scripts/build.mjs"]]]),
   size: () => checks([["size budget", process.execPath, ["js/scripts/size.mjs"]]]),
-  js: () => nodeTests(testFiles(/^(?!browser\/|runtimes\/|server\/)/)),
+  js: () => nodeTests(runs(testFiles(/^(?!browser\/|runtimes\/|server\/)/))),
   types,
   runtimes: async () => (await import("./runtimes.mjs")).runtimes(),
   server,
-  browser: async () => nodeTests(testFiles(/^browser\//), await toolEnv("browser-env")),
+  browser: async () => nodeTests([...runs(testFiles(/^browser\//)), ...runs(testFiles(IN_WORKER_TOO), IN_WORKER)], await toolEnv("browser-env")),
   browsers,
 };
 const STAGES = { ...CARGO, ...PACKAGE };
 
 /** The browsers beside Chromium as it is, and the tests that are about them. */
 const OTHER_BROWSERS = ["chromium-sqlite", "firefox", "webkit"];
-const ABOUT_BROWSERS = /^browser\/(database|contexts|live|trouble|back)\.test/;
+const ABOUT_BROWSERS = /^browser\/(database|contexts|live|trouble|back|worker)\.test/;
+
+/** What js/test/browser/harness.ts reads, and the tests that run with the engine in a worker as well. The others say themselves where it is. */
+const IN_WORKER = { WORKER: "1" };
+const IN_WORKER_TOO = /^browser\/(database|contexts|live|trouble|back|guides)\.test/;
 
 /** Runs programs that count as one test each: [name, command, args, env]. */
 async function checks(list) {
@@ -126,24 +130,27 @@ async function types() {
 
 const testFiles = (wanted) => filesUnder(join(JS, "test")).filter((file) => /\.test\.(ts|mjs)$/.test(file) && wanted.test(file));
 
+/** Test files with the variables that each is to have beside those of the others. */
+const runs = (sources, more = {}) => sources.map((source) => [source, more]);
+
 /**
- * Runs test files, one process each and a few at once, in each of the browsers if some are named. They are bundled into js/.test-build
- * with what they import by path; packages stay imports, so that "timepail" is the built package, found as its users find it. They run
- * in the folder js.
+ * Runs test files, one process each and a few at once. They are bundled into js/.test-build with what they import by path; packages stay
+ * imports, so that "timepail" is the built package, found as its users find it. They run in the folder js.
  */
-async function nodeTests(sources, env = process.env, browsers = [""]) {
+async function nodeTests(wanted, env = process.env) {
   const result = { passed: 0, failed: 0, skipped: 0, output: "" };
   const out = join(JS, ".test-build");
   rmSync(out, { recursive: true, force: true });
-  const all = browsers.flatMap((browser) => sources.map((source) => [browser, source])).values();
+  const all = wanted.values();
   const runRest = async () => {
-    for (const [browser, source] of all) {
+    for (const [source, more] of all) {
       const start = performance.now();
-      const built = join(out, browser, source.replace(/\.(ts|mjs)$/, ".mjs"));
-      const counts = await nodeTest(source, built, browser ? { ...env, BROWSER: browser } : env);
+      const { BROWSER: browser = "", WORKER: worker } = more;
+      const built = join(out, browser, worker ? "worker" : "", source.replace(/\.(ts|mjs)$/, ".mjs"));
+      const counts = await nodeTest(source, built, { ...env, ...more });
       if (counts.passed + counts.failed + counts.skipped === 0) counts.output += "no test ran\n";
       if (counts.failed === 0 && (counts.code !== 0 || counts.passed + counts.skipped === 0)) counts.failed = 1;
-      const name = `${browser && `${browser}, `}${source}`;
+      const name = `${browser && `${browser}, `}${source}${worker ? ", in a worker" : ""}`;
       if (counts.failed > 0) result.output += `--- ${name}\n${counts.output}\n`;
       for (const key of ["passed", "failed", "skipped"]) result[key] += counts[key];
       console.log(`  ${name}: ${counts.passed} passed, ${counts.failed} failed, ${seconds(start)}`);
@@ -164,7 +171,9 @@ async function browsers() {
   const env = { ...(await toolEnv("browser-env")), ...(await toolEnv("firefox-env")), ...(await toolEnv("webkit-env")) };
   const missing = env.WEBKIT_MISSING;
   if (missing) console.log(`  webkit is left out: ${missing}`);
-  const result = await nodeTests(testFiles(ABOUT_BROWSERS), env, OTHER_BROWSERS.filter((name) => name !== "webkit" || !missing));
+  const each = OTHER_BROWSERS.filter((name) => name !== "webkit" || !missing).map((BROWSER) => ({ BROWSER }));
+  const inWorker = testFiles(ABOUT_BROWSERS).filter((file) => IN_WORKER_TOO.test(file));
+  const result = await nodeTests(each.flatMap((more) => [...runs(testFiles(ABOUT_BROWSERS), more), ...runs(inWorker, { ...more, ...IN_WORKER })]), env);
   if (missing) result.skipped++;
   return result;
 }

@@ -24,7 +24,7 @@ import type {
 
 /** Every option of `open`. */
 const OPTIONS: Record<keyof OpenOptions, 1> = {
-  storage: 1, durability: 1, bucketVersion: 1, parameters: 1, strict: 1, retention: 1, generateIds: 1, retentionIntervalMS: 1, wasm: 1, wasmMore: 1,
+  storage: 1, durability: 1, bucketVersion: 1, parameters: 1, strict: 1, retention: 1, generateIds: 1, retentionIntervalMS: 1, worker: 1, wasm: 1, wasmMore: 1,
 };
 
 /** Journals of closed tabs are folded so long after opening: what a page asks first does not wait for it. */
@@ -45,8 +45,8 @@ export async function openWith(openEngine: OpenEngine, name: string, options: Op
   }
   const context = newContext();
   const isShared = storage === "indexeddb";
-  // Beside the opening: a journal that others take for one left behind is folded earlier than it need be, no more.
-  const held = isShared ? holdContext(name, context) : Promise.resolve(() => {});
+  // Beside the opening: a journal that others take for one left behind is folded earlier than it need be, no more. A worker holds it by itself.
+  const held = isShared && !options.worker ? holdContext(name, context) : undefined;
   try {
     const engine = await openEngine(name, {
       storage,
@@ -63,10 +63,10 @@ export async function openWith(openEngine: OpenEngine, name: string, options: Op
     return new Database(door, () => {
       clearTimeout(orphans);
       clearInterval(timer);
-      release();
+      release?.();
     });
   } catch (error) {
-    void held.then((release) => release());
+    void held?.then((release) => release?.());
     throw error;
   }
 }

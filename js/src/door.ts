@@ -123,7 +123,7 @@ export class Door {
         .finally(() => (this.#isMaintaining = false));
     };
     // Safari and workers have no idle callbacks.
-    if (globalThis.requestIdleCallback as unknown) requestIdleCallback(start, { timeout: 200 });
+    if (!this.#engine.isApart && (globalThis.requestIdleCallback as unknown)) requestIdleCallback(start, { timeout: 200 });
     else start();
   }
 

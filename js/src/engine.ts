@@ -13,6 +13,8 @@ export interface CommandReply {
 
 /** An open database inside the WebAssembly module. Every argument and result is bytes. */
 export interface Engine {
+  /** True if it has a thread of its own: what it does in the background need not wait until the page is idle. */
+  readonly isApart?: boolean;
   /**
    * Runs one command. A failure is a reply with `ok: 0`; rejects only where the rest of the module is needed and cannot be loaded. With `documents` the batch of a
    * cursor comes inside the reply, as a server sends it, and not as a block.

@@ -1,6 +1,8 @@
 // Entry for browsers, workers and bundlers: the module is fetched from beside this file.
 
 import { openWith, type Database } from "./database.js";
+import type { Source } from "./instance.js";
+import { remoteEngine } from "./remote.js";
 import type { OpenOptions } from "./types.js";
 import { wasmEngine } from "./wasm.js";
 
@@ -13,6 +15,7 @@ export * from "./api.js";
  *
  * @param name - name of the database; in IndexedDB it is `timepail:<name>`
  * @throws LoadError if the WebAssembly module cannot be loaded; the message says what to do
+ * @throws WorkerError if the worker that `options.worker` asks for cannot be started; the message says what to do
  * @example
  * ```ts
  * const db = await open("plant");
@@ -21,12 +24,8 @@ export * from "./api.js";
  * ```
  */
 export function open(name: string, options: OpenOptions = {}): Promise<Database> {
-  return openWith(
-    wasmEngine(
-      () => options.wasm ?? new URL("./timepail.wasm", import.meta.url),
-      () => options.wasmMore ?? new URL("./timepail-more.wasm", import.meta.url),
-    ),
-    name,
-    options,
-  );
+  const source: Source = () => options.wasm ?? new URL("./timepail.wasm", import.meta.url);
+  const rest: Source = () => options.wasmMore ?? new URL("./timepail-more.wasm", import.meta.url);
+  const worker = options?.worker;
+  return openWith(worker ? remoteEngine(worker, () => new URL("./worker.js", import.meta.url), source, rest) : wasmEngine(source, rest), name, options);
 }

@@ -18,22 +18,27 @@ function lockManager(): LockManager | undefined {
 }
 
 /**
- * Holds the lock of an opening until the function that it resolves to is called.
+ * Holds the lock of an opening until the function that it resolves to is called. Resolves to `undefined` where there is no lock to hold.
  *
  * Nothing depends on the lock but whether others think that folding the opening's journal is worth it, so a browser that refuses it is no failure.
  */
-export function holdContext(database: string, context: string): Promise<() => void> {
+export function holdContext(database: string, context: string): Promise<(() => void) | undefined> {
   return new Promise((resolve) => {
-    const unheld = (): void => {};
+    const unheld = (): void => resolve(undefined);
     const manager = lockManager();
-    if (!manager) return resolve(unheld);
+    if (!manager) return unheld();
     const hold = (): Promise<void> => new Promise((release) => resolve(release));
     try {
-      manager.request(lockName(database, context), hold).catch(() => resolve(unheld));
+      manager.request(lockName(database, context), hold).catch(unheld);
     } catch {
-      resolve(unheld);
+      unheld();
     }
   });
+}
+
+/** Resolves when nobody holds the lock of an opening any more: browsers release the locks of workers that end. Rejects or stays pending where nobody can say. */
+export async function contextEnded(database: string, context: string): Promise<void> {
+  await (lockManager()?.request(lockName(database, context), () => {}) ?? new Promise(() => {}));
 }
 
 /** The openings of `database` that are alive; `undefined` where nobody can say. */

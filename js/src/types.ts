@@ -273,6 +273,15 @@ export interface RunCommandOptions extends BSONReadOptions, CommandOptions {}
 type Host<Name extends string> = typeof globalThis extends { [K in Name]: { prototype: infer T } } ? T : never;
 type HostModule = typeof globalThis extends { WebAssembly: { Module: { prototype: infer T } } } ? T : object;
 
+/** The address of a file. */
+export type Address = string | Host<"URL">;
+
+/** A `Worker`, of the web or of `node:worker_threads`. */
+export interface WorkerLike {
+  postMessage(message: any, transfer: any[]): void;
+  terminate(): unknown;
+}
+
 /** The source of a WebAssembly module: its address, a `Response`, its bytes, or the compiled module. */
 export type WasmSource = string | Host<"URL"> | Host<"Response"> | ArrayBuffer | ArrayBufferView | HostModule;
 
@@ -345,6 +354,18 @@ export interface OpenOptions {
    * command, at most once a minute, and on `db.command({ expire: 1 })`.
    */
   retentionIntervalMS?: number | undefined;
+  /**
+   * Runs the engine in a dedicated worker, so that the page is not kept busy. Everything else stays the same. Default false.
+   *
+   * - `true` starts `worker.js`, which is in the folder of the package's JavaScript; an address starts it from there. All databases of a page share this worker, and
+   *   it ends with the last one.
+   * - A function makes a `Worker` whose script imports `timepail/worker`. It is called for each `open`, and again after a worker has ended.
+   * - A `Worker` with such a script is yours: you end it, and no other is started in its place.
+   *
+   * @throws WorkerError if the worker cannot be started, and by every call that waits while it ends
+   * @throws TypeError if `storage` is an object, because objects do not reach workers: open the database in a worker of your own
+   */
+  worker?: boolean | Address | WorkerLike | (() => WorkerLike) | undefined;
   /** Source of the WebAssembly module. Default: `timepail.wasm` in the folder of the package's JavaScript. The first `open` of a page decides for all. */
   wasm?: WasmSource | Promise<WasmSource> | undefined;
   /** Source of the second module, `timepail-more.wasm`. The first less common command, such as `aggregate`, loads it. */

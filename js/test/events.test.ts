@@ -107,6 +107,24 @@ test("a reply can start folds and retention in the background, each once", async
   assert.deepEqual(engine.commands.map((command) => Object.keys(command)[0]), ["ping", "maintain", "ping", "maintain"]);
 });
 
+test("folds wait until the page is idle, unless the engine has a thread of its own", async (t) => {
+  const idle: (() => void)[] = [];
+  const host = globalThis as { requestIdleCallback?: unknown };
+  host.requestIdleCallback = (callback: () => void) => idle.push(callback);
+  t.after(() => delete host.requestIdleCallback);
+  const names = async (isApart: boolean): Promise<string[]> => {
+    const { engine, db } = await watched();
+    Object.assign(engine, { isApart });
+    const run = engine.run_command.bind(engine);
+    engine.run_command = async (command, payload) => ({ ...(await run(command, payload)), due: true });
+    engine.intercept = () => ({ ok: 1 });
+    await db.command({ ping: 1 });
+    return engine.commands.map((command) => Object.keys(command)[0]!);
+  };
+  assert.deepEqual([await names(false), idle.length], [["ping"], 1]);
+  assert.deepEqual([await names(true), idle.length], [["ping", "maintain"], 1]);
+});
+
 test("with an interval, retention runs by itself until the database is closed", async () => {
   const engine = new FakeEngine();
   const expired = new Promise<void>((resolve) => {

@@ -29,7 +29,7 @@ test("the package has only what users need", () => {
   const files = readdirSync(folder, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile());
   const names = files.map(({ parentPath, path, name }) => join(parentPath ?? path, name).slice(folder.length + 9)).sort();
   const guides = readdirSync(join(JS, "../docs")).filter((name) => name.endsWith(".md"));
-  const entries = ["cli", "deno-kv", "file", "index", "live-query", "node", "pipelines", "react", "server", "slim", "sqlite", "svelte", "testing", "vue", "workerd"];
+  const entries = ["cli", "deno-kv", "file", "index", "live-query", "node", "node-worker", "pipelines", "react", "server", "slim", "sqlite", "svelte", "testing", "vue", "worker", "workerd"];
   const code = names.filter((name) => !name.endsWith(".d.ts"));
   assert.deepEqual(code, [
     "CHANGELOG.md",
@@ -79,11 +79,12 @@ test("the manifest names the repository if it has an address", () => {
 
 test("the manifest runs nothing on users' machines and names every entry for every runtime", () => {
   const { exports, scripts, devDependencies, optionalDependencies, dependencies, type, sideEffects } = manifest();
-  assert.deepEqual([scripts, devDependencies, optionalDependencies, type, sideEffects], [undefined, undefined, undefined, "module", false]);
+  assert.deepEqual([scripts, devDependencies, optionalDependencies, type, sideEffects], [undefined, undefined, undefined, "module", ["./dist/worker.js", "./dist/node-worker.js"]]);
   assert.deepEqual(Object.keys(dependencies), ["bson"]);
-  assert.deepEqual(Object.keys(exports), [".", "./slim", "./file", "./pipelines", "./react", "./vue", "./svelte", "./sqlite", "./deno-kv", "./server", "./testing", "./timepail.wasm", "./timepail-more.wasm", "./package.json"]);
+  assert.deepEqual(Object.keys(exports), [".", "./slim", "./worker", "./file", "./pipelines", "./react", "./vue", "./svelte", "./sqlite", "./deno-kv", "./server", "./testing", "./timepail.wasm", "./timepail-more.wasm", "./package.json"]);
   // Conditions are tried in order: Bun and Deno also have "node", and Workers have "browser".
   assert.deepEqual(Object.keys(exports["."]), ["types", "workerd", "deno", "bun", "browser", "node", "default"]);
+  assert.deepEqual(Object.keys(exports["./worker"]), ["types", "deno", "bun", "browser", "node", "default"]);
   for (const target of Object.values(exports).flatMap((target) => (typeof target === "string" ? [target] : Object.values(target)))) {
     assert.ok(existsSync(join(folder, "package", target)), target);
   }
@@ -93,7 +94,7 @@ test("importing has no side effects, and adapters do not include the engine", as
   // What a framework does is its own affair.
   await import("vue");
   const before = Object.keys(globalThis);
-  for (const entry of ["index", "node", "slim", "live-query", "file", "pipelines", "react", "vue", "svelte", "sqlite", "deno-kv", "server", "testing"]) {
+  for (const entry of ["index", "node", "slim", "worker", "live-query", "file", "pipelines", "react", "vue", "svelte", "sqlite", "deno-kv", "server", "testing"]) {
     const exported = await import(join(JS, `dist/${entry}.js`));
     assert.ok(Object.keys(exported).length > 0, entry);
   }
@@ -102,8 +103,17 @@ test("importing has no side effects, and adapters do not include the engine", as
   assert.doesNotMatch(readFileSync(join(JS, "dist/slim.js"), "utf8"), /import\.meta|\.wasm"/);
 });
 
+test("the worker imports nothing, and bundlers leave the import of it alone", () => {
+  for (const [entry, most] of [["worker", /^$/], ["node-worker", /^node:worker_threads$/]]) {
+    const imported = [...readFileSync(join(JS, `dist/${entry}.js`), "utf8").matchAll(/\b(?:from|import) ?\(?["']([^"']+)/g)].map(([, name]) => name);
+    assert.match(imported.join(), most, entry);
+  }
+  // The comments take the place of a name, so that nothing moves under the source map.
+  for (const entry of ["index", "slim"]) assert.match(readFileSync(join(JS, `dist/${entry}.js`), "utf8"), /await import\(\/\*webpackIgnore:true\*\/\/\*@vite-ignore\*\/ {7}\(/, entry);
+});
+
 test("an uncaught error in Node prints only its source line", async () => {
-  for (const entry of ["node", "file", "sqlite", "deno-kv", "testing"]) {
+  for (const entry of ["node", "node-worker", "file", "sqlite", "deno-kv", "testing"]) {
     const longest = Math.max(...readFileSync(join(folder, `package/dist/${entry}.js`), "utf8").split("\n").map((line) => line.length));
     assert.ok(longest < 400, `${entry}: a line of ${longest} characters`);
   }
@@ -131,7 +141,7 @@ test("publint finds nothing", () => {
 test("types resolve wherever modules do (attw)", () => {
   // Throws if it finds something.
   const said = node("node_modules/@arethetypeswrong/cli/dist/index.js", TARBALL, "--profile", "esm-only", "--no-color", "--no-emoji", "--exclude-entrypoints", "./timepail.wasm", "./timepail-more.wasm", "./package.json");
-  for (const entry of ["timepail", "timepail/slim", "timepail/file", "timepail/pipelines", "timepail/react", "timepail/vue", "timepail/svelte", "timepail/sqlite", "timepail/deno-kv", "timepail/server", "timepail/testing"]) assert.ok(said.includes(`"${entry}"`), entry);
+  for (const entry of ["timepail", "timepail/slim", "timepail/worker", "timepail/file", "timepail/pipelines", "timepail/react", "timepail/vue", "timepail/svelte", "timepail/sqlite", "timepail/deno-kv", "timepail/server", "timepail/testing"]) assert.ok(said.includes(`"${entry}"`), entry);
 });
 
 test("the lock file is complete for npm ci on every platform", () => {

@@ -47,6 +47,15 @@ void open("plant", { strict: true, retention: "manual" });
 void open("plant", { retention: "never" });
 // @ts-expect-error there is no such storage
 void open("plant", { storage: "disk" });
+void open("plant", { worker: true });
+void open("plant", { worker: new URL("file:///worker.js") });
+void open("plant", { worker: new Worker("worker.js", { type: "module" }) });
+void open("plant", { worker: () => new Worker("worker.js", { type: "module" }) });
+// @ts-expect-error a number is no worker
+void open("plant", { worker: 1 });
+void openSlim("plant", { wasm: "a.wasm", wasmMore: "b.wasm", worker: "/worker.js" });
+// @ts-expect-error this entry knows no address
+void openSlim("plant", { wasm: "a.wasm", wasmMore: "b.wasm", worker: true });
 declare const own: HostStorage;
 void open("plant", { storage: own });
 void open("plant", { storage: new MemoryStorage() });

@@ -1,6 +1,13 @@
 // Entry for Node, Bun and Deno: the module is read from the file beside this one.
 
+import { pathToFileURL } from "node:url";
+import { Worker } from "node:worker_threads";
+import { encodeDocument } from "../bson.js";
+import { openRemote } from "../client.js";
 import { openWith, type Database } from "../database.js";
+import type { OpenEngine } from "../engine.js";
+import { LoadError, ServerError, WorkerError } from "../errors.js";
+import type { Source } from "../instance.js";
 import type { OpenOptions } from "../types.js";
 import { wasmEngine } from "../wasm.js";
 import { readModule } from "./read-module.js";
@@ -19,12 +26,17 @@ export function open(name: string, options: OpenOptions = {}): Promise<Database>
       "TimepailWarning",
     );
   }
-  return openWith(
-    wasmEngine(
-      () => readModule(options.wasm ?? new URL("./timepail.wasm", import.meta.url)),
-      () => readModule(options.wasmMore ?? new URL("./timepail-more.wasm", import.meta.url)),
-    ),
-    name,
-    options,
-  );
+  const source: Source = () => readModule(options.wasm ?? new URL("./timepail.wasm", import.meta.url));
+  const rest: Source = () => readModule(options.wasmMore ?? new URL("./timepail-more.wasm", import.meta.url));
+  return openWith(options?.worker ? remoteEngine(options.worker, source, rest) : wasmEngine(source, rest), name, options);
+}
+
+/** Opens engines in worker threads, which Bun and Deno have as well. */
+function remoteEngine(worker: OpenOptions["worker"], source: Source, rest: Source): OpenEngine {
+  const given = typeof worker === "string" || worker instanceof URL ? worker : new URL("./node-worker.js", import.meta.url);
+  const address = given instanceof URL || /^file:/.test(given) ? String(given) : pathToFileURL(given).href;
+  const start = (address: string): Worker => new Worker(new URL(address));
+  const advice = "its script is node-worker.js of the package, or one that imports timepail/worker";
+  const place = { worker, address, source, rest, encode: encodeDocument, start, advice, LoadError, ServerError, WorkerError };
+  return (...opening) => openRemote(place, ...opening);
 }

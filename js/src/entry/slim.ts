@@ -1,7 +1,9 @@
 // Entry without any guess where the module is: for libraries and bundlers whose users bring it.
 
 import { openWith, type Database } from "../database.js";
-import type { OpenOptions, WasmSource } from "../types.js";
+import type { Source } from "../instance.js";
+import { remoteEngine } from "../remote.js";
+import type { Address, OpenOptions, WasmSource } from "../types.js";
 import { wasmEngine } from "../wasm.js";
 
 export * from "../api.js";
@@ -12,6 +14,8 @@ export interface SlimOpenOptions extends OpenOptions {
   wasm: WasmSource | Promise<WasmSource>;
   /** Source of `timepail-more.wasm`. A function is called when the module is first needed. */
   wasmMore: WasmSource | Promise<WasmSource> | (() => WasmSource | Promise<WasmSource>);
+  /** Runs the engine in a dedicated worker: the address of `timepail/worker`. */
+  worker?: Address | undefined;
 }
 
 /**
@@ -25,12 +29,12 @@ export interface SlimOpenOptions extends OpenOptions {
  * ```
  */
 export function open(name: string, { wasm, wasmMore, ...options }: SlimOpenOptions): Promise<Database> {
-  return openWith(
-    wasmEngine(
-      () => wasm,
-      () => (typeof wasmMore === "function" ? wasmMore() : wasmMore),
-    ),
-    name,
-    options,
-  );
+  const { worker } = options;
+  const source: Source = () => wasm;
+  const rest: Source = () => (typeof wasmMore === "function" ? wasmMore() : wasmMore);
+  return openWith(worker ? remoteEngine(worker, unknown, source, rest) : wasmEngine(source, rest), name, options);
+}
+
+function unknown(): never {
+  throw new TypeError("timepail/slim does not know where worker.js is");
 }

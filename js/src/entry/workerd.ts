@@ -9,7 +9,8 @@ import { wasmEngine } from "../wasm.js";
 export * from "../api.js";
 
 /** Opens a database, as in browsers. Without `storage` it lives in memory as long as it is open. */
-export function open(name: string, options: OpenOptions = {}): Promise<Database> {
+export async function open(name: string, options: OpenOptions = {}): Promise<Database> {
+  if (options?.worker) throw new TypeError("Cloudflare Workers start no workers: leave out the option worker");
   return openWith(
     wasmEngine(
       () => options.wasm ?? wasm,

@@ -21,7 +21,7 @@ interface Told {
 /** A page that has opened the database `name`, stored 99 rows, and then navigated away. */
 async function left(name: string): Promise<Page> {
   const page = await tab(`kept.html?${name}`);
-  await page.goto((await page.evaluate(() => location.href)).replace(/kept.*/, "index.html"));
+  await page.goto((await page.evaluate(() => location.href)).replace(/kept.html\?\w+/, "index.html"));
   return page;
 }
 

@@ -22,12 +22,13 @@ let browser;
 const PAGE = (script) => `<!doctype html><meta charset="utf-8"><title>bundled</title>${script}\n`;
 const MODULE = PAGE('<script type="module" src="./main.js"></script>');
 
-/** Both halves of the module are needed: an aggregation is in the second. */
+/** Both halves of the module are needed: an aggregation is in the second. With `?worker` in the address, the engine is in a worker, with `?own` in one of the project. */
 const MAIN = `import { open } from "timepail";
 
 async function main() {
-  const db = await open("bundled");
-  const c = await db.createCollection("c" + location.pathname, { timeseries: { timeField: "at", metaField: "m" } });
+  const own = () => new Worker(new URL("./own.js", import.meta.url), { type: "module" });
+  const db = await open("bundled", { worker: { "?worker": true, "?own": own }[location.search] });
+  const c = await db.createCollection("c" + location.pathname + location.search, { timeseries: { timeField: "at", metaField: "m" } });
   await c.insertMany(Array.from({ length: 10 }, (_, i) => ({ at: new Date(i), m: i % 2, v: i })));
   // What computes live queries is a file of its own.
   for await (const [row] of c.find({ v: 7 }).live()) {
@@ -50,6 +51,7 @@ before(async () => {
   cpSync(join(JS, "node_modules/bson"), join(project, "node_modules/bson"), { recursive: true });
   writeFileSync(join(project, "package.json"), JSON.stringify({ name: "project", private: true, type: "module", dependencies: { timepail: "*" } }));
   write("main.js", MAIN);
+  write("own.js", 'import "timepail/worker";\n');
   server = await serve({ port: 0, root: join(project, "out"), more: { "/packages/": join(project, "node_modules") } });
   browser = await launchChromium(join(project, "profile"));
 });
@@ -65,27 +67,41 @@ function write(file, text) {
   writeFileSync(join(project, file), text);
 }
 
-/** With esbuild and Rollup, users copy the modules beside the bundle, where its code expects them. */
-function copyModules(folder) {
-  for (const name of ["timepail.wasm", "timepail-more.wasm"]) cpSync(join(project, "node_modules/timepail/dist", name), join(project, folder, name));
+/** With esbuild and Rollup, users copy the modules and the worker beside the bundle, where its code expects them. */
+function copyFiles(folder) {
+  for (const name of ["timepail.wasm", "timepail-more.wasm", "worker.js"]) cpSync(join(project, "node_modules/timepail/dist", name), join(project, folder, name));
 }
 
-/** Asserts that the page of `folder`, or at another address, stores and reads with both halves. */
-async function works(folder, url = `${server.url}/${folder}/index.html`) {
+/** Asserts that the page of `folder`, or at another address, stores and reads with both halves, and again with the engine in a worker. */
+async function works(folder, { searches = ["", "?worker"], url = `${server.url}/${folder}/index.html` } = {}) {
+  for (const search of searches) {
+    const { result, errors, workers } = await visited(url + search);
+    assert.deepEqual([search, result, errors], [search, '[{"_id":0,"v":20},{"_id":1,"v":25}]', []]);
+    assert.equal(workers, search ? 1 : 0);
+  }
+}
+
+/** What bundlers do that know workers. */
+const WITH_OWN = ["", "?worker", "?own"];
+
+/** What a page says, what it complains of, and how many workers it has started. */
+async function visited(url) {
   const page = await browser.newPage();
   const errors = [];
+  let workers = 0;
   page.on("pageerror", (error) => errors.push(error.message));
+  page.on("worker", () => workers++);
   await page.goto(url);
   const result = await page.waitForFunction(() => globalThis.result, undefined, { timeout: 30_000 }).then((handle) => handle.jsonValue());
-  assert.deepEqual([result, errors], ['[{"_id":0,"v":20},{"_id":1,"v":25}]', []]);
   await page.close();
+  return { result, errors, workers };
 }
 
 test("Vite", async () => {
   write("index.html", MODULE);
   await vite({ root: project, base: "./", logLevel: "error", configFile: false, build: { outDir: "out/vite" } });
   assert.equal(readdirSync(join(project, "out/vite/assets")).filter((name) => name.endsWith(".wasm")).length, 2);
-  await works("vite");
+  await works("vite", { searches: WITH_OWN });
 });
 
 test("Vite 8 while developing, without a setting", async () => {
@@ -94,7 +110,7 @@ test("Vite 8 while developing, without a setting", async () => {
   const development = await createServer({ ...config, server: { host: "127.0.0.1", port: 0 } });
   await development.listen();
   try {
-    await works("vite", `http://127.0.0.1:${development.httpServer.address().port}/`);
+    await works("vite", { searches: WITH_OWN, url: `http://127.0.0.1:${development.httpServer.address().port}/` });
   } finally {
     await development.close();
   }
@@ -109,21 +125,22 @@ test("webpack 5", async () => {
   // webpack warns about files of more than 244 KB, such as the module.
   assert.deepEqual([errors, warnings.filter(({ message }) => !/size limit|code splitting|performance/i.test(message))], [[], []]);
   write("out/webpack/index.html", PAGE('<script src="./main.js"></script>'));
-  await works("webpack");
+  await works("webpack", { searches: WITH_OWN });
 });
 
 test("esbuild", async () => {
   await esbuild({ entryPoints: [join(project, "main.js")], outfile: join(project, "out/esbuild/main.js"), bundle: true, format: "esm", minify: true, logLevel: "silent" });
-  copyModules("out/esbuild");
+  copyFiles("out/esbuild");
   write("out/esbuild/index.html", MODULE);
   await works("esbuild");
 });
 
 test("esbuild, with the modules as files of its own", async () => {
-  const given = MAIN.replace('open("bundled")', 'open("bundled", { wasm, wasmMore })');
+  const given = MAIN.replace('"?worker": true', '"?worker": "./assets/worker.js"').replace("[location.search]", "$&, wasm, wasmMore");
   const contents = `import wasm from "timepail/timepail.wasm"; import wasmMore from "timepail/timepail-more.wasm";\n${given}`;
   const options = { bundle: true, format: "esm", loader: { ".wasm": "file" }, publicPath: ".", logLevel: "silent" };
   await esbuild({ ...options, stdin: { contents, resolveDir: project }, outfile: join(project, "out/files/main.js") });
+  cpSync(join(project, "node_modules/timepail/dist/worker.js"), join(project, "out/files/assets/worker.js"));
   write("out/files/index.html", MODULE);
   await works("files");
 });
@@ -132,7 +149,7 @@ test("Rollup", async () => {
   const bundle = await rollup({ input: join(project, "main.js"), plugins: [nodeResolve({ browser: true })], onwarn: (warning) => assert.fail(warning.message) });
   await bundle.write({ dir: join(project, "out/rollup"), format: "es" });
   await bundle.close();
-  copyModules("out/rollup");
+  copyFiles("out/rollup");
   write("out/rollup/index.html", MODULE);
   await works("rollup");
 });
@@ -147,8 +164,6 @@ test("no bundler: a script of type module", async () => {
 test("a bundle without the modules beside it says what to do", async () => {
   await esbuild({ entryPoints: [join(project, "main.js")], outfile: join(project, "out/missing/main.js"), bundle: true, format: "esm", logLevel: "silent" });
   write("out/missing/index.html", MODULE);
-  const page = await browser.newPage();
-  await page.goto(`${server.url}/missing/index.html`);
-  const result = await page.waitForFunction(() => globalThis.result, undefined, { timeout: 30_000 }).then((handle) => handle.jsonValue());
-  assert.match(result, /LoadError.*timepail\.wasm answered 404; serve both \.wasm files beside/);
+  assert.match((await visited(`${server.url}/missing/index.html`)).result, /LoadError.*timepail\.wasm answered 404; serve both \.wasm files beside/);
+  assert.match((await visited(`${server.url}/missing/index.html?worker`)).result, /WorkerError.*worker\.js cannot be loaded; serve worker\.js beside/);
 });

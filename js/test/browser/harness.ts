@@ -12,6 +12,9 @@ import { serve } from "../../scripts/serve.mjs";
 /** Which browser: `chromium`, `chromium-sqlite`, `firefox` or `webkit`. */
 export const BROWSER = process.env["BROWSER"] ?? "chromium";
 
+/** Whether the engine is in a worker: `WORKER` is set. */
+export const IN_WORKER = process.env["WORKER"] !== undefined;
+
 /** Errors of pages that no test handled. */
 export const errors: string[] = [];
 
@@ -52,7 +55,7 @@ export const running = (): BrowserContext => browser;
 export async function tab(path = "index.html"): Promise<Page> {
   const page = await browser.newPage();
   page.on("pageerror", (error) => errors.push(error.message));
-  await page.goto(`${server.url}/${path}`);
+  await page.goto(`${server.url}/${path}${IN_WORKER ? "?worker" : ""}`);
   await loaded(page);
   return page;
 }

@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Page } from "playwright-core";
 import type { Collection, Database } from "../../src/index.js";
-import { BROWSER, errors, loaded, running, tab, useBrowser } from "./harness.js";
+import { BROWSER, IN_WORKER, errors, loaded, running, tab, useBrowser } from "./harness.js";
 
 declare const timepail: typeof import("../../src/index.js");
 
@@ -33,6 +33,9 @@ async function troubledElsewhere(): Promise<Page> {
 }
 
 const skip = !BROWSER.startsWith("chromium") && "only Chromium's quota can be set";
+
+/** Of tests that change IndexedDB in the page. */
+const inPage = { skip: IN_WORKER && "the worker has an IndexedDB of its own" };
 
 /** Limits the quota of the page to this many bytes. Resolves to a function that undoes it. */
 async function limited(page: Page, bytes: number): Promise<() => Promise<void>> {
@@ -126,7 +129,7 @@ test("without quota left, rows can be deleted by series, time and collection, an
   await page.close();
 });
 
-test("without IndexedDB, memory is the default, and requesting IndexedDB is a typed error", async () => {
+test("without IndexedDB, memory is the default, and requesting IndexedDB is a typed error", inPage, async () => {
   const page = await troubled();
   const seen = await page.evaluate(async () => {
     Object.defineProperty(globalThis, "indexedDB", { value: undefined, configurable: true });
@@ -142,7 +145,7 @@ test("without IndexedDB, memory is the default, and requesting IndexedDB is a ty
   await page.close();
 });
 
-test("if the browser refuses to open IndexedDB, as in some private windows, the error says so", async () => {
+test("if the browser refuses to open IndexedDB, as in some private windows, the error says so", inPage, async () => {
   const page = await troubled();
   const seen = await page.evaluate(async () => {
     const open = IDBFactory.prototype.open;
@@ -217,7 +220,7 @@ test("an upgrade by another version of a page is refused without waiting", async
   await page.close();
 });
 
-test("a connection closed by the browser is reopened, and a running insert is stored once", async () => {
+test("a connection closed by the browser is reopened, and a running insert is stored once", inPage, async () => {
   const page = await troubled();
   const count = await page.evaluate(async () => {
     const connections: IDBDatabase[] = [];

@@ -2,9 +2,21 @@
 
 // @ts-expect-error known to Workers only
 import { DurableObject } from "cloudflare:workers";
+import { open } from "timepail";
 import { sqliteStorage, type DurableObjectStorage } from "timepail/sqlite";
-import { after, before } from "./end-to-end.ts";
+import { after, before, type Step } from "./end-to-end.ts";
+import { failure, same } from "./expect.ts";
 import { contract, report, type MakeStorage } from "./report.ts";
+
+const own: Step[] = [
+  {
+    name: "an engine in a worker is refused, because Workers start none",
+    async run() {
+      const { name, message } = await failure(open("plant", { worker: true }));
+      same([name, message], ["TypeError", "Cloudflare Workers start no workers: leave out the option worker"]);
+    },
+  },
+];
 
 export class Tests extends DurableObject {
   declare ctx: { storage: DurableObjectStorage };
@@ -15,7 +27,7 @@ export class Tests extends DurableObject {
       case "/contract":
         return new Response(await contract(async (name) => sqliteStorage(this.ctx.storage, { table: name, durability: "strict" })));
       case "/before":
-        return new Response(await report(before, make, "plant"));
+        return new Response(await report([...own, ...before], make, "plant"));
       case "/after":
         return new Response(await report(after, make, "plant"));
     }

@@ -49,7 +49,7 @@ impl<'a> BucketChanges<'a> {
         }
     }
 
-    /// Says that this is a step of a fold: no row is added, removed or changed (I39). It removes so many records.
+    /// Says that this is a step of a fold: no row is added, removed or changed (I40). It removes so many records.
     pub(in crate::engine) fn set_folded(&mut self, records: usize) {
         self.folded = Some(records);
     }

@@ -32,7 +32,7 @@ impl Journal {
     /// The records that were added since a moment, if the collection has all measurements that it had then, these, and
     /// no others; `None` if that is not certain.
     ///
-    /// **Invariant I39**: between the two epochs are folds only, and these have folded as many records as this context
+    /// **Invariant I40**: between the two epochs are folds only, and these have folded as many records as this context
     /// knew and lost. So no record was folded that it has never seen.
     pub fn additions_since(&self, before: &JournalMark) -> Option<Vec<Rc<JournalEntry>>> {
         let now = self.mark();

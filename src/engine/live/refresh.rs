@@ -1,6 +1,6 @@
 //! Brings the result of a live query up to date.
 //!
-//! **Invariant I39**: new rows are added to a result only if the collection has all measurements that the result was
+//! **Invariant I40**: new rows are added to a result only if the collection has all measurements that the result was
 //! made of, the new ones, and no others (`Journal::additions_since`). Otherwise the query runs again.
 
 use std::cell::RefCell;

@@ -115,7 +115,7 @@ pub const FIRST_EPOCH: u64 = RESERVE_STEP + 1;
 /// The marker of the epoch, which counts how often buckets of a collection were written or removed. The lowest one is
 /// the present epoch: those in reserve are higher than all others.
 ///
-/// **Invariant I39**: a fold that adds or removes no row counts in the low bits of the epoch, with the records that it
+/// **Invariant I40**: a fold that adds or removes no row counts in the low bits of the epoch, with the records that it
 /// has removed; everything else counts in the bits above.
 pub fn epoch(collection: &CollectionId, epoch: u64) -> Bytes {
     let kind = if is_from_reserve(epoch) { RESERVE } else { EPOCH };

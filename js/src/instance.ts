@@ -1,0 +1,65 @@
+// The engine in WebAssembly: one module and one instance a page, whatever the number of databases. It comes in two halves, of which the
+// second is loaded by the first command that is not among the most common.
+
+import init, { complete, open_engine } from "./wasm/timepail.js";
+import type { Engine, EngineOptions } from "./engine.js";
+import { ServerError } from "./errors.js";
+import { compileModule } from "./load.js";
+import type { HostStorage } from "./storage.js";
+import { hostTurn } from "./turn.js";
+import type { WasmSource } from "./types.js";
+
+let started: Promise<unknown> | undefined;
+let completed: Promise<unknown> | undefined;
+
+/** Gives a module when it is needed. */
+export type Source = () => WasmSource | Promise<WasmSource>;
+
+/** Opens an engine; `options` are {@link EngineOptions} as BSON, of which `storage` is one. */
+export type OpenInstance = (name: string, storage: EngineOptions["storage"], options: Uint8Array, host?: HostStorage) => Promise<Engine>;
+
+/** Opens engines in the module that `source` gives and `rest` completes; the first call that succeeds decides where it comes from. */
+export function instance(source: Source, rest: Source): OpenInstance {
+  const completion = async (): Promise<unknown> => {
+    completed ??= compileModule(rest()).then(complete);
+    try {
+      return await completed;
+    } catch (error) {
+      completed = undefined;
+      throw error;
+    }
+  };
+  return async (name, storage, options, host) => {
+    const early = storage === "indexeddb" && globalThis.indexedDB ? openEarly(name) : undefined;
+    let loaded = false;
+    try {
+      started ??= compileModule(source()).then((module) => init({ module_or_path: module }));
+      await started;
+      loaded = true;
+      return (await open_engine(name, options, completion, host as never, early, hostTurn())) as Engine;
+    } catch (error) {
+      early?.then((database) => database.close(), () => {});
+      // The next attempt may name a better place.
+      if (!loaded) started = undefined;
+      const { message, code, codeName } = error as ServerError;
+      throw loaded && typeof code === "number" ? new ServerError({ ok: 0, errmsg: message, code, codeName }) : error;
+    }
+  };
+}
+
+/** Opens the database as the module does, before the module is there: both take a while, and neither needs the other. */
+function openEarly(name: string): Promise<IDBDatabase> {
+  const opening = new Promise<IDBDatabase>((resolve, reject) => {
+    const request = indexedDB.open(`timepail:${name}`, 1);
+    request.onupgradeneeded = () => request.result.createObjectStore("entries");
+    request.onerror = () => reject(request.error!);
+    request.onsuccess = () => {
+      resolve(request.result);
+      // Until the module does so itself: whoever deletes the database waits for nobody.
+      request.result.onversionchange = () => request.result.close();
+    };
+  });
+  // It is the module that tells of a failure, when it is there.
+  opening.catch(() => {});
+  return opening;
+}

@@ -1,0 +1,76 @@
+// The worker's side of engines in workers: an engine for each port that comes in.
+
+import type { Engine, EngineOptions } from "./engine.js";
+import { instance } from "./instance.js";
+import { Line } from "./line.js";
+import { holdContext } from "./lock.js";
+import type { WasmSource } from "./types.js";
+
+/** A worker's global scope, or in Node, Bun and Deno its port. */
+type Scope = Pick<MessagePort, "addEventListener">;
+
+const lines = new Set<Line>();
+
+/** Serves whoever started this worker. Other messages are for others. */
+export function serve(scope: Scope): void {
+  scope.addEventListener("message", (event) => {
+    const port = (event.data as { timepail?: MessagePort } | null)?.timepail;
+    if (!port) return;
+    event.stopImmediatePropagation();
+    admit(port);
+  });
+  // A trap is thrown at nobody; in Node, Bun and Deno it ends the worker by itself.
+  globalThis.addEventListener?.("error", ({ error }) => trapped(error));
+  globalThis.addEventListener?.("unhandledrejection", ({ reason }) => trapped(reason));
+}
+
+/** After a trap, nothing in the module can be relied on. */
+function trapped(error: unknown): void {
+  // No page answers: it has let go of the worker.
+  if (error instanceof WebAssembly.RuntimeError) for (const line of lines) line.call("ended", [String(error)]).catch(() => {});
+}
+
+function admit(port: MessagePort): void {
+  let engine: Engine;
+  let release: (() => void) | undefined;
+  const running = new Set<Promise<unknown>>();
+  const line = new Line(port, {
+    /** Resolves to whether the lock of the context says that this worker lives. */
+    async open(name: string, storage: EngineOptions["storage"], options: Uint8Array, context: string, source: WasmSource) {
+      release = await holdContext(name, context);
+      const rest = async (): Promise<WasmSource> => ((await line.call("rest", [])) as [WasmSource])[0];
+      try {
+        engine = await instance(() => source, rest)(name, storage, options);
+      } catch (error) {
+        release?.();
+        throw error;
+      }
+      return release !== undefined;
+    },
+    async run_command(command: Uint8Array, payload: Uint8Array | undefined) {
+      let answer: Promise<unknown> | undefined;
+      try {
+        running.add((answer = engine.run_command(command, payload)));
+        return await answer;
+      } catch (error) {
+        trapped(error);
+        throw error;
+      } finally {
+        running.delete(answer!);
+      }
+    },
+    /** The last answer. */
+    async close() {
+      await engine.close();
+      await Promise.allSettled(running);
+    },
+    leave: () => leave(),
+  });
+  /** The page knows, so that it does not take a lock that is free for a worker that has ended. */
+  const leave = (): void => {
+    lines.delete(line);
+    release?.();
+    line.end(undefined);
+  };
+  lines.add(line);
+}
