@@ -76,7 +76,7 @@ pub const LARGE_PAYLOAD_BYTES: usize = 1 << 20;
 /// How much work is done between two looks at the clock: some rows, each of which takes less than a microsecond.
 pub const LOOK_WORK: usize = 1024;
 /// What a bucket counts as.
-pub const BUCKET_WORK: usize = 256;
+pub const BUCKET_WORK: usize = 128;
 
 /// An idle cursor is dropped after this long: ten minutes.
 pub const CURSOR_IDLE_MS_MAX: i64 = 600_000;

@@ -77,12 +77,12 @@ pub(super) enum LiveKept {
 }
 
 /// The right to refresh a query. Others wait.
-pub(super) struct Turn<'a> {
+pub(super) struct RefreshTurn<'a> {
     query: &'a LiveQuery,
     signal: Signal,
 }
 
-impl Drop for Turn<'_> {
+impl Drop for RefreshTurn<'_> {
     fn drop(&mut self) {
         *self.query.busy.borrow_mut() = None;
         self.signal.resolve(Ok(()));
@@ -96,10 +96,10 @@ impl LiveQuery {
     }
 
     /// Begins a refresh.
-    pub fn turn(&self) -> Turn<'_> {
+    pub fn turn(&self) -> RefreshTurn<'_> {
         let signal = Signal::new();
         *self.busy.borrow_mut() = Some(signal.clone());
-        Turn { query: self, signal }
+        RefreshTurn { query: self, signal }
     }
 
     /// What to read once, and the query as it then takes new rows; otherwise the reason why it cannot.
