@@ -43,7 +43,10 @@ pub async fn run(engine: &Rc<Engine>, request: &Request<'_>) -> Result<Reply> {
         entry.options = new;
         Ok(changes)
     };
-    engine.change_entry(&collection, &mut change).await?;
+    match collection.dedupes() && request.field("timeseries").is_some() {
+        true => engine.change_when_folded(&collection, &mut change).await?,
+        false => engine.change_entry(&collection, &mut change).await?,
+    }
     Ok(Reply::ok(DocWriter::new()))
 }
 

@@ -1,5 +1,7 @@
 //! `distinct`: the distinct values at a path.
 
+// Loaded later.
+
 use std::rc::Rc;
 
 use super::find::{globals_of, target};

@@ -51,8 +51,8 @@ use request::Request;
 
 /// Commands of pages that insert and read.
 #[rustfmt::skip]
-const COMMON: [&str; 17] = [
-    "insert", "find", "getMore", "killCursors", "killOp", "count", "distinct", "delete", "create", "drop", "dropDatabase", "listCollections",
+const COMMON: [&str; 16] = [
+    "insert", "find", "getMore", "killCursors", "killOp", "count", "delete", "create", "drop", "dropDatabase", "listCollections",
     "foldJournals", "flush", "expire", "maintain", "ping",
 ];
 

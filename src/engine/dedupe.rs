@@ -20,7 +20,7 @@ use super::store::keyspace;
 use crate::block::{Block, Column};
 use crate::bucket::{BucketId, CollectionOptions, SeriesBits, unpack};
 use crate::catalog::stage_windows;
-use crate::error::{ErrorCode, Result};
+use crate::error::{Error, ErrorCode, Result};
 use crate::limits::{CHANGE_CONFLICTS_MAX, FOLD_STEP_BUCKETS};
 use crate::storage::{Changeset, LocalFuture};
 use crate::value::{Doc, FieldSet};
@@ -36,7 +36,6 @@ impl Engine {
     }
 
     async fn turn_dedupe(&self, collection: &Rc<Collection>, command: Doc<'_>) -> Result<()> {
-        self.fold(collection, &|_, _| true).await?;
         let id = collection.id();
         let mut change = |entry: &mut CollectionEntry, changes: &mut Changeset| {
             let new = entry.options.modified(command, self.now_ms())?;
@@ -64,7 +63,7 @@ impl Engine {
             }
             Ok(true)
         };
-        self.change_entry(collection, &mut change).await?;
+        self.change_folded(collection, &mut change).await?;
         self.refresh(collection).await?;
         if collection.entry().moving == Moving::Done {
             return Ok(());
@@ -83,6 +82,42 @@ impl Engine {
             |entry: &mut CollectionEntry, _: &mut Changeset| Ok(std::mem::take(&mut entry.moving) != Moving::Done);
         self.change_entry(collection, &mut done).await?;
         self.fold(collection, &|_, _| true).await.map(drop)
+    }
+
+    /// Changes the entry of a collection in which no record is half folded: whoever goes on with such a fold would not
+    /// find the windows that it has begun with.
+    ///
+    /// Errors: as `change_entry`; `WriteConflict` if others kept folding.
+    /// Boxed, because it is in the second half of the module.
+    #[inline(never)]
+    pub fn change_when_folded<'a>(
+        &'a self,
+        collection: &'a Rc<Collection>,
+        change: &'a mut dyn FnMut(&mut CollectionEntry, &mut Changeset) -> Result<bool>,
+    ) -> LocalFuture<'a, ()> {
+        Box::pin(self.change_folded(collection, change))
+    }
+
+    async fn change_folded(
+        &self,
+        collection: &Rc<Collection>,
+        change: &mut dyn FnMut(&mut CollectionEntry, &mut Changeset) -> Result<bool>,
+    ) -> Result<()> {
+        let mut conflicts = 0;
+        loop {
+            self.fold(collection, &|_, _| true).await?;
+            let epoch = collection.journal.epoch();
+            let mut change = |entry: &mut CollectionEntry, changes: &mut Changeset| {
+                if collection.journal.epoch() != epoch {
+                    return Err(Error::write_conflict("Others have folded measurements"));
+                }
+                change(entry, changes)
+            };
+            match self.change_entry(collection, &mut change).await {
+                Err(e) if e.code == ErrorCode::WriteConflict && conflicts < CHANGE_CONFLICTS_MAX => conflicts += 1,
+                outcome => return outcome,
+            }
+        }
     }
 
     /// Moves all buckets that are still to be moved.

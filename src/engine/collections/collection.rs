@@ -60,6 +60,8 @@ impl Collection {
     ) -> Collection {
         let options = entry.options.timeseries.clone();
         let generation = u64::from(entry.options.dedupe.is_some());
+        let journal = Journal::new(context);
+        journal.use_windows(window_ms(&entry));
         let entry = Rc::new(entry);
         Collection {
             name: name.to_owned(),
@@ -71,7 +73,7 @@ impl Collection {
             generation: Cell::new(generation),
             buckets_to_move: Cell::new(None),
             last_commit_ms: Cell::new(i64::MIN),
-            journal: Journal::new(context),
+            journal,
             queue: RefCell::default(),
             bucket_sizes: RefCell::default(),
             directory: RefCell::default(),
@@ -91,6 +93,7 @@ impl Collection {
         if entry.options.timeseries != self.entry().options.timeseries {
             self.catalog.borrow_mut().reconfigure(entry.options.timeseries.clone());
         }
+        self.journal.use_windows(window_ms(&entry));
         *self.entry.borrow_mut() = Rc::new(entry);
     }
 
@@ -147,4 +150,9 @@ impl Collection {
     pub fn uses_of(&self, number: u16) -> i64 {
         self.index_uses.borrow().iter().find(|(known, _)| *known == number).map_or(0, |(_, n)| *n)
     }
+}
+
+/// The span of windows; `None` without `dedupe`.
+fn window_ms(entry: &CollectionEntry) -> Option<i64> {
+    entry.options.dedupe.as_ref().map(|_| entry.options.timeseries.span_ms())
 }

@@ -6,7 +6,7 @@ use std::rc::Rc;
 
 use super::record::{CommitOrder, Record};
 use crate::block::{Block, ColumnData};
-use crate::bucket::TimeseriesOptions;
+use crate::bucket::{SeriesBits, TimeseriesOptions, window_id};
 use crate::catalog::Section;
 use crate::engine::store::keyspace::ContextId;
 use crate::error::{Error, Result};
@@ -36,6 +36,17 @@ impl JournalEntry {
             (section.first_ms.min(first_ms), section.last_ms.max(last_ms))
         });
         JournalEntry { context, seq, record, times, is_gone: Cell::new(false) }
+    }
+
+    /// Addresses its sections to windows of that span, which must be a multiple of the span of their own windows.
+    pub(super) fn address_to_windows(&mut self, window_ms: i64) {
+        for section in &mut self.record.sections {
+            let start_ms = section.min_time_ms.saturating_sub(section.min_time_ms.rem_euclid(window_ms.max(1)));
+            if start_ms != section.min_time_ms {
+                section.bucket = window_id(start_ms, SeriesBits::of_bucket(&section.bucket));
+                section.min_time_ms = start_ms;
+            }
+        }
     }
 
     /// True once the journal has dropped it: its rows are in buckets, or deleted.

@@ -44,6 +44,8 @@ pub(super) struct State {
     /// Records of this context that were found and removed before their commit was reported.
     gone_early: Vec<u64>,
     own_totals: RecordTotals,
+    /// The span of windows, if rows are addressed to windows.
+    window_ms: Option<i64>,
     /// The number of records that are addressed to buckets.
     by_bucket_records: usize,
     /// When this context has this many records, check whether a fold is worthwhile.
@@ -183,6 +185,17 @@ impl Journal {
         self.state.borrow().records.values().cloned().collect()
     }
 
+    /// Sets the span of windows, if rows are addressed to windows. Records of shorter windows are read again, because their
+    /// rows belong to the longer ones now.
+    pub fn use_windows(&self, window_ms: Option<i64>) {
+        let state = &mut *self.state.borrow_mut();
+        if std::mem::replace(&mut state.window_ms, window_ms) != window_ms && state.records.len() > 0 {
+            state.retain(self.context, &|_| false);
+            // The next refresh lists all records.
+            state.doubtful_commits += 1;
+        }
+    }
+
     /// True if it is a known record.
     pub fn holds(&self, key: &RecordKey) -> bool {
         self.state.borrow().records.contains_key(key)
@@ -245,13 +258,17 @@ impl Journal {
 
 impl State {
     /// Adds a record unless it is known: another reader here may have fetched it at the same time.
-    pub(super) fn add(&mut self, context: ContextId, entry: JournalEntry) {
+    pub(super) fn add(&mut self, context: ContextId, mut entry: JournalEntry) {
         if self.records.contains_key(&entry.key()) {
             return;
         }
         match entry.context == context {
             true => self.own_totals.add(&entry.record),
             false => self.others_changes += 1,
+        }
+        match self.window_ms {
+            Some(window_ms) if entry.record.order.is_by_window() => entry.address_to_windows(window_ms),
+            _ => {}
         }
         self.by_bucket_records += usize::from(!entry.record.order.is_by_window());
         let entry = Rc::new(entry);

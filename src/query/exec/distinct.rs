@@ -1,5 +1,7 @@
 //! Collects the distinct values at a path.
 
+// Loaded later.
+
 use super::coding::{Coder, MissingAs};
 use super::executor::Flow;
 use super::measurements::Measurements;

@@ -123,8 +123,7 @@ impl World {
                 let by = self.below(self.contexts.len());
                 self.create(by).await;
             }
-            // Changes of windows are left to the histories of `dedupe`.
-            28 if !self.dedupes => {
+            28 => {
                 let granularity = if self.random.chance(50) { "minutes" } else { "hours" };
                 self.run(at, doc! { "collMod": "c", "timeseries": { "granularity": granularity } }).await;
             }

@@ -1,5 +1,7 @@
 //! The `distinct` command.
 
+// Loaded later.
+
 use super::arguments::is_given;
 use super::arguments::{Hint, check_generic, expect, filter};
 use super::command::FindCommand;
