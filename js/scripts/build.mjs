@@ -16,7 +16,7 @@ import { DIST, JS, ROOT, Stop, WASM, bin, filesUnder, hashOf, main, must, once, 
 const MODULES = ["timepail.wasm", "timepail-more.wasm"];
 /** What the second half takes from the first, as wasm-bindgen's module has it. */
 const SHARED_NAMES = ["memory", "table0", "table1", "global0"];
-const SOURCES = ["index", "entry/node", "entry/workerd", "entry/slim", "entry/worker", "entry/node-worker", "live-query", "file", "pipelines", "react", "vue", "svelte", "sqlite", "deno-kv", "server/index", "cli/index", "testing/index"];
+const SOURCES = ["index", "entry/node", "entry/workerd", "entry/slim", "entry/worker", "entry/node-worker", "later", "file", "pipelines", "react", "vue", "svelte", "sqlite", "deno-kv", "server/index", "cli/index", "testing/index"];
 /** The files of the package and their sources: `entry/node.ts` and `testing/index.ts` become `node.js` and `testing.js`. */
 const ENTRIES = Object.fromEntries(SOURCES.map((source) => [source.replace(/^entry\/|\/index$/g, ""), join(JS, `src/${source}.ts`)]));
 /** Those that run where they lie, in Node, Bun and Deno: an uncaught error prints the line that it comes from, which should not be the whole file. */
@@ -173,8 +173,8 @@ function bundleOf(entryPoints, minify) {
     format: "esm",
     platform: "neutral",
     target: "es2022",
-    // The last one is loaded with the first live query, from beside whichever entry asks for it.
-    external: ["bson", "node:*", "timepail", "*.wasm", "react", "vue", "svelte/*", "./live-query.js"],
+    // The last one is loaded when it is first needed, from beside whichever entry asks for it.
+    external: ["bson", "node:*", "timepail", "*.wasm", "react", "vue", "svelte/*", "./later.js"],
     plugins: [builtins],
     minify,
     charset: "utf8",

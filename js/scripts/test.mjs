@@ -163,7 +163,7 @@ async function nodeTests(wanted, env = process.env) {
 /** What the driver for Node, mongosh and PyMongo say of `timepail serve`. They are brought before, so that no test waits for them. */
 async function server() {
   await (await import("./clients.mjs")).clients();
-  return nodeTests(testFiles(/^server\//));
+  return nodeTests(runs(testFiles(/^server\//)));
 }
 
 /** What the tests of real browsers say of the others. */

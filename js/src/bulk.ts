@@ -1,10 +1,10 @@
 // bulkWrite: operations of several kinds in few commands, and what has become of each.
 
 import type { Collection } from "./collection.js";
-import { pick, type Door } from "./door.js";
-import { BulkWriteError, type TimepailError } from "./errors.js";
-import { queryDocument, withNulls } from "./find.js";
-import { checkNames } from "./options.js";
+import type { Door, pick } from "./door.js";
+import type { BulkWriteError, TimepailError } from "./errors.js";
+import type { queryDocument, withNulls } from "./find.js";
+import type { checkNames } from "./options.js";
 import type { AnyBulkWriteOperation, BulkWriteOptions, BulkWriteResult, Document, WriteError } from "./types.js";
 
 /** The command of each kind of operation, and what its statement says beside the filter; a replacement is refused by the engine. */
@@ -17,6 +17,17 @@ const KINDS: Readonly<Record<string, readonly [command: string, fixed: Document]
   deleteMany: ["delete", { limit: 0 }],
 };
 
+/** What the page has loaded already: a collection, and what it does its own writes with. */
+export interface BulkTarget {
+  door: Door;
+  collection: Collection<any>;
+  BulkWriteError: typeof BulkWriteError;
+  checkNames: typeof checkNames;
+  pick: typeof pick;
+  queryDocument: typeof queryDocument;
+  withNulls: typeof withNulls;
+}
+
 /** An operation, where it stands among all, and as its command wants it. */
 interface Step {
   index: number;
@@ -24,7 +35,7 @@ interface Step {
   statement: Document;
 }
 
-function stepOf(operation: Document, index: number): Step {
+function stepOf({ checkNames, queryDocument, withNulls }: BulkTarget, operation: Document, index: number): Step {
   const [kind = "", given] = Object.entries(operation ?? {})[0] ?? [];
   const [command, fixed] = Object.hasOwn(KINDS, kind) ? KINDS[kind]! : [];
   if (!command || typeof given !== "object" || given === null) {
@@ -38,11 +49,12 @@ function stepOf(operation: Document, index: number): Step {
 }
 
 /** Runs `operations` on a collection: in their order where they are ordered, and inserts, updates and deletes each together where they are not. */
-export async function bulkWrite(door: Door, collection: Collection<any>, operations: readonly AnyBulkWriteOperation[], options: BulkWriteOptions): Promise<BulkWriteResult> {
+export async function bulkWrite(target: BulkTarget, operations: readonly AnyBulkWriteOperation[], options: BulkWriteOptions): Promise<BulkWriteResult> {
+  const { door, collection, BulkWriteError, checkNames, pick } = target;
   if (!Array.isArray(operations) || operations.length === 0) throw new TypeError("bulkWrite takes an array of operations, which is not empty");
   checkNames(options, ["ordered", "bypassDocumentValidation", "let", "comment"]);
   const ordered = options.ordered !== false;
-  const steps = operations.map(stepOf);
+  const steps = operations.map((operation, index) => stepOf(target, operation, index));
   if (!ordered) steps.sort((a, b) => (a.command < b.command ? 1 : a.command > b.command ? -1 : 0));
   const result: BulkWriteResult = { acknowledged: true, insertedCount: 0, matchedCount: 0, modifiedCount: 0, deletedCount: 0, upsertedCount: 0, upsertedIds: {}, insertedIds: {} };
   const writeErrors: WriteError[] = [];

@@ -2,7 +2,6 @@
 
 import { ObjectId } from "bson";
 import { AggregationCursor } from "./aggregate.js";
-import { bulkWrite } from "./bulk.js";
 import { CommandCursor } from "./cursor.js";
 import { FindCursor, queryDocument, sortDocument, withNulls } from "./find.js";
 import { pick, readOptions, type Door } from "./door.js";
@@ -265,8 +264,12 @@ export class Collection<TSchema extends Document = Document> {
    * await weather.bulkWrite([{ insertOne: { document: { at: new Date(), station: 7, temp: 21.5 } } }, { deleteMany: { filter: { station: 8 } } }]);
    * ```
    */
-  bulkWrite(operations: readonly AnyBulkWriteOperation<TSchema>[], options: BulkWriteOptions = {}): Promise<BulkWriteResult> {
-    return bulkWrite(this.#door, this, operations as readonly AnyBulkWriteOperation[], options);
+  async bulkWrite(operations: readonly AnyBulkWriteOperation<TSchema>[], options: BulkWriteOptions = {}): Promise<BulkWriteResult> {
+    // The caller may use the array for others as soon as this has returned.
+    const given = Array.isArray(operations) ? [...operations] : operations;
+    const { bulkWrite } = await import("./later.js");
+    const target = { door: this.#door, collection: this, BulkWriteError, checkNames, pick, queryDocument, withNulls };
+    return bulkWrite(target, given as readonly AnyBulkWriteOperation[], options);
   }
 
   /**

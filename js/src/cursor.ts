@@ -7,7 +7,6 @@ import { pick, readOptions, type Answer, type Door } from "./door.js";
 import { CursorExhaustedError, CursorInUseError } from "./errors.js";
 import { blockToDocuments, setOwn } from "./rows.js";
 import { blocksToColumns } from "./typed.js";
-import { seriesOf } from "./series.js";
 import type { Columns, Series } from "./shapes.js";
 import type { BSONReadOptions, CommandOptions, Document, ExplainVerbosity } from "./types.js";
 
@@ -157,7 +156,7 @@ export abstract class AbstractCursor<TSchema = Document, TColumns = Partial<Colu
     // A result without rows still has columns, empty ones.
     const columns = blocksToColumns(blocks.length === 0 && this.#last?.rows === 0 ? [this.#last] : blocks, this.#readOptions) as Document;
     if (blocks.length === 0) for (const name of this.named) if (!Object.hasOwn(columns, name)) setOwn(columns, name, new Float64Array());
-    return by === undefined ? columns : seriesOf(columns, by);
+    return by === undefined ? columns : (await import("./later.js")).seriesOf(columns, by);
   }
 
   /** Calls `iterator` for each document in order, until it returns `false`. */

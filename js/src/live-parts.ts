@@ -1,4 +1,4 @@
-// What a live query asks of a command and of results: which collections it reads, and whether two results are the same.
+// What a live query asks of a command and of results: which collections it reads, what ends it, and whether two results are the same.
 
 import type { Document } from "./types.js";
 
@@ -22,6 +22,11 @@ export function collectionsOf(command: Document): Set<string> {
   add(command["find"] ?? command["aggregate"]);
   visit(command["pipeline"]);
   return found;
+}
+
+/** The query of a command, and what ends one that takes too long: that is said of each command anew, and is no part of the query. */
+export function divided({ signal, maxTimeMS, ...query }: Document): { query: Document; limits: Document } {
+  return { query, limits: { ...(signal && { signal }), ...(maxTimeMS !== undefined && { maxTimeMS }) } };
 }
 
 /** Whether two results are the same to whoever reads them. What cannot be looked into counts as different. */

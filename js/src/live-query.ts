@@ -2,7 +2,7 @@
 
 import { letExit } from "./events.js";
 import type { Feed, LiveExplanation, LiveQuery } from "./live.js";
-import { collectionsOf, isSame } from "./live-parts.js";
+import { collectionsOf, divided, isSame } from "./live-parts.js";
 import type { ChangeEvent, Document } from "./types.js";
 
 /** So often the engine is asked whether the result still holds: a message of another tab may have been lost. */
@@ -282,11 +282,6 @@ export class Follower<T> {
       });
     }
   }
-}
-
-/** A query, and what ends a command that takes too long. */
-function divided({ signal, maxTimeMS, ...query }: Document): { query: Document; limits: Document } {
-  return { query, limits: { ...(signal && { signal }), ...(maxTimeMS !== undefined && { maxTimeMS }) } };
 }
 
 /** Buckets are written under a name of their own. */

@@ -1,4 +1,4 @@
-// Live queries: results that follow the database. This half is what every page loads; live-query.ts, which computes, comes with the first subscription.
+// Live queries: results that follow the database. This half is what every page loads; live-query.ts, which computes, comes with the first subscription, in later.ts.
 
 import { asyncDispose } from "./cursor.js";
 import type { Door } from "./door.js";
@@ -136,7 +136,7 @@ export class LiveQuery<T> {
   }
 
   #load(): Promise<Follower<T>> {
-    return (this.#follower ??= import("./live-query.js").then(
+    return (this.#follower ??= import("./later.js").then(
       ({ Follower }) => new Follower(this.#feed),
       (error) => {
         // Who asks next tries again to load it.

@@ -21,6 +21,16 @@ async function weather(): Promise<{ db: Database; c: Collection<Reading>; all: (
   return { db, c, all: async () => (await c.find().sort({ at: 1 }).toArray()).map(({ n }) => n) };
 }
 
+test("the array of operations may be used for others at once", async () => {
+  const { db, c, all } = await weather();
+  const operations = [insert(1), insert(2)];
+  const written = c.bulkWrite(operations);
+  operations.length = 0;
+  assert.equal((await written).insertedCount, 2);
+  assert.deepEqual(await all(), [1, 2]);
+  await db.close();
+});
+
 test("operations of all kinds run in their order", async () => {
   const { db, c, all } = await weather();
   const result = await c.bulkWrite([

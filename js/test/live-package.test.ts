@@ -22,7 +22,7 @@ test("Symbol.observable gives the live query, and RxJS asks for it", async () =>
   await db.close();
 });
 
-test("without the file that computes, a subscription fails with the reason, and one that comes when it is there works", async () => {
+test("without the file that is loaded later, a subscription and a bulkWrite fail with the reason, and those that come when it is there work", async () => {
   const folder = join(process.cwd(), ".test-build/missing");
   rmSync(folder, { recursive: true, force: true });
   mkdirSync(folder, { recursive: true });
@@ -31,10 +31,14 @@ test("without the file that computes, a subscription fails with the reason, and 
   const db = await open("plant", { storage: "memory" });
   const live = db.collection("c").find().live();
   const failure = await new Promise((_, reject) => live.subscribe(() => {}, reject)).catch((error: unknown) => error);
-  assert.match(String(failure), /Cannot find module .*live-query\.js/);
+  assert.match(String(failure), /Cannot find module .*later\.js/);
   await assert.rejects(live[Symbol.asyncIterator]().next(), /Cannot find module/);
-  copyFileSync("dist/live-query.js", join(folder, "live-query.js"));
+  const operations = [{ insertOne: { document: { at: new Date(0) } } }];
+  await assert.rejects(db.collection("c").bulkWrite(operations), /Cannot find module/);
+  copyFileSync("dist/later.js", join(folder, "later.js"));
   await new Promise<void>((resolve) => live.subscribe(() => resolve()));
   assert.deepEqual(live.current, []);
+  await db.createCollection("c", { timeseries: { timeField: "at" } });
+  assert.equal((await db.collection("c").bulkWrite(operations)).insertedCount, 1);
   await db.close();
 });

@@ -1,9 +1,9 @@
-// Which collections a live query reads, and which results count as the same.
+// Which collections a live query reads, what ends its commands, and which results count as the same.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { Decimal128, Int32, Long, ObjectId } from "bson";
-import { collectionsOf, isSame } from "../src/live-parts.ts";
+import { collectionsOf, divided, isSame } from "../src/live-parts.ts";
 
 test("a command reads its own collection and those of its stages, however deep", () => {
   const of = (command: object): string[] => [...collectionsOf(command)].sort();
@@ -12,6 +12,13 @@ test("a command reads its own collection and those of its stages, however deep",
   const inner = [{ $lookup: { from: { db: "d", coll: "c" }, pipeline: [{ $unionWith: "e" }] } }];
   assert.deepEqual(of({ aggregate: "a", pipeline: [{ $facet: { x: [{ $unionWith: { coll: "b", pipeline: inner } }] } }, { $graphLookup: { from: "f" } }] }), ["a", "b", "c", "e", "f"]);
   assert.deepEqual(of({ aggregate: 1, pipeline: [{ $documents: [{ v: null }] }] }), []);
+});
+
+test("a signal and a time limit are no part of the query", () => {
+  const { signal } = new AbortController();
+  const query = { find: "a", filter: { signal: 1, maxTimeMS: 2 }, comment: "c" };
+  assert.deepEqual(divided({ ...query, signal, maxTimeMS: 0 }), { query, limits: { signal, maxTimeMS: 0 } });
+  assert.deepEqual(divided({ ...query, signal: undefined, maxTimeMS: undefined }), { query, limits: {} });
 });
 
 test("results with equal values are the same, whatever they are made of", () => {

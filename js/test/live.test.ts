@@ -502,6 +502,28 @@ test("an engine that follows queries is asked for what has changed, batch after 
   assert.deepEqual(heard.at(-1), [1, 2, 3, 4, 5]);
 });
 
+test("a time limit and a signal hold for each command of a live query, and are no part of what the engine follows", async (t) => {
+  const { c, engine, insert, tick } = await opened(t);
+  taught(engine);
+  const controller = new AbortController();
+  const { heard, ...observer } = listener();
+  c.find({}, { signal: controller.signal, maxTimeMS: 50 }).live().subscribe(observer);
+  await tick(16);
+  await insert(1);
+  await tick(16);
+  const sent = engine.commands.filter((command) => "liveQuery" in command || "liveRefresh" in command);
+  assert.deepEqual(sent.map(({ query, signal, maxTimeMS }) => [query, signal, maxTimeMS]), [
+    [{ find: "c", filter: {}, batchSize: 65_536 }, undefined, 50],
+    [undefined, undefined, 50],
+    [undefined, undefined, 50],
+  ]);
+  assert.ok(sent.every(({ opKey }) => opKey > 0));
+  controller.abort(new Error("enough"));
+  await insert(2);
+  await tick(16);
+  assert.deepEqual(heard, [[], [1], "enough"]);
+});
+
 test("columns come from an engine that follows queries, too", async (t) => {
   const { c, engine, insert, tick } = await opened(t);
   taught(engine);

@@ -29,7 +29,7 @@ test("the package has only what users need", () => {
   const files = readdirSync(folder, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile());
   const names = files.map(({ parentPath, path, name }) => join(parentPath ?? path, name).slice(folder.length + 9)).sort();
   const guides = readdirSync(join(JS, "../docs")).filter((name) => name.endsWith(".md"));
-  const entries = ["cli", "deno-kv", "file", "index", "live-query", "node", "node-worker", "pipelines", "react", "server", "slim", "sqlite", "svelte", "testing", "vue", "worker", "workerd"];
+  const entries = ["cli", "deno-kv", "file", "index", "later", "node", "node-worker", "pipelines", "react", "server", "slim", "sqlite", "svelte", "testing", "vue", "worker", "workerd"];
   const code = names.filter((name) => !name.endsWith(".d.ts"));
   assert.deepEqual(code, [
     "CHANGELOG.md",
@@ -94,12 +94,12 @@ test("importing has no side effects, and adapters do not include the engine", as
   // What a framework does is its own affair.
   await import("vue");
   const before = Object.keys(globalThis);
-  for (const entry of ["index", "node", "slim", "worker", "live-query", "file", "pipelines", "react", "vue", "svelte", "sqlite", "deno-kv", "server", "testing"]) {
+  for (const entry of ["index", "node", "slim", "worker", "later", "file", "pipelines", "react", "vue", "svelte", "sqlite", "deno-kv", "server", "testing"]) {
     const exported = await import(join(JS, `dist/${entry}.js`));
     assert.ok(Object.keys(exported).length > 0, entry);
   }
   assert.deepEqual(Object.keys(globalThis), before);
-  for (const entry of ["live-query", "file", "pipelines", "react", "vue", "svelte", "sqlite", "deno-kv", "testing"]) assert.doesNotMatch(readFileSync(join(JS, `dist/${entry}.js`), "utf8"), /WebAssembly|from ?"bson"/, entry);
+  for (const entry of ["later", "file", "pipelines", "react", "vue", "svelte", "sqlite", "deno-kv", "testing"]) assert.doesNotMatch(readFileSync(join(JS, `dist/${entry}.js`), "utf8"), /WebAssembly|from ?"bson"/, entry);
   assert.doesNotMatch(readFileSync(join(JS, "dist/slim.js"), "utf8"), /import\.meta|\.wasm"/);
 });
 
@@ -125,7 +125,7 @@ test("an uncaught error in Node prints only its source line", async () => {
 });
 
 test("the download size in the README is right to two per cent", () => {
-  const { outputFiles } = buildSync({ stdin: { contents: 'export * from "./dist/index.js"', resolveDir: JS }, bundle: true, minify: true, format: "esm", external: ["./live-query.js"], write: false });
+  const { outputFiles } = buildSync({ stdin: { contents: 'export * from "./dist/index.js"', resolveDir: JS }, bundle: true, minify: true, format: "esm", external: ["./later.js"], write: false });
   const files = [Buffer.from(outputFiles[0].contents), ...["timepail.wasm", "timepail-more.wasm"].map((name) => readFileSync(join(JS, "dist", name)))];
   const sizes = [(bytes) => gzipSync(bytes, { level: 9 }), (bytes) => brotliCompressSync(bytes)].map((compress) => files.map((file) => compress(file).length / 1000));
   const told = [...readFileSync(join(JS, "../README.md"), "utf8").matchAll(/^\| .* \| (\d+) KB \| (\d+) KB \|$/gm)].map((row) => row.slice(1).map(Number));

@@ -208,6 +208,11 @@ stopLive();
 stopLive.unsubscribe();
 const liveGroups = weather.aggregate().group({ _id: "$station.site", mean: { $avg: "$temp" } }).live();
 liveGroups.subscribe({ next: (rows) => rows[0]?.mean?.toFixed() });
+// What ends a command belongs to the query.
+void weather.find({}, { signal: new AbortController().signal, maxTimeMS: 50 }).live();
+void weather.aggregate([], { signal: new AbortController().signal, maxTimeMS: 50 }).live();
+// @ts-expect-error a live query ends with its subscriptions
+weather.find().live({ signal: new AbortController().signal });
 // @ts-expect-error there is no such option
 weather.find().live({ throttle: 5 });
 // @ts-expect-error a live query is not written to
@@ -230,6 +235,7 @@ same<typeof inSvelte, Live<Reading[]>>();
 const readable: Readable<Reading[] | undefined> = inSvelte;
 const store: Pick<Readable<Reading[]>, "subscribe"> = liveRows;
 void [readable, store];
+
 // The server.
 same<ReturnType<typeof serve>, Promise<Server>>();
 void serve({ file: "plant.db", host: "0.0.0.0", port: 0, auth: true, tls: { cert: "…", key: new Uint8Array() }, durability: "strict", log: (line) => void line.length });
@@ -241,3 +247,4 @@ void serve({ file: "plant.db", tls: { cert: "…" } });
 {
   await using server: Server = await serve({ file: "plant.db" });
   same<typeof server.port, number>();
+}
