@@ -2,6 +2,7 @@
 
 import Dexie from "dexie";
 import { open as openTimepail } from "timepail";
+import { numbers, schemaOf } from "./rxdb-schema.js";
 
 const FIELDS = ["temp", "humidity", "pressure", "battery"];
 const HOUR = 3_600_000;
@@ -79,24 +80,7 @@ export async function rxdb(name) {
   const { createRxDatabase, getRxStorageDexie } = await import("rxdb"); // large, so that other benchmarks go without
   const storage = getRxStorageDexie({ chromeTransactionDurability: "relaxed" });
   const db = await createRxDatabase({ name, storage, multiInstance: false });
-  const number = { type: "number" };
-  const { points } = await db.addCollections({
-    points: {
-      schema: {
-        version: 0,
-        primaryKey: { key: "id", fields: ["sensor", "at"], separator: "|" },
-        type: "object",
-        properties: {
-          id: { type: "string", maxLength: 32 },
-          sensor: { type: "string", maxLength: 8 },
-          at: { type: "integer", minimum: 0, maximum: 4e12, multipleOf: 1 },
-          ...Object.fromEntries(FIELDS.map((field) => [field, number])),
-        },
-        required: ["id", "sensor", "at", ...FIELDS],
-        indexes: [["sensor", "at"], "at"],
-      },
-    },
-  });
+  const { points } = await db.addCollections({ points: { schema: schemaOf(numbers(...FIELDS), [["sensor", "at"], "at"]) } });
   const plain = (found) => found.map(({ _data: { sensor, at, temp, humidity, pressure, battery } }) => ({ at: new Date(at), sensor, temp, humidity, pressure, battery }));
   const find = (selector, index) => points.find({ selector, index, sort: index.map((field) => ({ [field]: "asc" })) });
   const ofSeries = (selector) => find(selector, ["sensor", "at"]).exec().then(plain);

@@ -3,6 +3,7 @@
 import Dexie, { liveQuery } from "dexie";
 import { open as openTimepail } from "timepail";
 import { SERIES, readings } from "./data.js";
+import { numbers, schemaOf } from "./rxdb-schema.js";
 
 const START = Date.UTC(2024, 0, 1);
 const HOUR = 3_600_000;
@@ -48,25 +49,7 @@ async function dexie() {
 async function rxdb() {
   const { createRxDatabase, getRxStorageDexie } = await import("rxdb");
   const db = await createRxDatabase({ name: "live-rxdb", storage: getRxStorageDexie({ chromeTransactionDurability: "relaxed" }), multiInstance: true, eventReduce: true });
-  const number = { type: "number" };
-  const fields = ["temp", "humidity", "pressure", "battery"];
-  const { points } = await db.addCollections({
-    points: {
-      schema: {
-        version: 0,
-        primaryKey: { key: "id", fields: ["sensor", "at"], separator: "|" },
-        type: "object",
-        properties: {
-          id: { type: "string", maxLength: 32 },
-          sensor: { type: "string", maxLength: 8 },
-          at: { type: "integer", minimum: 0, maximum: 4e12, multipleOf: 1 },
-          ...Object.fromEntries(fields.map((field) => [field, number])),
-        },
-        required: ["id", "sensor", "at", ...fields],
-        indexes: [["sensor", "at"], "at"],
-      },
-    },
-  });
+  const { points } = await db.addCollections({ points: { schema: schemaOf(numbers("temp", "humidity", "pressure", "battery"), [["sensor", "at"], "at"]) } });
   const follow = (query, next) => {
     const subscription = points.find(query).$.subscribe((found) => found.length > 0 && next(found));
     return () => subscription.unsubscribe();

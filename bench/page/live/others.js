@@ -6,6 +6,7 @@ import Dexie from "dexie";
 import { open } from "timepail";
 import { median } from "./measure.js";
 import { Plant, timeseries } from "./plant.js";
+import { numbers, schemaOf } from "../rxdb-schema.js";
 
 const WINDOW_MS = 300_000;
 const SINGLES = 100;
@@ -49,26 +50,7 @@ async function rxdb() {
   const { createRxDatabase, getRxStorageDexie } = await import("rxdb");
   const storage = getRxStorageDexie({ chromeTransactionDurability: "relaxed" });
   const db = await createRxDatabase({ name: "others-rxdb", storage, multiInstance: false });
-  const number = { type: "number" };
-  const { points } = await db.addCollections({
-    points: {
-      schema: {
-        version: 0,
-        primaryKey: { key: "id", fields: ["sensor", "at"], separator: "|" },
-        type: "object",
-        properties: {
-          id: { type: "string", maxLength: 32 },
-          sensor: { type: "string", maxLength: 8 },
-          at: { type: "integer", minimum: 0, maximum: 4e12, multipleOf: 1 },
-          value: number,
-          pressure: number,
-          status: { type: "string" },
-        },
-        required: ["id", "sensor", "at", "value", "pressure", "status"],
-        indexes: [["sensor", "at"]],
-      },
-    },
-  });
+  const { points } = await db.addCollections({ points: { schema: schemaOf({ ...numbers("value", "pressure"), status: { type: "string" } }, [["sensor", "at"]]) } });
   const plain = (found) => found.map(({ _data: { sensor, at, value, pressure, status } }) => ({ sensor, at: new Date(at), value, pressure, status }));
   const find = async (selector, order, limit) => plain(await points.find({ selector, sort: [{ sensor: order }, { at: order }], limit }).exec());
   return {
