@@ -27,7 +27,7 @@ test("common commands need one half, others wait for the second and continue onc
   const sorts = [{ at: 1 }, { at: -1 }, { m: 1 }, { v: -1 }] as const;
   for (const sort of sorts) assert.equal((await c.find({ v: { $gte: 0 }, $expr: { $gt: ["$v", -1] } }).sort(sort).batchSize(7).toArray()).length, 51);
   assert.equal((await c.find({ list: "x", "more.deep.v": { $in: [1, 2, 3] } }).project({ twice: { $add: ["$v", "$v"] } }).toArray()).length, 3);
-  assert.deepEqual([await c.countDocuments({ "m.id": 1 }), (await c.distinct("m.id")).length, await c.estimatedDocumentCount()], [10, 6, 51]);
+  assert.deepEqual([await c.countDocuments({ "m.id": 1 }), await c.estimatedDocumentCount()], [10, 51]);
   assert.equal((await c.find().limit(5).toColumns())["v"]!.length, 5);
   assert.equal((await c.deleteMany({ v: { $gt: 40 } })).deletedCount + (await c.deleteOne({ v: 3 })).deletedCount, 10);
   assert.equal((await db.listCollections().toArray()).length, 2);
@@ -42,6 +42,7 @@ test("common commands need one half, others wait for the second and continue onc
 
   await assert.rejects(c.aggregate([]).toArray(), /not today/);
   await assert.rejects(c.createIndex({ v: 1 }), /not today/);
+  await assert.rejects(c.distinct("m.id"), /not today/);
   const near = { place: { $geoWithin: { $centerSphere: [[10, 50], 0.001] } } };
   const valid = { $jsonSchema: { properties: { v: { bsonType: "double", maximum: 2 } } } };
   await assert.rejects(c.countDocuments(near), LoadError);
