@@ -93,6 +93,15 @@ impl SectionGroup {
         }
     }
 
+    /// Where its rows stand among buckets that are ordered by their ids. A window begins long before its first unfolded
+    /// row.
+    pub fn place(&self) -> BucketId {
+        match self.resolution() {
+            Some(known) if !self.bucket.is_extended() => BucketId::lowest_at(known.tail.first_or_last_ms(false)),
+            _ => self.bucket,
+        }
+    }
+
     /// The number of rows that a query finds here.
     pub fn row_count(&self) -> usize {
         self.resolution().map_or(self.rows, |known| known.tail.rows().rows())

@@ -248,7 +248,7 @@ impl Engine {
             .journal
             .groups()
             .iter()
-            .map(|group| group.bucket)
+            .map(|group| group.place())
             .zip(0..)
             .filter(|(_, number)| scan.met.get(*number) == Some(&false))
             .collect();
