@@ -20,11 +20,11 @@ export interface StoragePage {
 /**
  * One step of a commit.
  *
- * - `put` sets a key, whether it exists or not
- * - `insert` sets a key that must not exist before the commit
- * - `delete` removes a key, and does nothing if it does not exist
- * - `deleteRange` removes every key of a range
- * - `require` only tests: the key must exist before the commit
+ * - `put` sets a key, whether it exists or not.
+ * - `insert` sets a key that must not exist before the commit.
+ * - `delete` removes a key, and does nothing if it does not exist.
+ * - `deleteRange` removes every key of a range.
+ * - `require` only tests: the key must exist before the commit.
  */
 export type StorageChange =
   | readonly [kind: "put", key: Uint8Array, value: Uint8Array]

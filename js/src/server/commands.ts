@@ -334,7 +334,7 @@ export const COMMANDS: Readonly<Record<string, Handler>> = {
   serverStatus,
   currentOp,
   aggregate,
-  killOp: refuse(20, "IllegalOperation", "A command that has begun goes on to its end"),
+  killOp: refuse(20, "IllegalOperation", "killOp is not supported here; give the command a maxTimeMS"),
   profile(command) {
     const level = Number(command.document()["profile"]);
     if (level > 0) throw new CommandError(20, "IllegalOperation", "There is no profiler; explain shows what a query does");
