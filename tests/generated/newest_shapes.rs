@@ -389,6 +389,36 @@ fn explain_shows_a_scan_of_the_ends_of_series_and_how_few_buckets_it_examined() 
 }
 
 #[test]
+fn explain_shows_the_group_that_leaves_one_bucket_of_each_series_before_the_unpacking() {
+    block_on(async {
+        let db = Db::open(stored(30).await, TestEnv::new(2));
+        let names = async |pipeline: Vec<Document>| {
+            let found = explained(&db, pipeline).await;
+            found.stages().into_iter().cloned().collect::<Vec<Document>>()
+        };
+        let name = |stage: &Document| stage.keys().next().unwrap().clone();
+        let newest = names(first_behind(doc! { "at": -1 }, "$m.id")).await;
+        let order: Vec<String> = newest.iter().map(name).collect();
+        assert_eq!(order, ["$cursor", "$group", "$_internalUnpackBucket", "$group"]);
+        let first = |field: &str| doc! { "$first": format!("${field}") };
+        let of_buckets =
+            doc! { "_id": "$meta", "meta": first("meta"), "control": first("control"), "data": first("data") };
+        assert_eq!(newest[1].get_document("$group").unwrap(), &of_buckets);
+        assert_eq!(newest[1].get_i64("nReturned").unwrap(), 3);
+        let one =
+            names(vec![doc! { "$sort": { "at": -1 } }, doc! { "$group": { "_id": null, "n": { "$first": "$n" } } }])
+                .await;
+        assert_eq!(one[1].get_document("$group").unwrap().get("_id"), Some(&bson::Bson::Null));
+        // Three rows may be in several buckets; a row that matches may be in any.
+        let three =
+            doc! { "$group": { "_id": "$m.id", "n": { "$topN": { "n": 3, "sortBy": { "at": -1 }, "output": "$n" } } } };
+        assert_eq!(name(&names(vec![three]).await[1]), "$_internalUnpackBucket");
+        let some = [vec![doc! { "$match": { "n": { "$gt": 1 } } }], first_behind(doc! { "at": -1 }, "$m.id")].concat();
+        assert_eq!(name(&names(some).await[1]), "$_internalUnpackBucket");
+    });
+}
+
+#[test]
 fn explain_shows_a_scan_of_all_buckets_if_the_search_for_the_ends_of_series_gave_up() {
     block_on(async {
         let stage = async |hours: i64, pipeline: &[Document], verbosity: &str| {

@@ -35,7 +35,7 @@ impl Explained {
     /// Counts of buckets read, passed and unpacked, and of unpacked measurements.
     pub fn counts(&self) -> [i64; 4] {
         let stats = self.stats();
-        let unpack = self.stages()[1];
+        let unpack = self.stages().into_iter().find(|stage| stage.contains_key("$_internalUnpackBucket")).unwrap();
         [
             stats.get_i64("totalDocsExamined").unwrap(),
             stats.get_i64("nReturned").unwrap(),

@@ -4,7 +4,8 @@
 
 use super::model::{Explain, long};
 use crate::bucket::TimeseriesOptions;
-use crate::query::plan::{ReadPlan, Split};
+use crate::query::exec::Ends;
+use crate::query::plan::{ReadAccess, ReadPlan, Split};
 use crate::value::{DocWriter, FieldSet, Value};
 
 impl Explain<'_> {
@@ -50,6 +51,11 @@ impl Explain<'_> {
             place += 1;
             writer.begin_doc(&place.to_string());
         };
+        if let Some(ends) = self.series_ends(plan) {
+            begin(writer);
+            write_group_of_buckets(ends.as_one, writer);
+            self.end(counters.buckets_unpacked, writer);
+        }
         if let Some(split) = &plan.split {
             begin(writer);
             write_unpacking(plan, split, options, writer);
@@ -104,6 +110,12 @@ impl Explain<'_> {
         place + 1
     }
 
+    /// The search for one bucket of each series, if the plan is one and every row may be the one that is wanted.
+    fn series_ends(&self, plan: &ReadPlan) -> Option<Ends> {
+        let is_exact = plan.plan.residual.is_trivial() && matches!(plan.access, ReadAccess::Buckets { .. });
+        Ends::of(plan).filter(|ends| is_exact && ends.count == 1)
+    }
+
     /// Ends a stage that returns this many rows.
     fn end(&self, rows: u64, writer: &mut DocWriter) {
         if self.run.is_some() {
@@ -111,6 +123,20 @@ impl Explain<'_> {
         }
         writer.end();
     }
+}
+
+/// The `$group` that leaves one bucket of each series: the scan finds the one that matters first.
+fn write_group_of_buckets(as_one: bool, writer: &mut DocWriter) {
+    writer.begin_doc("$group");
+    if as_one {
+        writer.value("_id", Value::NULL);
+    } else {
+        writer.string("_id", "$meta");
+    }
+    for field in ["meta", "control", "data"] {
+        writer.begin_doc(field).string("$first", &["$", field].concat()).end();
+    }
+    writer.end();
 }
 
 /// `$_internalUnpackBucket`: the columns to decode, and the filter left for their rows.
