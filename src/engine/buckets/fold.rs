@@ -96,7 +96,7 @@ impl Engine {
             }
             // The next refresh tells whether the record still exists: rows that others have deleted must not get into a
             // bucket, and the next change of metadata relies on all of these records being folded.
-            if entries.iter().any(|entry| !collection.journal.is_confirmed(&entry.key())) {
+            if entries.iter().any(|entry| !collection.journal.is_confirmed(entry)) {
                 continue;
             }
             if entries.is_empty() {

@@ -27,6 +27,8 @@ pub struct JournalEntry {
     pub times: (i64, i64),
     /// True once the journal has dropped it.
     is_gone: Cell<bool>,
+    /// Its number among the commits of this context that were answered; 0 if it was only found.
+    pub(super) answer: Cell<u64>,
 }
 
 impl JournalEntry {
@@ -35,7 +37,7 @@ impl JournalEntry {
         let times = record.sections.iter().fold((i64::MAX, i64::MIN), |(first_ms, last_ms), section| {
             (section.first_ms.min(first_ms), section.last_ms.max(last_ms))
         });
-        JournalEntry { context, seq, record, times, is_gone: Cell::new(false) }
+        JournalEntry { context, seq, record, times, is_gone: Cell::new(false), answer: Cell::new(0) }
     }
 
     /// Addresses its sections to windows of that span, which must be a multiple of the span of their own windows.

@@ -11,8 +11,8 @@ use crate::storage::KeyRange;
 pub struct Refresh {
     /// True if all records are listed, not only those that may be new.
     all: bool,
-    /// This context committed records from this one on while keys were listed, so the listing may lack them.
-    own_records_end: u64,
+    /// How many commits of this context were answered before. The listing may lack the records of later ones.
+    answers: u64,
     doubtful_commits: usize,
     /// The value of `State::others_changes` when the refresh began.
     others_changes: u64,
@@ -46,10 +46,9 @@ impl Journal {
     /// known, which costs nothing and saves a second refresh.
     pub fn begin_refresh(&self, all: bool) -> Refresh {
         let state = self.state.borrow();
-        let own_records_end = state.records.last_up_to(&(self.context, u64::MAX)).filter(|key| key.0 == self.context);
         Refresh {
             all: all || state.doubtful_commits > 0 || state.unconfirmed_from.is_some() || state.records.len() == 0,
-            own_records_end: own_records_end.map_or(0, |(_, last)| last.saturating_add(1)),
+            answers: state.answers,
             doubtful_commits: state.doubtful_commits,
             others_changes: state.others_changes,
         }
@@ -99,15 +98,17 @@ impl Journal {
         }
         state.epoch = epoch;
         if refresh.all {
-            let is_unlisted = |key: &RecordKey| key.0 == self.context && listed.binary_search(key).is_err();
-            let newest = state.records.last_up_to(&(self.context, u64::MAX));
+            let is_new = |entry: &JournalEntry| entry.answer.get() > refresh.answers;
+            let is_listed = |key: &RecordKey| listed.binary_search(key).is_ok();
             // Committed while keys were listed, or after others had removed it.
-            let is_unsure = moved && newest.is_some_and(|key| key.1 >= refresh.own_records_end && is_unlisted(key));
-            state.unconfirmed_from = is_unsure.then_some(refresh.own_records_end);
+            let is_unsure = |entry: &JournalEntry| {
+                is_new(entry) && (moved || entry.seq < state.overtaken_end) && !is_listed(&entry.key())
+            };
+            state.unconfirmed_from =
+                state.records.values().any(|entry| is_unsure(entry)).then_some(refresh.answers + 1);
             // Records that others have folded are gone. Records of commits that ended meanwhile are missing from the
             // listing.
-            let is_new = |key: &RecordKey| key.0 == self.context && key.1 >= refresh.own_records_end;
-            state.retain(self.context, &|key| is_new(key) || listed.binary_search(key).is_ok());
+            state.retain(self.context, &|entry| is_new(entry) || is_listed(&entry.key()));
         }
         let missing = listed.iter().filter(|key| !state.records.contains_key(*key)).copied().collect();
         RefreshOutcome::Known { missing, moved }
@@ -261,6 +262,11 @@ mod tests {
         assert!(journal.end_refresh(&refresh, 1) && !journal.end_refresh(&refresh, 0));
     }
 
+    /// The records of this context of which it is not known whether they still exist.
+    fn unconfirmed(journal: &Journal) -> Vec<u64> {
+        journal.entries().iter().filter(|entry| !journal.is_confirmed(entry)).map(|entry| entry.seq).collect()
+    }
+
     #[test]
     fn a_record_committed_while_keys_are_listed_stays() {
         let journal = journal();
@@ -320,10 +326,46 @@ mod tests {
         let refresh = journal.begin_refresh(true);
         journal.committed(vec![entry(5, 2, &[(1, &[3])])]);
         assert!(matches!(journal.learn(&refresh, 1, &keys(&[(5, 1)])), RefreshOutcome::Known { moved: true, .. }));
-        assert!(!journal.is_confirmed(&(OWN, 2)) && journal.is_confirmed(&(OWN, 1)));
+        assert_eq!(unconfirmed(&journal), [2]);
         // Others had removed it.
         assert_eq!(fetch(&journal, 1, false, &[(5, 1)]), Ok(Vec::new()));
         assert_eq!(known(&journal), keys(&[(5, 1)]));
-        assert!(journal.is_confirmed(&(OWN, 2)));
+        assert!(unconfirmed(&journal).is_empty());
+    }
+
+    #[test]
+    fn a_record_removed_before_its_commit_was_answered_does_not_come_back_if_a_later_one_was_answered_first() {
+        let journal = Journal::new(OWN);
+        journal.committed(vec![entry(5, 1, &[(1, &[1])])]);
+        assert_eq!(fetch(&journal, 0, true, &[(5, 0), (5, 1)]), Ok(keys(&[(5, 0)])));
+        journal.folded(&keys(&[(5, 0), (5, 1)]));
+        journal.committed(vec![entry(5, 0, &[(1, &[1])])]);
+        assert_eq!(known(&journal), []);
+    }
+
+    #[test]
+    fn a_record_whose_commit_is_answered_while_keys_are_listed_stays_if_a_later_one_was_answered_before() {
+        let journal = Journal::new(OWN);
+        journal.committed(vec![entry(5, 1, &[(1, &[1])])]);
+        let refresh = journal.begin_refresh(true);
+        journal.committed(vec![entry(5, 0, &[(1, &[1])])]);
+        assert!(matches!(journal.learn(&refresh, 0, &keys(&[(5, 1)])), RefreshOutcome::Known { .. }));
+        assert_eq!(known(&journal), keys(&[(5, 0), (5, 1)]));
+    }
+
+    #[test]
+    fn a_commit_answered_after_others_have_moved_the_epoch_on_is_confirmed_by_the_next_refresh() {
+        for exists in [false, true] {
+            let journal = journal();
+            // Others have folded its record, or another one.
+            journal.overtaken(3);
+            assert_eq!(fetch(&journal, 1, true, &[(5, 1)]), Ok(Vec::new()));
+            journal.committed(vec![entry(5, 2, &[(1, &[3])]), entry(5, 3, &[(1, &[4])])]);
+            assert_eq!(unconfirmed(&journal), [2, 3]);
+            let listed: &[(u8, u64)] = if exists { &[(5, 1), (5, 2), (5, 3)] } else { &[(5, 1), (5, 3)] };
+            assert_eq!(fetch(&journal, 1, false, listed), Ok(Vec::new()));
+            assert_eq!(known(&journal), keys(listed));
+            assert!(unconfirmed(&journal).is_empty());
+        }
     }
 }

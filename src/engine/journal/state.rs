@@ -36,12 +36,13 @@ pub(super) struct State {
     pub(super) records: SortedMap<RecordKey, Rc<JournalEntry>>,
     /// How often records of others were added or removed.
     pub(super) others_changes: u64,
-    /// From this record on, this context's records were committed during a full refresh after others had moved the epoch
-    /// on. The next refresh tells whether they still exist.
+    /// How many commits of this context were answered. Those of inserts and those that move rows run side by side, so
+    /// the answers may come in another order than that of their seqs.
+    pub(super) answers: u64,
+    /// From this answer on, this context's commits were answered after others had moved the epoch on. The next refresh
+    /// tells whether their records still exist.
     pub(super) unconfirmed_from: Option<u64>,
-    /// All of this context's commits before this seq were reported by `committed`.
-    told_end: u64,
-    /// Records of this context that were found and removed before their commit was reported.
+    /// Records of this context that were found and removed before their commit was answered.
     gone_early: Vec<u64>,
     own_totals: RecordTotals,
     /// The span of windows, if rows are addressed to windows.
@@ -57,8 +58,8 @@ pub(super) struct State {
     /// How many records were ever added, and how many of these have gone.
     pub(super) added: u64,
     went: u64,
-    /// Records of this context before this seq may have been folded by others before their commits were reported.
-    overtaken_end: u64,
+    /// Records of this context before this seq may have been folded by others before their commits were answered.
+    pub(super) overtaken_end: u64,
     /// What was added lately, if somebody wants to know.
     pub(super) log: Option<Log>,
 }
@@ -116,14 +117,19 @@ impl Journal {
     pub fn committed(&self, entries: Vec<JournalEntry>) {
         let state = &mut *self.state.borrow_mut();
         for entry in entries {
-            state.told_end = state.told_end.max(entry.seq.saturating_add(1));
+            state.answers += 1;
             // Somebody may have folded or deleted it before the answer to its commit arrived.
-            if !state.gone_early.contains(&entry.seq) {
-                state.add(self.context, entry);
+            if let Some(at) = state.gone_early.iter().position(|seq| *seq == entry.seq) {
+                state.gone_early.swap_remove(at);
+                continue;
             }
+            let key = entry.key();
+            if entry.seq < state.overtaken_end && !state.records.contains_key(&key) {
+                state.unconfirmed_from.get_or_insert(state.answers);
+            }
+            state.add(self.context, entry);
+            state.records.get(&key).into_iter().for_each(|entry| entry.answer.set(state.answers));
         }
-        let told_end = state.told_end;
-        state.gone_early.retain(|seq| *seq >= told_end);
     }
 
     /// Records that a commit of this context has failed, although it may have taken place.
@@ -135,7 +141,7 @@ impl Journal {
     pub fn folded(&self, keys: &[RecordKey]) {
         let mut keys = keys.to_vec();
         keys.sort_unstable();
-        self.state.borrow_mut().retain(self.context, &|key| keys.binary_search(key).is_err());
+        self.state.borrow_mut().retain(self.context, &|entry| keys.binary_search(&entry.key()).is_err());
     }
 
     /// Records that this context has created the collection at that epoch, so that memory knows all of it.
@@ -207,9 +213,8 @@ impl Journal {
     }
 
     /// True if the last refresh confirmed that the record exists.
-    pub fn is_confirmed(&self, (context, seq): &RecordKey) -> bool {
-        let unconfirmed_from = self.state.borrow().unconfirmed_from;
-        *context != self.context || unconfirmed_from.is_none_or(|from| *seq < from)
+    pub fn is_confirmed(&self, entry: &JournalEntry) -> bool {
+        self.state.borrow().unconfirmed_from.is_none_or(|from| entry.answer.get() < from)
     }
 
     /// Records that a fold has failed: the next one is due after a quarter more records.
@@ -285,17 +290,17 @@ impl State {
     }
 
     /// Drops the records that are not kept.
-    pub(super) fn retain(&mut self, context: ContextId, is_kept: &dyn Fn(&RecordKey) -> bool) {
+    pub(super) fn retain(&mut self, context: ContextId, is_kept: &dyn Fn(&JournalEntry) -> bool) {
         let before = self.records.len();
         let (mut own_totals, mut others_went, mut by_bucket_records) = (RecordTotals::default(), false, 0);
-        let (told_end, gone_early) = (self.told_end, &mut self.gone_early);
+        let gone_early = &mut self.gone_early;
         self.records.retain(|key, entry| {
-            let kept = is_kept(key);
+            let kept = is_kept(entry);
             entry.set_gone(!kept);
             by_bucket_records += usize::from(kept && !entry.record.order.is_by_window());
             match (kept, key.0 == context) {
                 (true, true) => own_totals.add(&entry.record),
-                (false, true) if key.1 >= told_end => gone_early.push(key.1),
+                (false, true) if entry.answer.get() == 0 => gone_early.push(key.1),
                 (false, false) => others_went = true,
                 _ => {}
             }
