@@ -173,6 +173,61 @@ fn unpack(words: &[[u8; 8]], out: &mut [i64], at: &mut Position, step: impl Fn(&
     *at = here;
 }
 
+/// A string of at most sixteen bytes as an integer, and the number of its entry plus one; 0 in a free place.
+pub type KnownText = (i128, u32);
+
+/// How many strings are known, each in a place of its own.
+pub const TEXTS: usize = 64;
+
+/// The place of a string among those that are known.
+#[inline(always)]
+pub fn place_of_text(text: i128) -> usize {
+    let folded = text as u64 ^ (text >> 64) as u64;
+    (folded.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32) as usize % TEXTS
+}
+
+/// Appends the entries of the strings in the first of `words` to `entries`, at most `room` of them; `at` is the string before them and its entry. Returns how
+/// many words it has read: it stops where `read_full` does, and at the first word with a string that is not in `known`.
+#[inline(never)]
+pub fn read_texts(
+    words: &[[u8; 8]],
+    known: &[KnownText],
+    (text, entry): (&mut i128, &mut u32),
+    room: usize,
+    entries: &mut Vec<u32>,
+) -> usize {
+    let begin = entries.len();
+    for (read, word) in words.iter().enumerate() {
+        let word = u64::from_le_bytes(*word);
+        let (slots, before) = (slots_of(word), entries.len());
+        if slots == 0 || before - begin + slots > room {
+            return read;
+        }
+        let layout = LAYOUTS.get(index_of(word)).unwrap_or(&NONE);
+        let mut rest = word >> layout.first_bit;
+        let (ones, counts) = ((1_u64 << layout.width) - 1, (1_u64 << layout.count_bits) - 1);
+        let (mut here, mut number) = (*text, *entry);
+        for _ in 0..slots {
+            let slot = rest & ones;
+            rest >>= layout.width;
+            let raw = u128::from(slot >> layout.count_bits) << ((slot & counts) as u32 * u32::from(layout.unit) % 128);
+            if raw > 0 {
+                here = here.wrapping_add((raw >> 1).cast_signed() ^ -(raw & 1).cast_signed());
+                match known.get(place_of_text(here)) {
+                    Some((same, found @ 1..)) if *same == here => number = found - 1,
+                    _ => {
+                        entries.truncate(before);
+                        return read;
+                    }
+                }
+            }
+            entries.push(number);
+        }
+        (*text, *entry) = (here, number);
+    }
+    words.len()
+}
+
 /// Appends `count` values of which each has the difference that the last one had, or a change of it by `change`.
 #[inline(never)]
 pub fn run(count: usize, change: i64, at: &mut Position, rows: &mut Vec<i64>) {
@@ -283,6 +338,34 @@ mod tests {
             let (mut found_at, mut found) = (Position { value, slope }, vec![7]);
             prop_assert_eq!(read_full(&bytes, slot, &mut found_at, room, &mut found), read);
             prop_assert_eq!((found_at, found), (at, rows));
+        }
+
+        #[test]
+        fn known_texts_are_read_up_to_the_first_word_with_another(picks in proptest::collection::vec(0..5_usize, 0..60), unknown in 0..80_usize, room in 0..70_usize) {
+            // Words of two slots of thirty bits, between strings that are known, until one is not.
+            let texts = [0x61, 0x6162, 0x6263, 0x7A, 0x6161];
+            let mut known = [(0, 0); TEXTS];
+            for (number, text) in (1..).zip(texts) {
+                known[place_of_text(text)] = (text, number);
+            }
+            prop_assert!(texts.iter().zip(1..).all(|(text, number)| known[place_of_text(*text)] == (*text, number)));
+            let (mut here, mut words) = (texts[0], Vec::new());
+            for (at, two) in picks.as_chunks::<2>().0.iter().enumerate() {
+                let slots = two.map(|pick| {
+                    let next = if 2 * at + 1 > unknown { 0x70 } else { texts[pick] };
+                    let delta = next - here;
+                    here = next;
+                    (delta << 1 ^ delta >> 127) as u64
+                });
+                words.push((13 | slots[0] << 4 | slots[1] << 34).to_le_bytes());
+            }
+            let (mut text, mut entry, mut found) = (texts[0], 0, vec![9]);
+            let read = read_texts(&words, &known, (&mut text, &mut entry), room, &mut found);
+            let wanted = (picks.len() / 2).min(room / 2).min(unknown.div_ceil(2));
+            let expected: Vec<u32> = picks.iter().take(2 * wanted).map(|pick| *pick as u32).collect();
+            prop_assert_eq!((read, &found[1..]), (wanted, &expected[..]));
+            let last = expected.last().copied().unwrap_or_default();
+            prop_assert_eq!((text, entry), (texts[last as usize], last));
         }
 
         #[test]

@@ -1,7 +1,9 @@
 //! Rows of strings or mixed values, with each repeated value stored once.
 
+use kernels::words::{TEXTS, place_of_text};
+
 use super::presence::Presence;
-use super::stream::text_of;
+use super::stream::{StreamReader, text_of};
 use crate::block::{Column, ColumnBuilder, ColumnData, VarData};
 use crate::limits::COLUMN_SIZE_BYTES_MAX;
 use crate::value::Kind;
@@ -25,6 +27,8 @@ pub struct Entries {
     /// Hash table of entries by their bytes, each plus one. Most columns hold few distinct values, but equal ones are
     /// not always adjacent.
     seen: Vec<u32>,
+    /// The same by the integers of strings, which need not be built to be recognised. Empty until there is one.
+    texts_seen: Vec<(i128, u32)>,
     /// How many more bytes may be decoded.
     room_bytes: usize,
 }
@@ -40,6 +44,7 @@ impl Entries {
             present: 0,
             last: 0,
             seen: vec![0; SEEN],
+            texts_seen: Vec::new(),
             room_bytes: COLUMN_SIZE_BYTES_MAX,
         };
         entries.push_absent(absent);
@@ -97,6 +102,22 @@ impl Entries {
             }
         }
         self.push_same(1);
+    }
+
+    /// Appends the strings at the start of a stream's words, as far as they are remembered, up to `rows_max` rows in total.
+    pub fn push_texts(&mut self, stream: &mut StreamReader<'_>, rows_max: usize) {
+        let before = self.len();
+        let room = rows_max.saturating_sub(before);
+        stream.read_texts(&self.texts_seen, &mut self.last, room, &mut self.index);
+        self.present += self.len() - before;
+    }
+
+    /// Remembers that the last present row has the string of this integer.
+    pub fn remember_text(&mut self, integer: i128) {
+        self.texts_seen.resize(TEXTS, (0, 0));
+        if let Some(seen) = self.texts_seen.get_mut(place_of_text(integer)) {
+            *seen = (integer, self.last + 1);
+        }
     }
 
     /// Appends rows with the value of the last present row, which must exist.

@@ -145,7 +145,11 @@ fn push(entries: &mut Entries, kind: Kind, bytes: &[u8]) -> Result<(), &'static 
 
 /// Appends all elements of the open control.
 fn read_stream(stream: &mut StreamReader<'_>, entries: &mut Entries, rows_max: usize) -> Result<(), &'static str> {
-    while !stream.is_exhausted() {
+    loop {
+        entries.push_texts(stream, rows_max);
+        if stream.is_exhausted() {
+            return Ok(());
+        }
         let room = rows_max - entries.len();
         if room == 0 {
             return Err(TOO_MANY);
@@ -157,10 +161,10 @@ fn read_stream(stream: &mut StreamReader<'_>, entries: &mut Entries, rows_max: u
                 if let Some((kind, bytes)) = stream.value() {
                     push(entries, kind, bytes)?;
                 }
+                stream.text().into_iter().for_each(|text| entries.remember_text(text));
             }
         }
     }
-    Ok(())
 }
 
 #[cfg(test)]
@@ -288,6 +292,30 @@ mod tests {
             }
             let _ = count(&bytes, 1000);
         }
+    }
+
+    #[test]
+    fn strings_that_come_again_are_read_as_one_by_one() {
+        // Known strings in words of many slots, across words and literals, with missing elements, runs and too little room.
+        let long = string(&"long ".repeat(10));
+        let forge = Forge::default()
+            .literal(&string("a"))
+            .control(
+                0x80,
+                &[deltas(&[1, -1]), deltas(&[1, 0, -1, 1, -1]), plain(&[Some(2), None, Some(1), Some(0)]), run(1)],
+            )
+            .control(0x80, &[deltas(&[1, 1, -2]), deltas(&[2, -2, 0]), run(1), deltas(&[1, -1])])
+            .literal(&long)
+            .control(0x80, &[deltas(&[0]), deltas(&[0x61, 1, -1, 0]), deltas(&[1, -1])])
+            .literal(&int(7))
+            .literal(&string("b"))
+            .control(0x80, &[deltas(&[-1, 1]), deltas(&[-1, 1, 0])]);
+        let column = forge.end();
+        let expected = one_by_one(&column.bytes, 3000);
+        assert!(expected.is_some_and(|cells| cells.len() > 250 && cells == column.cells()));
+        let rows = column.cells().len();
+        assert_eq!(decode(&column.bytes, rows).map(|column| column.len()), Ok(rows));
+        assert_eq!(decode(&column.bytes, rows - 1).unwrap_err().reason, TOO_MANY);
     }
 
     #[test]

@@ -1,5 +1,7 @@
 //! Reads one stream element by element: for the scalars of sections, and for types of variable width.
 
+use kernels::words::{KnownText, read_texts};
+
 use super::super::integer::{Coding, of_bytes, of_object_id, of_text, to_object_id, to_text, unzigzag, unzigzag128};
 use super::super::scale::{self, Scale};
 use super::super::selector::WordLayout;
@@ -137,6 +139,27 @@ impl<'a> StreamReader<'a> {
             count += more;
         }
         Ok((element, count))
+    }
+
+    /// The integer of the last present element, if it is a string that was made of differences: the integer alone says which.
+    pub fn text(&self) -> Option<i128> {
+        (self.kind == Some(Kind::String)).then_some(self.integer)
+    }
+
+    /// Reads whole words of strings that are in `known`, at most `room` of them, and appends their entries. `last` is the
+    /// entry of the last present element. `value` does not show these elements.
+    pub fn read_texts(&mut self, known: &[KnownText], last: &mut u32, room: usize, entries: &mut Vec<u32>) {
+        if self.text().is_none() || self.run > 0 || self.slots.is_some_and(|slots| slots.left() > 0) {
+            return;
+        }
+        let words = self.words.as_chunks().0;
+        let read = read_texts(words, known, (&mut self.integer, last), room, entries);
+        if let Some((read, rest)) = words.split_at_checked(read)
+            && let Some(word) = read.last()
+        {
+            self.word = u64::from_le_bytes(*word);
+            self.words = rest.as_flattened();
+        }
     }
 
     fn step(&mut self, kind: Kind, narrow: u64, wide: u128) -> Result<Element, &'static str> {
