@@ -41,6 +41,6 @@ pub use compare::CompareOp;
 pub use date::TimeUnit;
 pub use globals::Globals;
 pub use operators::Operator;
-pub use quantiles::{is_continuous, percentiles_of, quantile, rank_of};
+pub use quantiles::{is_continuous, percentiles_of, quantile};
 pub use regex::Regex;
 pub use tree::{Expr, Variable};

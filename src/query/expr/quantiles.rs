@@ -24,27 +24,26 @@ pub(super) static TABLE: &[Operator] = &[
     lazy(Op::More, "$percentile", Syntax::Named(&PERCENTILE), quantiles),
 ];
 
-/// The quantile of sorted numbers at `share`, interpolated if `is_continuous`; `None` without numbers.
-///
-/// Only the numbers at the whole part of their `rank_of` and behind it are read.
+/// The quantile at `share` of `count` numbers, interpolated if `is_continuous`; `None` without numbers. `at` gives the number
+/// at a place of the sorted numbers.
 #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
-pub fn quantile(sorted: &[f64], share: f64, is_continuous: bool) -> Option<f64> {
+pub fn quantile(count: usize, at: &dyn Fn(usize) -> Option<f64>, share: f64, is_continuous: bool) -> Option<f64> {
     // Casting a negative number gives zero.
-    let rank = rank_of(sorted.len(), share, is_continuous);
-    let below = sorted.get(rank as usize).copied()?;
-    match sorted.get(rank as usize + 1) {
-        // Nothing lies between infinite neighbours.
-        Some(above) if rank.fract() > 0.0 && below > f64::NEG_INFINITY => match *above < f64::INFINITY {
-            true => Some(between(below, *above, rank.fract())),
-            false => Some(f64::INFINITY),
-        },
-        _ => Some(below),
+    let rank = rank_of(count, share, is_continuous);
+    let below = at(rank as usize)?;
+    // Nothing lies between infinite neighbours.
+    if rank.fract() > 0.0
+        && below > f64::NEG_INFINITY
+        && let Some(above) = at(rank as usize + 1)
+    {
+        return Some(if above < f64::INFINITY { between(below, above, rank.fract()) } else { f64::INFINITY });
     }
+    Some(below)
 }
 
 /// The place of a quantile among so many sorted numbers; with a fraction if it lies between two.
 #[allow(clippy::cast_precision_loss)]
-pub fn rank_of(count: usize, share: f64, is_continuous: bool) -> f64 {
+fn rank_of(count: usize, share: f64, is_continuous: bool) -> f64 {
     let count = count as f64;
     if is_continuous { share * (count - 1.0) } else { (count * share).ceil() - 1.0 }
 }
@@ -104,7 +103,10 @@ fn quantiles<'s>(arguments: &'s [Expr], scope: &Scope<'s>) -> Result<Datum<'s>> 
         None => input.view().and_then(number).into_iter().collect(),
     };
     sorted.sort_unstable_by(f64::total_cmp);
-    let at = |share| quantile(&sorted, share, is_continuous).map_or(Datum::NULL, Datum::double);
+    let at = |share| {
+        quantile(sorted.len(), &|place| sorted.get(place).copied(), share, is_continuous)
+            .map_or(Datum::NULL, Datum::double)
+    };
     let Some(wanted) = wanted else { return Ok(at(0.5)) };
     let mut found = ArrayWriter::new();
     wanted.into_iter().for_each(|share| found.push(at(share).view()));

@@ -1,13 +1,12 @@
 //! `$median` and `$percentile`.
 
-use std::cmp::Ordering;
 use std::ops::Range;
 
 use super::model::{Accumulator, Inputs, Settings, Times, each_number, list_is_full, show_array, show_double};
 use crate::error::Result;
 use crate::limits::STAGE_SIZE_BYTES_MAX;
-use crate::query::expr::{quantile, rank_of};
-use crate::value::{OwnedValue, Value};
+use crate::query::expr::quantile;
+use crate::value::{OwnedValue, Value, sort_by};
 
 /// The numbers of groups, from which percentiles are computed.
 pub(super) struct Percentiles {
@@ -25,21 +24,46 @@ impl Percentiles {
         Percentiles { wanted: percentiles, is_continuous, groups: Vec::new(), size_bytes: 0 }
     }
 
-    /// The percentile at `share` of numbers, which are put in order as far as it takes.
-    fn at(&self, numbers: &mut [f64], share: f64) -> Option<f64> {
-        let place = rank_of(numbers.len(), share, self.is_continuous) as usize;
-        if place < numbers.len() {
-            let (_, _, above) = numbers.select_nth_unstable_by(place, f64::total_cmp);
-            // Between two numbers, both count.
-            if let Some(next) = (0..above.len()).min_by(|a, b| match (above.get(*a), above.get(*b)) {
-                (Some(a), Some(b)) => a.total_cmp(b),
-                _ => Ordering::Equal,
-            }) {
-                above.swap(0, next);
+    /// The percentile at `share`.
+    fn at(&self, numbers: &[f64], share: f64) -> Option<f64> {
+        quantile(numbers.len(), &|place| at_place(numbers, place), share, self.is_continuous)
+    }
+}
+
+/// Fewer numbers are simply sorted.
+const SORTED_MAX: usize = 32;
+
+/// The number at a place of these numbers when they are in order, that of `f64::total_cmp`.
+///
+/// From the highest byte on, only the numbers are kept that have the same byte as the one at the place.
+fn at_place(numbers: &[f64], mut place: usize) -> Option<f64> {
+    // As unsigned integers they have the same order.
+    let turn = |bits: u64| bits ^ (bits.cast_signed() >> 63).cast_unsigned() >> 1;
+    let mut keys: Vec<u64> = numbers.iter().map(|x| turn(x.to_bits()) ^ 1 << 63).collect();
+    let mut shift = u64::BITS;
+    while keys.len() > SORTED_MAX && shift > 0 {
+        shift -= 8;
+        let byte = |key: u64| usize::from((key >> shift) as u8);
+        let mut counts = [0_usize; 256];
+        for key in &keys {
+            if let Some(count) = counts.get_mut(byte(*key)) {
+                *count += 1;
             }
         }
-        quantile(numbers, share, self.is_continuous)
+        let mut wanted = 0;
+        for count in counts {
+            if count > place {
+                break;
+            }
+            place -= count;
+            wanted += 1;
+        }
+        keys.retain(|key| byte(*key) == wanted);
     }
+    if shift > 0 {
+        sort_by(&mut keys, Ord::cmp);
+    }
+    keys.get(place).map(|key| f64::from_bits(turn(key ^ 1 << 63)))
 }
 
 impl Percentiles {
@@ -79,19 +103,47 @@ impl Accumulator for Percentiles {
     }
 
     fn show(&self, group: usize, see: &mut dyn FnMut(Value<'_>)) {
-        let mut numbers = self.groups.get(group).cloned().unwrap_or_default();
+        let numbers = self.groups.get(group).map(Vec::as_slice).unwrap_or_default();
         if self.wanted.is_empty() {
-            return match self.at(&mut numbers, 0.5) {
+            return match self.at(numbers, 0.5) {
                 Some(median) => show_double(median, see),
                 None => see(Value::NULL),
             };
         }
-        let value = |p: &f64| self.at(&mut numbers, *p).map_or_else(OwnedValue::null, OwnedValue::double);
+        let value = |p: &f64| self.at(numbers, *p).map_or_else(OwnedValue::null, OwnedValue::double);
         let found: Vec<OwnedValue> = self.wanted.iter().map(value).collect();
         show_array(&mut found.iter().map(OwnedValue::view), see);
     }
 
     fn size_bytes(&self) -> usize {
         self.size_bytes
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn the_number_at_a_place_is_that_of_the_sorted_numbers(
+            few in proptest::collection::vec(prop_oneof![Just(0.0), Just(-0.0), -3.0..3.0_f64, any::<f64>()], 0..100),
+            times in 1..4_usize,
+        ) {
+            let numbers = few.repeat(times);
+            let mut sorted = numbers.clone();
+            sorted.sort_by(f64::total_cmp);
+            for place in 0..sorted.len() + 2 {
+                let found = at_place(&numbers, place).map(f64::to_bits);
+                prop_assert_eq!(found, sorted.get(place).copied().map(f64::to_bits));
+            }
+        }
+    }
+
+    #[test]
+    fn equal_numbers_are_found_at_all_their_places() {
+        let numbers = [-7.5; 1000];
+        assert_eq!([0, 999, 1000].map(|place| at_place(&numbers, place)), [Some(-7.5), Some(-7.5), None]);
     }
 }

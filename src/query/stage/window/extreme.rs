@@ -80,7 +80,9 @@ impl Quantiles {
     /// Errors: `ExceededMemoryLimit` if the lists of percentiles take too much memory.
     pub fn of(&self, cells: &[f64], present: Option<&Bitmap>, windows: &[Range<usize>]) -> Result<Column> {
         let mut list = SortedList { cells, present, held: 0..0, sorted: Vec::new() };
-        let at = |sorted: &[f64], share| quantile(sorted, share, self.is_continuous);
+        let at = |sorted: &[f64], share| {
+            quantile(sorted.len(), &|place| sorted.get(place).copied(), share, self.is_continuous)
+        };
         let Some(shares) = &self.shares else {
             let (mut medians, mut others) = (Vec::with_capacity(windows.len()), Vec::new());
             for (row, window) in windows.iter().enumerate() {
