@@ -3,6 +3,7 @@
 use std::rc::Rc;
 
 use super::cells::{Cells, Scratch, Vector, push};
+use super::distinct::AlikeRows;
 use super::mask::Mask;
 use super::run::VectorArguments;
 use crate::block::{Bitmap, ColumnBuilder};
@@ -16,8 +17,8 @@ use crate::value::{DocWriter, Kind, Value};
 /// Operators with more arguments than this are rare, and are evaluated row by row.
 const ARGUMENTS_MAX: usize = 8;
 
-/// Calls `make` for every row that no vector leaves out, with the values of all of them. Rows for which it fails are left
-/// out.
+/// Calls `make` for every row that no vector leaves out, or for one of all rows with the same values, with the values of
+/// all vectors. Rows for which it fails are left out.
 fn each_row<'a>(
     vectors: &[&Vector<'_>],
     rows: usize,
@@ -27,12 +28,13 @@ fn each_row<'a>(
         return Vector::nothing(rows);
     }
     let is_constant = vectors.iter().all(|vector| matches!(vector.cells, Cells::Constant(_)) && vector.left.is_none());
-    let evaluated = if is_constant { rows.min(1) } else { rows };
     let mut left = vectors.iter().fold(Mask::NONE, |left, vector| left.with(&vector.all_left()));
+    let alike = if is_constant { AlikeRows::each(rows.min(1)) } else { AlikeRows::of(vectors, rows, &left) };
+    let evaluated = alike.firsts.len();
     let mut failed = Bitmap::filled(evaluated, false);
     let mut builder = ColumnBuilder::with_capacity(evaluated);
     let mut scratches: [Scratch; ARGUMENTS_MAX] = Default::default();
-    for row in 0..evaluated {
+    for (place, row) in alike.firsts.iter().copied().enumerate() {
         if left.has(row) {
             builder.push_absent(1);
             continue;
@@ -44,7 +46,7 @@ fn each_row<'a>(
         match make(values.get(..vectors.len()).unwrap_or_default()) {
             Ok(value) => push(&mut builder, &value),
             Err(_) => {
-                failed.set(row, true);
+                failed.set(place, true);
                 builder.push_absent(1);
             }
         }
@@ -56,8 +58,10 @@ fn each_row<'a>(
             false => Vector::nothing(rows),
         };
     }
-    left.add(&Mask::of(failed));
-    Vector::made(column, left)
+    let mut made = alike.spread(Vector::made(column, Mask::of(failed)));
+    left.add(&made.left);
+    made.left = left;
+    made
 }
 
 /// An operator on argument values.

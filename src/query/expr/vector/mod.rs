@@ -12,6 +12,7 @@ mod choice;
 mod comparison;
 mod conversion;
 mod dates;
+mod distinct;
 mod general;
 mod mask;
 mod membership;

@@ -248,7 +248,7 @@ fn of_longs<'a>(op: Op, x: &Values<'_, i64>, y: &Values<'_, i64>, rows: usize) -
 }
 
 /// The results, and the rows without one.
-fn checked(x: &[i64], y: &[i64], f: impl Fn(i64, i64) -> Option<i64>) -> (Vec<i64>, Mask) {
+fn checked(x: &[i64], y: &[i64], f: fn(i64, i64) -> Option<i64>) -> (Vec<i64>, Mask) {
     let mut fails = false;
     let cells = zip(x, y, |n, m| {
         let result = f(n, m);

@@ -68,7 +68,8 @@ pub fn compile_if_loaded(whole: &BoundExpr, compiled: &mut Option<Box<dyn Column
     }
     let mut compiler = Compiler { steps: Vec::new(), columns: Vec::new(), globals: whole.globals() };
     let Some(result) = compiler.add(whole.expr(), &mut Vec::new()) else { return false };
-    if matches!(compiler.steps.get(result), Some((ExprStep::Single(_), _))) {
+    // By itself, it gains if rows are alike.
+    if whole.is_random() && matches!(compiler.steps.get(result), Some((ExprStep::Single(_), _))) {
         return false;
     }
     let Compiler { steps, columns, .. } = compiler;

@@ -3,10 +3,12 @@
 //! A column whose values repeat (`ColumnData::Dictionary`) is a frame of its own: a step that reads nothing else is computed
 //! for its entries, and the rows refer to them. So what depends on metadata alone is computed once per bucket.
 
+use std::borrow::Cow;
 use std::cell::RefCell;
 use std::rc::Rc;
 
 use super::cells::{Cells, Scratch, Vector, push};
+use super::distinct::AlikeRows;
 use super::mask::Mask;
 use super::program::{ExprStep, Program, Reads};
 use super::{bucket, choice, comparison, conversion, dates, general, membership, numbers, several, truth};
@@ -221,12 +223,19 @@ impl<'a> Run<'a> {
                 vector
             }
             ExprStep::Single(expr) => {
+                let alike = if expr.is_random() {
+                    AlikeRows::each(rows)
+                } else {
+                    let read = expr.fields().names().iter().filter_map(|name| block.column(name));
+                    let read: Vec<_> = read.map(|column| Cells::Any(Cow::Borrowed(column)).whole()).collect();
+                    AlikeRows::of(&read.iter().collect::<Vec<_>>(), rows, &Mask::NONE)
+                };
                 let mut builder = ColumnBuilder::with_capacity(rows);
-                let evaluated = expr.for_each_row(block, &mut (0..rows), &mut |_, value| {
+                let evaluated = expr.for_each_row(block, &mut alike.firsts.iter().copied(), &mut |_, value| {
                     push(&mut builder, &Datum::from(value));
                 });
                 match evaluated {
-                    Ok(()) => Vector::made(builder.finish(), Mask::NONE),
+                    Ok(()) => alike.spread(Vector::made(builder.finish(), Mask::NONE)),
                     Err(_) => Vector::nothing(rows),
                 }
             }
@@ -273,6 +282,6 @@ impl<'a> Run<'a> {
                 .or_else(|| conversion::converted(operator, &typed))
                 .or_else(|| several::of_several(operator, &typed)),
         };
-        fast.unwrap_or_else(|| general::called(operator, &typed, globals))
+        fast.unwrap_or_else(|| general::called(operator, &arguments, globals))
     }
 }

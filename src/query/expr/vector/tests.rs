@@ -287,3 +287,41 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn rows_are_alike_only_if_all_their_values_have_the_same_bytes() {
+    // Mixed numbers and strings, two zeros, and more distinct values than are compared.
+    let few = |row: usize| match row % 7 {
+        0 => Some(OwnedValue::string("a")),
+        1 => Some(OwnedValue::string("b")),
+        2 => Some(OwnedValue::int32(1)),
+        3 => Some(OwnedValue::double(1.0)),
+        4 => Some(OwnedValue::double(-0.0)),
+        5 => Some(OwnedValue::null()),
+        _ => None,
+    };
+    let mut block = Block::new(400);
+    block.set_column("few", column(&(0..400).map(few).collect::<Vec<_>>()));
+    let many = |row: usize| Some(OwnedValue::string(&row.to_string()));
+    block.set_column("many", column(&(0..400).map(many).collect::<Vec<_>>()));
+    let text = |row: usize| Some(OwnedValue::string(["on", "off", "error"][row % 3]));
+    block.set_column("text", column(&(0..400).map(text).collect::<Vec<_>>()));
+    let matches = |input: &str| Bson::from(doc! { "$regexMatch": { "input": input, "regex": "^o|1" } });
+    let converted = |input: Bson| Bson::from(doc! { "$convert": { "input": input, "to": "string", "onNull": "none" } });
+    let expressions = [
+        converted("$few".into()),
+        matches("$many"),
+        matches("$text"),
+        call("$concat", vec![converted("$few".into()), "$text".into()]),
+        call("$strLenCP", vec![call("$toString", "$few")]),
+        call("$ifNull", vec![call("$toString", vec!["$few"]), "$many".into()]),
+        call("$cond", vec![matches("$text"), call("$type", "$few"), call("$concat", vec!["$many", "$text"])]),
+    ];
+    for expression in expressions {
+        let bound = bound(&expression).unwrap();
+        let values = |column: crate::error::Result<Column>| {
+            column.map(|column| (0..400).map(|row| shown(column.value(row, &mut Vec::new()))).collect::<Vec<_>>()).ok()
+        };
+        assert_eq!(values(bound.column(&block)), values(bound.one_by_one(&block)), "{expression}");
+    }
+}
