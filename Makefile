@@ -69,6 +69,8 @@ bench: build browser bench/node_modules/.package-lock.json
 	node bench/columns.mjs
 	node bench/sizes.mjs
 	node bench/wire.mjs
+	node bench/files-out.mjs
+	node bench/files.mjs
 
 ## make size          what a page downloads, against the budget
 size: build

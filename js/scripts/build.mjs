@@ -21,8 +21,8 @@ const SOURCES = ["index", "entry/node", "entry/workerd", "entry/slim", "entry/wo
 const ENTRIES = Object.fromEntries(SOURCES.map((source) => [source.replace(/^entry\/|\/index$/g, ""), join(JS, `src/${source}.ts`)]));
 /** Those that run where they lie, in Node, Bun and Deno: an uncaught error prints the line that it comes from, which should not be the whole file. */
 const READABLE = ["node", "node-worker", "file", "sqlite", "deno-kv", "server", "cli", "testing"];
-/** The packages inside `server.js` and `cli.js`: the passwords of SCRAM-SHA-256 go through SASLprep. */
-const THIRD_PARTY = ["@mongodb-js/saslprep", "sparse-bitfield", "memory-pager"];
+/** The packages inside `server.js` and `cli.js`: the passwords of SCRAM-SHA-256 go through SASLprep, and files of delimited text through Papa Parse. */
+const THIRD_PARTY = ["@mongodb-js/saslprep", "sparse-bitfield", "memory-pager", "papaparse"];
 /** What users' compilers read; the declarations of the other entries are those of `index`. */
 const DECLARED = ["index", "entry/slim", "entry/worker", "file", "pipelines", "react", "vue", "svelte", "sqlite", "deno-kv", "server/index", "testing/index", "entry/wasm-source"];
 
@@ -159,7 +159,7 @@ function licences() {
 const builtins = {
   name: "builtins",
   setup(build) {
-    build.onResolve({ filter: /^zlib$/ }, ({ path }) => ({ path, namespace: "builtin" }));
+    build.onResolve({ filter: /^(zlib|stream)$/ }, ({ path }) => ({ path, namespace: "builtin" }));
     build.onLoad({ filter: /.*/, namespace: "builtin" }, ({ path }) => ({ contents: `export * from "node:${path}";` }));
   },
 };
@@ -172,6 +172,7 @@ function bundleOf(entryPoints, minify) {
     bundle: true,
     format: "esm",
     platform: "neutral",
+    mainFields: ["module", "main"],
     target: "es2022",
     // The last one is loaded when it is first needed, from beside whichever entry asks for it.
     external: ["bson", "node:*", "timepail", "*.wasm", "react", "vue", "svelte/*", "./later.js"],

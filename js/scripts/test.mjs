@@ -26,7 +26,7 @@ const CARGO = { native, check, web };
 const PACKAGE = {
   build: () => checks([["build js/dist", process.execPath, ["js/scripts/build.mjs"]]]),
   size: () => checks([["size budget", process.execPath, ["js/scripts/size.mjs"]]]),
-  js: () => nodeTests(runs(testFiles(/^(?!browser\/|runtimes\/|server\/)/))),
+  js: () => nodeTests(runs(testFiles(/^(?!browser\/|runtimes\/|server\/|cli\/)/))),
   types,
   runtimes: async () => (await import("./runtimes.mjs")).runtimes(),
   server,
@@ -160,10 +160,10 @@ async function nodeTests(wanted, env = process.env) {
   return result;
 }
 
-/** What the driver for Node, mongosh and PyMongo say of `timepail serve`. They are brought before, so that no test waits for them. */
+/** What the driver for Node, mongosh and PyMongo say of `timepail serve`, and the rest of the command line. Clients are brought before, so that no test waits for them. */
 async function server() {
   await (await import("./clients.mjs")).clients();
-  return nodeTests(runs(testFiles(/^server\//)));
+  return nodeTests(runs(testFiles(/^(server|cli)\//)));
 }
 
 /** What the tests of real browsers say of the others. */

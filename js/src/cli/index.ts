@@ -2,13 +2,16 @@
 // `npx timepail`: a database file from the command line.
 
 import { USAGE_CODE, Usage, type CliCommand } from "./command.js";
+import { exportCommand } from "./export.js";
+import { importCommand } from "./import.js";
 import { query } from "./query.js";
 import { serveCommand } from "./serve.js";
 import { stats } from "./stats.js";
 import { user } from "./user.js";
+import { validate } from "./validate.js";
 
 /** A row for each command. */
-const COMMANDS: Readonly<Record<string, CliCommand>> = { serve: serveCommand, user, stats, query };
+const COMMANDS: Readonly<Record<string, CliCommand>> = { serve: serveCommand, user, stats, query, import: importCommand, export: exportCommand, validate };
 
 function help(): string {
   const width = Math.max(...Object.values(COMMANDS).map(({ usage }) => usage.length));

@@ -4,43 +4,67 @@ import { parseArgs } from "node:util";
 import { EJSON } from "bson";
 import { openFile } from "timepail/file";
 import { Usage, existing, positional, type CliCommand } from "./command.js";
+import { ROWS_A_BATCH, limitOf, parseJson } from "./export.js";
+import { fieldsOfRows } from "./export/fields.js";
+import { interruptible, writeToStdout, type Bytes } from "./export/sink.js";
+import { csvWriter } from "./formats/csv-write.js";
+import type { Cursor } from "./formats/model.js";
+import { ndjsonWriter } from "./formats/ndjson-write.js";
+import { tableWriter } from "./formats/table-write.js";
 
 const help = `
-Prints the measurements that match a filter, or the results of a pipeline, one JSON document a line. Filter and pipeline are Extended JSON: {} matches everything,
+Prints the measurements that match a filter, or the results of a pipeline. Filter and pipeline are Extended JSON: {} matches everything,
 and { "at": { "$gte": { "$date": "2025-06-01T00:00:00Z" } } } is since June.
 
-  --limit <n>      print at most so many (default: all)
-  --sort <json>    in this order, such as '{ "at": -1 }'
-  --canonical      with the type of each number
+  --limit <n>        print at most so many (default: all)
+  --sort <json>      in this order, such as '{ "at": -1 }'
+  --format <name>    table, ndjson or csv (default: table on a terminal, ndjson elsewhere)
+  --canonical        ndjson with the type of each number
+  --explain          print the plan and figures of its execution, in place of the results
 
   timepail query plant.db weather '{ "station": 7 }' --limit 10
   timepail query plant.db weather '[{ "$group": { "_id": "$station", "mean": { "$avg": "$temp" } } }]'
+  timepail query plant.db weather '{ "temp": { "$gt": 30 } }' --format csv > hot.csv
 `;
 
 export const query: CliCommand = { usage: "query <file> <collection> <filter or pipeline> [options]", summary: "find, or aggregate", help, run };
 
+const FORMATS = [tableWriter, ndjsonWriter, csvWriter];
+
 async function run(args: string[]): Promise<number> {
-  const options = { limit: { type: "string" }, sort: { type: "string" }, canonical: { type: "boolean", default: false } } as const;
+  const options = {
+    limit: { type: "string" },
+    sort: { type: "string" },
+    format: { type: "string" },
+    canonical: { type: "boolean", default: false },
+    explain: { type: "boolean", default: false },
+  } as const;
   const { values, positionals } = parseArgs({ args, allowPositionals: true, options });
   const [file, name, text] = positional(positionals, "file", "collection", "filter");
-  const asked = parse(text!, "The filter or pipeline");
-  const limit = values.limit === undefined ? 0 : Number(values.limit);
-  if (!Number.isInteger(limit) || limit < 0) throw new Usage(`--limit must be a number, not ${values.limit}`);
-  await using db = await openFile(existing(file!));
-  const collection = db.collection(name!);
-  const read = { promoteValues: !values.canonical };
-  const pipeline = [...(Array.isArray(asked) ? asked : [{ $match: asked }]), ...(values.sort ? [{ $sort: parse(values.sort, "--sort") }] : []), ...(limit > 0 ? [{ $limit: limit }] : [])];
-  for await (const document of collection.aggregate(pipeline, read)) {
-    // Whoever reads slowly, such as a pager, is waited for.
-    if (!process.stdout.write(`${EJSON.stringify(document, { relaxed: !values.canonical })}\n`)) await new Promise((resolve) => process.stdout.once("drain", resolve));
-  }
-  return 0;
+  const { canonical } = values;
+  const asked = parseJson(text!, "The filter or pipeline");
+  const limit = limitOf(values.limit);
+  const wanted = values.format ?? (process.stdout.isTTY && !canonical ? "table" : "ndjson");
+  const format = FORMATS.find((each) => each.name === wanted);
+  if (!format) throw new Usage(`--format must be ${FORMATS.map((each) => each.name).join(", ")}, not ${wanted}`);
+  if (canonical && format !== ndjsonWriter) throw new Usage("--canonical goes with --format ndjson");
+  const pipeline = [...(Array.isArray(asked) ? asked : [{ $match: asked }]), ...(values.sort ? [{ $sort: parseJson(values.sort, "--sort") }] : []), ...(limit > 0 ? [{ $limit: limit }] : [])];
+  existing(file!);
+  return interruptible(async (signal) => {
+    await using db = await openFile(file!);
+    const collection = db.collection(name!);
+    const cursor = (): Cursor => collection.aggregate(pipeline, { promoteValues: !canonical, bsonRegExp: true, batchSize: ROWS_A_BATCH, signal });
+    if (values.explain) {
+      await writeToStdout(only(`${EJSON.stringify(await cursor().explain("executionStats"), undefined, 2, { relaxed: true })}\n`), signal);
+      return 0;
+    }
+    const fields = format.needsFields ? await fieldsOfRows(cursor()) : undefined;
+    const width = process.stdout.columns ?? undefined;
+    await writeToStdout(format.write!(cursor(), { collection, fields, canonical, width }, () => {}), signal);
+    return 0;
+  });
 }
 
-function parse(text: string, what: string): any {
-  try {
-    return EJSON.parse(text, { relaxed: false });
-  } catch (cause) {
-    throw new Usage(`${what} is not JSON: ${(cause as Error).message}`);
-  }
+async function* only(text: string): Bytes {
+  yield new TextEncoder().encode(text);
 }

@@ -1,0 +1,221 @@
+// `timepail export`: measurements or buckets as files.
+
+import { statSync } from "node:fs";
+import { parseArgs } from "node:util";
+import { EJSON, type Document } from "bson";
+import { openFile } from "timepail/file";
+import type { Database } from "../index.js";
+import { Usage, existing, positional, type CliCommand } from "./command.js";
+import { dump } from "./export/dump.js";
+import { fieldsOfCollection, fieldsOfRows } from "./export/fields.js";
+import { checkTarget, gzipped, interruptible, writeFileWhole, writeToStdout } from "./export/sink.js";
+import { progressOf } from "./export-progress.js";
+import type { Cursor, FileFormat } from "./formats/model.js";
+import { WRITERS } from "./formats/writers.js";
+
+const help = `
+Writes measurements to a file, or to standard output if there is no output or it is -. The format follows from the ending: ${WRITERS.flatMap(({ endings }) => endings).join(", ")},
+each also with .gz. Measurements come in the order of their times. A file appears when it is whole; a failed or interrupted export leaves nothing.
+
+  timepail export plant.db weather weather.csv
+  timepail export plant.db weather weather.bson.gz --query '{ "station": 7 }'
+  timepail export plant.db weather --format csv --fields at,station.id,temp | head
+  timepail export plant.db weather --query '{ "at": { "$gte": { "$date": "2025-06-01T00:00:00Z" } } }' june.ndjson
+  timepail export plant.db weather daily.csv --pipeline '[{ "$group": { "_id": "$station", "mean": { "$avg": "$temp" } } }]'
+  timepail export plant.db --dump backup --gzip
+
+Which measurements:
+  --query <json>      those that match a filter, in Extended JSON
+  --pipeline <json>   the results of a pipeline
+  --sort <json>       in this order, such as '{ "at": -1 }'; '{}' is the order of storage, and the quickest
+  --limit <n>         at most so many
+  --fields <a,b.c>    only these fields, in this order
+
+How they are written:
+  --format <name>     ${WRITERS.map(({ name }) => name).join(", ")} (standard output: ndjson unless you say otherwise)
+  --gzip              compressed
+  --canonical         ndjson and json: with the type of each number
+  --force             overwrite the output if it exists
+  --quiet             say nothing on standard error
+
+Dumps:
+  --dump <folder>     write the buckets of all collections, or of the one you name, as mongodump does. mongorestore and timepail import read them
+`;
+
+export const exportCommand: CliCommand = { usage: "export <file> <collection> [output] [options]", summary: "to CSV, NDJSON or BSON, or a dump", help, run };
+
+const OPTIONS = {
+  query: { type: "string" },
+  pipeline: { type: "string" },
+  fields: { type: "string" },
+  sort: { type: "string" },
+  limit: { type: "string" },
+  format: { type: "string" },
+  canonical: { type: "boolean", default: false },
+  gzip: { type: "boolean", default: false },
+  force: { type: "boolean", default: false },
+  quiet: { type: "boolean", default: false },
+  dump: { type: "string" },
+} as const;
+
+type Values = ReturnType<typeof parsed>["values"];
+
+/** Rows a batch. Larger ones are slower, because their documents outlive the young generation of the heap, and take more memory. */
+export const ROWS_A_BATCH = 4096;
+
+const parsed = (args: string[]) => parseArgs({ args, allowPositionals: true, options: OPTIONS });
+
+async function run(args: string[]): Promise<number> {
+  const { values, positionals } = parsed(args);
+  return values.dump === undefined ? exportRows(values, positionals) : exportBuckets(values, positionals, values.dump);
+}
+
+async function exportBuckets(values: Values, positionals: string[], folder: string): Promise<number> {
+  const [file, name, more] = positionals;
+  if (file === undefined) throw new Usage("Which file?");
+  if (more !== undefined) throw new Usage(`Unexpected argument ${more}`);
+  for (const option of ["query", "pipeline", "fields", "sort", "limit", "format"] as const) {
+    if (values[option] !== undefined) throw new Usage(`--dump writes whole buckets; --${option} does not go with it`);
+  }
+  existing(file);
+  if (statSync(folder, { throwIfNoEntry: false })?.isDirectory() === false) throw new Error(`${folder} is not a folder`);
+  return interruptible(async (signal) => {
+    await using db = await openFile(file);
+    const collections = name === undefined ? await timeSeries(db) : [await collectionOf(db, file, name)];
+    const progress = progressOf(values.quiet, "buckets");
+    try {
+      await dump(db, collections, { file, folder, gzip: values.gzip, force: values.force, signal, progress });
+    } finally {
+      progress.stop();
+    }
+    progress.done(`of ${collections.length} ${collections.length === 1 ? "collection" : "collections"} written to ${folder}`);
+    return 0;
+  });
+}
+
+async function exportRows(values: Values, positionals: string[]): Promise<number> {
+  const [file, name] = positional(positionals.slice(0, 2), "file", "collection") as [string, string];
+  const [output = "-", more] = positionals.slice(2);
+  if (more !== undefined) throw new Usage(`Unexpected argument ${more}`);
+  const path = output === "-" ? undefined : output;
+  const format = formatOf(values.format, path);
+  const wanted = askedFor(values);
+  existing(file);
+  if (path !== undefined) checkTarget(path, values.force, file);
+  else if (format.isBinary && process.stdout.isTTY) throw new Usage(`A terminal cannot show ${format.name}; name an output`);
+  return interruptible(async (signal) => {
+    await using db = await openFile(file);
+    const listed = await collectionOf(db, file, name);
+    const { timeField, metaField } = listed["options"].timeseries as { timeField: string; metaField?: string };
+    const collection = db.collection(name);
+    const keepsTypes = format.keepsTypes === true || values.canonical;
+    const read = { signal, bsonRegExp: true, promoteValues: !keepsTypes };
+    const cursor = (isCount: boolean): Cursor => {
+      const { filter, pipeline, fields, limit } = wanted;
+      // Which rows a limit takes depends on the order; which fields all rows have does not.
+      const sort = isCount && limit === 0 ? undefined : (wanted.sort ?? (pipeline ? undefined : { [timeField]: 1 }));
+      if (pipeline) return collection.aggregate([...pipeline, ...(isGiven(sort) ? [{ $sort: sort }] : []), ...(limit > 0 ? [{ $limit: limit }] : []), ...(fields ? [{ $project: projection(fields) }] : [])], { ...read, batchSize: ROWS_A_BATCH });
+      const find = collection.find(filter ?? {}, { ...read, batchSize: ROWS_A_BATCH });
+      if (isGiven(sort)) find.sort(sort);
+      if (limit > 0) find.limit(limit);
+      if (fields) find.project(projection(fields));
+      return find;
+    };
+    const progress = progressOf(values.quiet);
+    try {
+      let { fields } = wanted;
+      if (format.needsFields && !fields) {
+        const isAll = !wanted.filter && !wanted.pipeline && wanted.limit === 0;
+        fields = isAll ? await fieldsOfCollection(db, name, timeField, metaField, signal) : await fieldsOfRows(cursor(true));
+      }
+      const { canonical } = values;
+      const bytes = format.write!(cursor(false), { collection, fields, fieldsChosen: wanted.fields !== undefined, canonical }, progress.rows);
+      const isGzip = values.gzip || path?.endsWith(".gz") === true;
+      const pieces = isGzip ? gzipped(bytes) : bytes;
+      if (path !== undefined) await writeFileWhole(path, pieces, { force: values.force, signal });
+      else if (!(await writeToStdout(pieces, signal))) return 0;
+    } finally {
+      progress.stop();
+    }
+    progress.done(`written${path === undefined ? "" : ` to ${path}`}`);
+    return 0;
+  });
+}
+
+/** What of the collection is wanted. */
+function askedFor(values: Values): { filter?: Document; pipeline?: Document[]; sort?: Document; limit: number; fields?: string[] } {
+  const { query, pipeline, sort, fields } = values;
+  if (query !== undefined && pipeline !== undefined) throw new Usage("--query and --pipeline do not go together; begin the pipeline with a $match");
+  const wanted: ReturnType<typeof askedFor> = { limit: limitOf(values.limit) };
+  if (query !== undefined) wanted.filter = documentOf(query, "--query");
+  if (pipeline !== undefined) {
+    const stages = parseJson(pipeline, "--pipeline");
+    if (!Array.isArray(stages)) throw new Usage("--pipeline must be an array of stages");
+    wanted.pipeline = stages as Document[];
+  }
+  if (sort !== undefined) wanted.sort = documentOf(sort, "--sort");
+  if (fields !== undefined) {
+    wanted.fields = fields.split(",").map((field) => field.trim());
+    if (wanted.fields.includes("")) throw new Usage("--fields takes names with commas between them");
+    if (new Set(wanted.fields).size < wanted.fields.length) throw new Usage("--fields names a field twice");
+  }
+  return wanted;
+}
+
+/** The format of an ending, or the one that was named. */
+function formatOf(named: string | undefined, path: string | undefined): FileFormat {
+  const names = WRITERS.map(({ name }) => name).join(", ");
+  if (named !== undefined) {
+    const format = WRITERS.find(({ name, endings }) => name === named || endings.includes(`.${named}`));
+    if (!format) throw new Usage(`There is no format ${named}; the formats are ${names}`);
+    return format;
+  }
+  if (path === undefined) return WRITERS.find(({ name }) => name === "ndjson")!;
+  const plain = path.toLowerCase().replace(/\.gz$/, "");
+  const format = WRITERS.find(({ endings }) => endings.some((ending) => plain.endsWith(ending)));
+  if (!format) throw new Usage(`The ending of ${path} names no format; --format takes ${names}`);
+  return format;
+}
+
+function projection(fields: readonly string[]): Document {
+  return { ...(fields.includes("_id") ? {} : { _id: 0 }), ...Object.fromEntries(fields.map((field) => [field, 1])) };
+}
+
+function isGiven(sort: Document | undefined): sort is Document {
+  return sort !== undefined && Object.keys(sort).length > 0;
+}
+
+/** The time-series collections of a database, as they are listed. */
+export async function timeSeries(db: Database): Promise<Document[]> {
+  return (await db.listCollections().toArray()).filter(({ type }) => type === "timeseries");
+}
+
+/** A collection as it is listed. */
+export async function collectionOf(db: Database, file: string, name: string): Promise<Document> {
+  const all = await timeSeries(db);
+  const found = all.find((listed) => listed["name"] === name);
+  if (found) return found;
+  throw new Error(`There is no collection ${name} in ${file}; ${all.length === 0 ? "it has none" : `it has ${all.map((listed) => listed["name"]).join(", ")}`}`);
+}
+
+/** A number of rows; 0 means all. */
+export function limitOf(text: string | undefined): number {
+  const limit = text === undefined ? 0 : Number(text);
+  if (text === "" || !Number.isInteger(limit) || limit < 0) throw new Usage(`--limit must be a number, not ${text}`);
+  return limit;
+}
+
+function documentOf(text: string, what: string): Document {
+  const value: unknown = parseJson(text, what);
+  if (typeof value !== "object" || value === null || Array.isArray(value)) throw new Usage(`${what} must be an object`);
+  return value;
+}
+
+/** Extended JSON of an argument, with the types that it names. */
+export function parseJson(text: string, what: string): any {
+  try {
+    return EJSON.parse(text, { relaxed: false });
+  } catch (cause) {
+    throw new Usage(`${what} is not JSON: ${(cause as Error).message}`);
+  }
+}

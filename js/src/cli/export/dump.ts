@@ -1,0 +1,68 @@
+// `timepail export --dump`: a folder as mongodump writes it for time-series collections.
+
+import { mkdirSync } from "node:fs";
+import { join } from "node:path";
+import { EJSON, type Document } from "bson";
+import type { Database } from "../../index.js";
+import type { Progress } from "../export-progress.js";
+import { bsonWriter } from "../formats/bson-write.js";
+import { checkTarget, gzipped, writeFileWhole, type Bytes } from "./sink.js";
+
+export interface DumpOptions {
+  /** The file of the database. */
+  file: string;
+  folder: string;
+  gzip: boolean;
+  force: boolean;
+  signal: AbortSignal;
+  progress: Progress;
+}
+
+/** Options of a collection that a server does not have, and refuses. */
+const OWN_OPTIONS = ["dedupe", "maxBytes"];
+
+/** Writes buckets and options of collections. The measurements that are in no bucket yet come into buckets first. */
+export async function dump(db: Database, collections: readonly Document[], options: DumpOptions): Promise<void> {
+  const { folder, gzip, force, file, signal, progress } = options;
+  const inside = join(folder, db.databaseName);
+  const ending = gzip ? ".gz" : "";
+  const files = collections.map((listed) => {
+    const name = escaped(listed["name"]);
+    return { listed, buckets: join(inside, `system.buckets.${name}.bson${ending}`), metadata: join(inside, `${name}.metadata.json${ending}`) };
+  });
+  for (const { buckets, metadata } of files) for (const path of [buckets, metadata]) checkTarget(path, force, file);
+  mkdirSync(inside, { recursive: true });
+  await db.flush();
+  for (const { listed, buckets, metadata } of files) {
+    const name: string = listed["name"];
+    const write = (path: string, bytes: Bytes): Promise<void> => writeFileWhole(path, gzip ? gzipped(bytes) : bytes, { force, signal });
+    const collection = db.collection(`system.buckets.${name}`, { promoteValues: false, bsonRegExp: true });
+    await write(buckets, bsonWriter.write!(collection.find({}, { signal }), { collection }, progress.rows));
+    await write(metadata, text(EJSON.stringify(await metadataOf(db, listed), { relaxed: false })));
+  }
+}
+
+/** What mongorestore creates a collection with. It ignores what it does not know, such as `timepail`. */
+async function metadataOf(db: Database, { name, options, info }: Document): Promise<Document> {
+  const known = Object.entries(options as Document);
+  const own = known.filter(([option]) => OWN_OPTIONS.includes(option));
+  const uuid = info?.uuid?.toString("hex").replaceAll("-", "");
+  return {
+    options: Object.fromEntries(known.filter(([option]) => !OWN_OPTIONS.includes(option))),
+    indexes: await db.collection(name).listIndexes().toArray(),
+    ...(uuid && { uuid }),
+    collectionName: name,
+    type: "timeseries",
+    ...(own.length > 0 && { timepail: Object.fromEntries(own) }),
+  };
+}
+
+/** The name of a collection in the name of a file, as the tools of MongoDB write it. */
+export function escaped(name: string): string {
+  const others = encodeURIComponent(name).replaceAll(/[!'()*]/g, (char) => `%${char.charCodeAt(0).toString(16).toUpperCase()}`);
+  return others.replaceAll(/%(24|26|2B|3A|3D|40)/g, (code) => decodeURIComponent(code));
+}
+
+async function* text(content: string): Bytes {
+  yield new TextEncoder().encode(content);
+}

@@ -1,0 +1,104 @@
+// Where exported bytes go: a file that appears when it is whole, or standard output.
+
+import { once } from "node:events";
+import { existsSync, statSync } from "node:fs";
+import { open, rename, rm } from "node:fs/promises";
+import { basename, dirname, join } from "node:path";
+import { Readable } from "node:stream";
+import { pipeline } from "node:stream/promises";
+import { createGzip } from "node:zlib";
+import { USAGE_CODE } from "../command.js";
+
+export type Bytes = AsyncIterable<Uint8Array>;
+
+/** The bytes compressed. An error of theirs is one of the result. */
+export async function* gzipped(pieces: Bytes): Bytes {
+  const gzip = createGzip();
+  const fed = pipeline(Readable.from(pieces), gzip);
+  // Whoever reads hears of the error.
+  fed.catch(() => {});
+  yield* gzip as Bytes;
+  await fed;
+}
+
+/** Refuses a path that an export would overwrite, unless it may, and one that is the database itself. */
+export function checkTarget(path: string, mayOverwrite: boolean, database: string): void {
+  const found = statSync(path, { throwIfNoEntry: false });
+  if (!found) return;
+  if (found.isDirectory()) throw new Error(`${path} is a folder`);
+  const own = statSync(database);
+  if (found.ino === own.ino && found.dev === own.dev) throw new Error(`${path} is the database`);
+  if (!mayOverwrite) throw new Error(`${path} exists; --force overwrites it`);
+}
+
+/** Writes a file beside its place and moves it there when it is whole and on disk. Whatever ends it earlier leaves nothing. */
+export async function writeFileWhole(path: string, pieces: Bytes, { force, signal }: { force: boolean; signal: AbortSignal }): Promise<void> {
+  const unfinished = join(dirname(path), `.${basename(path)}.${process.pid}.unfinished`);
+  const file = await open(unfinished, "w");
+  try {
+    try {
+      for await (const piece of pieces) {
+        signal.throwIfAborted();
+        await file.writeFile(piece);
+      }
+      signal.throwIfAborted();
+      await file.sync();
+    } finally {
+      await file.close();
+    }
+    if (!force && existsSync(path)) throw new Error(`${path} has come while the export ran; --force overwrites it`);
+    await rename(unfinished, path);
+  } catch (error) {
+    await rm(unfinished, { force: true });
+    throw error;
+  }
+}
+
+/** Writes to standard output, no faster than it is read. A reader that goes away, such as `head`, ends it without an error: `false`. */
+export async function writeToStdout(pieces: Bytes, signal?: AbortSignal): Promise<boolean> {
+  const out = process.stdout;
+  let failure: NodeJS.ErrnoException | undefined;
+  // It stays: the error of the last write may come late.
+  out.on("error", (error) => (failure ??= error));
+  try {
+    for await (const piece of pieces) {
+      signal?.throwIfAborted();
+      if (failure) throw failure;
+      if (piece.length > 0 && !out.write(piece)) await once(out, "drain", signal ? { signal } : {});
+    }
+    // What is left in memory may still fail.
+    await new Promise<void>((resolve, reject) => out.write("", (error) => (error ? reject(error) : resolve())));
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "EPIPE") return false;
+    throw error;
+  }
+  return true;
+}
+
+/**
+ * Runs work that Ctrl-C ends early, after it has cleared up. Resolves to the exit code, which is that of a program that a signal ended.
+ * A usage error or any other is thrown.
+ */
+export async function interruptible(work: (signal: AbortSignal) => Promise<number>): Promise<number> {
+  const stop = new AbortController();
+  let code = USAGE_CODE;
+  const handlers = ([["SIGINT", 130], ["SIGTERM", 143]] as const).map(([name, number]) => {
+    const handler = (): void => {
+      // Whoever does not want to wait says so again.
+      if (stop.signal.aborted) process.exit(number);
+      code = number;
+      stop.abort();
+    };
+    process.on(name, handler);
+    return [name, handler] as const;
+  });
+  try {
+    return await work(stop.signal);
+  } catch (error) {
+    if (!stop.signal.aborted) throw error;
+    // A reader that has stopped reading would keep the process alive.
+    return process.exit(code);
+  } finally {
+    for (const [name, handler] of handlers) process.off(name, handler);
+  }
+}

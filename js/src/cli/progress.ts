@@ -1,0 +1,58 @@
+// How far an import has come, on the standard error.
+
+import process from "node:process";
+
+const REDRAW_MS = 100;
+
+/** Shows progress on a terminal: one line that is written again and again. With `isLines`, a line for each call instead. */
+export class Progress {
+  readonly #isTerminal: boolean;
+  readonly #isLines: boolean;
+  readonly #start = performance.now();
+  #drawn = 0;
+  #isShown = false;
+
+  constructor({ isQuiet, isLines }: { isQuiet: boolean; isLines: boolean }) {
+    this.#isLines = isLines && !isQuiet;
+    this.#isTerminal = !isQuiet && !isLines && process.stderr.isTTY === true;
+  }
+
+  /** @param share - of the input, from 0 to 1, where it is known */
+  update(rows: number, share: number | undefined): void {
+    const now = performance.now();
+    if (this.#isLines) return void process.stderr.write(`${this.#text(rows, share, now)}\n`);
+    if (!this.#isTerminal || (this.#isShown && now - this.#drawn < REDRAW_MS)) return;
+    this.#drawn = now;
+    this.#isShown = true;
+    process.stderr.write(`\r\x1b[K${this.#text(rows, share, now)}`);
+  }
+
+  /** Removes the line, so that another text can take its place. */
+  clear(): void {
+    if (this.#isShown) process.stderr.write("\r\x1b[K");
+    this.#isShown = false;
+  }
+
+  get seconds(): number {
+    return (performance.now() - this.#start) / 1000;
+  }
+
+  #text(rows: number, share: number | undefined, now: number): string {
+    const seconds = Math.max((now - this.#start) / 1000, 0.001);
+    const parts = [`${count(rows, "row")}`, `${Math.round(rows / seconds).toLocaleString("en-US")}/s`];
+    if (share !== undefined) {
+      parts.push(`${Math.floor(share * 100)} %`);
+      if (share > 0.01 && share < 1) parts.push(`${duration((seconds / share) * (1 - share))} left`);
+    }
+    return parts.join(", ");
+  }
+}
+
+/** `1 row`, `12,000 rows`. */
+export const count = (number: number, noun: string): string => `${number.toLocaleString("en-US")} ${noun}${number === 1 ? "" : "s"}`;
+
+/** A time for people. */
+export function duration(seconds: number): string {
+  if (seconds < 90) return `${seconds < 10 ? seconds.toFixed(1) : Math.round(seconds)} s`;
+  return seconds < 5400 ? `${Math.round(seconds / 60)} min` : `${(seconds / 3600).toFixed(1)} h`;
+}

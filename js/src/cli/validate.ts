@@ -1,0 +1,62 @@
+// `timepail validate`: whether what is stored is whole.
+
+import { parseArgs } from "node:util";
+import { EJSON, type Document } from "bson";
+import { openFile } from "timepail/file";
+import { Usage, existing, type CliCommand } from "./command.js";
+import { collectionOf, timeSeries } from "./export.js";
+
+const help = `
+Examines every bucket, journal record and index entry of a file, or of one collection. The exit code is 0 if all is valid, and 1 if not.
+
+  --full      decode all measurements as well; takes longer and finds more
+  --repair    correct index entries, and set aside what cannot be read. What can be read of a damaged bucket stays; its old bytes are kept until the collection is dropped.
+              Implies --full
+  --json      a line of JSON for each collection: the reply of the command validate
+
+  timepail validate plant.db --full
+  timepail validate plant.db weather --repair
+`;
+
+export const validate: CliCommand = { usage: "validate <file> [collection] [options]", summary: "look for damage, and repair it", help, run };
+
+async function run(args: string[]): Promise<number> {
+  const flag = { type: "boolean", default: false } as const;
+  const { values, positionals } = parseArgs({ args, allowPositionals: true, options: { full: flag, repair: flag, json: flag } });
+  const [file, name, more] = positionals;
+  if (file === undefined) throw new Usage("Which file?");
+  if (more !== undefined) throw new Usage(`Unexpected argument ${more}`);
+  existing(file);
+  // A repair that was answered is on disk.
+  await using db = await openFile(file, { durability: "strict" });
+  const collections = name === undefined ? await timeSeries(db) : [await collectionOf(db, file, name)];
+  let isValid = true;
+  for (const { name } of collections) {
+    const found = await db.command({ validate: name, ...(values.full && { full: true }), ...(values.repair && { repair: true }) });
+    isValid &&= found["valid"] === true;
+    process.stdout.write(values.json ? `${EJSON.stringify({ collection: name, ...found }, { relaxed: true })}\n` : report(name, found));
+  }
+  if (collections.length === 0 && !values.json) process.stdout.write("There are no collections.\n");
+  return isValid ? 0 : 1;
+}
+
+const counted = (count: number, one: string, many = `${one}s`): string => `${count.toLocaleString("en-US")} ${count === 1 ? one : many}`;
+
+/** A line for the collection, then one for each thing that is wrong. */
+function report(name: string, found: Document): string {
+  const { valid, repaired, nrecords, nIndexes, nQuarantined, findings, missingIndexEntries: missing, extraIndexEntries: extra, indexDetails } = found;
+  const notes = [counted(Number(nrecords), "bucket"), counted(Number(nIndexes), "index", "indexes")];
+  if (Number(nQuarantined) > 0) notes.push(`${counted(Number(nQuarantined), "value")} set aside`);
+  const lines = [`${name}: ${valid ? (repaired ? "repaired" : "valid") : "INVALID"}, ${notes.join(", ")}`];
+  for (const { rule, bucketId, field, message, warning, repaired: isRepaired, measurementsKept } of findings as Document[]) {
+    const place = [bucketId && `bucket ${bucketId}`, field && `field ${field}`].filter(Boolean).join(", ");
+    const kind = isRepaired ? "repaired" : warning ? "warning" : "error";
+    const kept = isRepaired && measurementsKept !== undefined ? ` (${counted(Number(measurementsKept), "measurement")} kept)` : "";
+    lines.push(`  ${kind} ${rule}${place && `, ${place}`}${message && `: ${message}`}${kept}`);
+  }
+  for (const [entries, what] of [[missing, "missing"], [extra, "superfluous"]] as const) {
+    for (const { bucketId } of entries as Document[]) lines.push(`  ${repaired ? "repaired" : "error"}, ${what} index entry of bucket ${bucketId}`);
+  }
+  for (const [index, { valid: isIndexValid }] of Object.entries(indexDetails as Document)) if (!isIndexValid) lines.push(`  index ${index} is not valid`);
+  return `${lines.join("\n")}\n`;
+}
