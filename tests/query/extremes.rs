@@ -195,8 +195,8 @@ async fn sixty(format: BucketFormat) -> Db {
 async fn unpacked(db: &Db, pipeline: Vec<Document>) -> i64 {
     let explained = explain(db, raw(&doc! { "aggregate": "weather", "pipeline": pipeline })).await;
     let stages = explained.stages();
-    assert!(!stages[1].to_string().contains('\0'), "{stages:?}");
-    stages[1].get_i64("nBucketsUnpacked").unwrap()
+    assert!(!stages.iter().any(|stage| stage.to_string().contains('\0')), "{stages:?}");
+    stages.iter().find_map(|stage| stage.get_i64("nBucketsUnpacked").ok()).unwrap()
 }
 
 #[test]
