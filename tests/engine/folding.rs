@@ -174,6 +174,29 @@ fn a_fold_interrupted_after_any_step_hides_and_doubles_nothing_and_can_be_resume
 }
 
 #[test]
+fn measurements_beside_an_interrupted_fold_are_found_once_by_each_time_range() {
+    block_on(async {
+        let storage = Metered::new(&MemoryStorage::new());
+        let db = Db::open(storage.clone(), TestEnv::new(1));
+        let series = rawdoc! { "timeField": "t", "metaField": "m" };
+        db.ok(rawdoc! { "create": "c", "timeseries": series, "dedupe": { "keep": "last" } }).await;
+        add(&db, SERIES, 1).await;
+        db.ok(rawdoc! { "flush": 1 }).await;
+        add(&db, SERIES, 2).await;
+        // The generation, then one step of the fold.
+        storage.left.set(2);
+        assert_eq!(db.command(rawdoc! { "flush": 1 }).await.get_f64("ok").unwrap(), 0.0);
+        let second = DateTime::from_millis(2000);
+        // What the first of these has found out about measurements, the others must not take for theirs.
+        for _ in 0..2 {
+            assert_eq!(count(&db, rawdoc! {}).await, 2 * SERIES);
+            assert_eq!(count(&db, rawdoc! { "t": { "$lt": second } }).await, SERIES);
+            assert_eq!(count(&db, rawdoc! { "t": { "$gte": second } }).await, SERIES);
+        }
+    });
+}
+
+#[test]
 fn records_of_a_fold_interrupted_long_ago_are_not_folded_twice() {
     block_on(async {
         let memory = MemoryStorage::new();

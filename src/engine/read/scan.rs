@@ -450,9 +450,9 @@ impl Scan {
         }
     }
 
-    /// What is known of measurements, and the journals.
-    pub(super) fn windows(&self) -> (Option<&KnownRows>, &ByBucket) {
-        (self.windows.as_ref(), &self.journal)
+    /// What is known of measurements, the journals, and which of their groups were left out.
+    pub(super) fn windows(&self) -> (Option<&KnownRows>, &ByBucket, &[bool]) {
+        (self.windows.as_ref(), &self.journal, &self.left_out)
     }
 }
 

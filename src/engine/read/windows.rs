@@ -236,7 +236,7 @@ impl Scan {
     pub(super) fn unit_of_window(&self, id: BucketId, stored: Rc<StoredBucket>) -> Result<Option<Unit>> {
         let entry = self.collection().entry();
         let options = &entry.options.timeseries;
-        let (windows, journal) = self.windows();
+        let (windows, journal, left_out) = self.windows();
         if windows.is_some_and(|windows| windows.absorbs(&id)) {
             return Ok(None);
         }
@@ -249,10 +249,15 @@ impl Scan {
         let of_window = journal.groups_of(&window_of(&id, start_ms, options));
         let group = of_window
             .iter()
-            .filter_map(|number| journal.groups().get(*number))
-            .find(|group| group.meta() == view.meta());
-        let half_folded = group.is_some_and(|group| group.is_covered(&stored.coverage));
-        if half_folded && let (Some(windows), Some(known)) = (windows, group.and_then(|group| group.resolution())) {
+            .filter_map(|number| journal.groups().get(*number).map(|group| (*number, group)))
+            .find(|(_, group)| group.meta() == view.meta());
+        let half_folded = group.is_some_and(|(_, group)| group.is_covered(&stored.coverage));
+        // The measurements of a group that is left out are found here or nowhere, though an earlier scan has resolved
+        // it. Its own rows do not match.
+        let returned = group.filter(|(number, _)| left_out.get(*number) != Some(&true));
+        if half_folded
+            && let (Some(windows), Some(known)) = (windows, returned.and_then(|(_, group)| group.resolution()))
+        {
             return windows.rest_of(id, &stored, &known, options);
         }
         Ok(Some(Unit { half_folded, stored: Some(Rc::clone(&stored)), ..self.stored_unit(id, &stored) }))
