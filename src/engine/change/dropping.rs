@@ -13,6 +13,7 @@ use crate::engine::store::keyspace;
 use crate::error::Result;
 use crate::query::ReadPlan;
 use crate::storage::{Changeset, KeyRange};
+use crate::value::sort_by;
 
 impl Engine {
     /// Removes the records of a scan that has just begun if all of their rows match. Returns the number of rows
@@ -88,7 +89,7 @@ fn reached_records(scan: &Scan, plan: &ReadPlan) -> Result<Option<Vec<RecordKey>
             keys.extend(group.sections().iter().map(SectionRef::commit));
         }
     }
-    keys.sort_unstable();
+    sort_by(&mut keys, Ord::cmp);
     Ok(Some(keys))
 }
 

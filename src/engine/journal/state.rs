@@ -18,6 +18,7 @@ use crate::limits::{
     FOLD_BYTES_A_ROW_MAX, FOLD_FACTOR_OF_MANY, JOURNAL_BACKPRESSURE_FACTOR, JOURNAL_RECORDS_MANY, JOURNAL_RECORDS_MAX,
     JOURNAL_SIZE_BYTES_MAX,
 };
+use crate::value::sort_by;
 
 /// The unfolded commits of a collection, of every context.
 pub struct Journal {
@@ -140,7 +141,7 @@ impl Journal {
     /// Drops records that this context has removed from storage: their rows are in buckets, or deleted.
     pub fn folded(&self, keys: &[RecordKey]) {
         let mut keys = keys.to_vec();
-        keys.sort_unstable();
+        sort_by(&mut keys, Ord::cmp);
         self.state.borrow_mut().retain(self.context, &|entry| keys.binary_search(&entry.key()).is_err());
     }
 

@@ -16,7 +16,7 @@ use crate::limits::STAGE_SIZE_BYTES_MAX;
 use crate::query::exec::Flow;
 use crate::query::expr::{BoundExpr, Expr, bucket_of};
 use crate::query::sort::SortSpec;
-use crate::value::{Collation, DocWriter, FieldSet, OwnedValue, Value, canonical_class, sort_by};
+use crate::value::{Collation, DocWriter, FieldSet, OwnedValue, Value, canonical_class, sort_by, sort_rows};
 
 #[cold]
 #[inline(never)]
@@ -297,7 +297,7 @@ impl Stage for BucketAuto {
         let column = by.column(&rows)?;
         let (collation, buckets, series) = (&self.spec.group.collation, self.spec.buckets, &self.spec.series);
         let mut sorted: Vec<(u64, u32)> = ranks(&column, collation).into_iter().zip(0..).collect();
-        sorted.sort_unstable();
+        sort_rows(&mut sorted);
         let value = |row: u32| column.value(row as usize, &mut Vec::new()).unwrap_or(Value::NULL).to_owned();
         let number = |row: u32| PreferredNumbers::number(value(row).view());
         // Rounded to the nearest number of rows.
@@ -353,10 +353,11 @@ impl Stage for BucketAuto {
             rest = behind;
         }
         // Rows of one bucket side by side, in the order in which they came.
-        let mut order: Vec<u32> = sorted.into_iter().map(|(_, row)| row).collect();
-        let bucket = |row: &u32| bucket_of.get(*row as usize).copied().unwrap_or_default();
-        order.sort_unstable_by_key(|row| (bucket(row), *row));
-        let keys = ColumnData::Dictionary(order.iter().map(bucket).collect(), Box::new(ids.finish()));
+        let mut order: Vec<(u64, u32)> = bucket_of.iter().map(|bucket| u64::from(*bucket)).zip(0..).collect();
+        sort_rows(&mut order);
+        let order: Vec<u32> = order.into_iter().map(|(_, row)| row).collect();
+        let buckets = order.iter().map(|row| bucket_of.get(*row as usize).copied().unwrap_or_default());
+        let keys = ColumnData::Dictionary(buckets.collect(), Box::new(ids.finish()));
         self.group.add(&rows.gather(&order), &[KeyCells::Rows(Column::new(keys, None))])?;
         self.group.finish()
     }

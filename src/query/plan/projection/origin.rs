@@ -2,6 +2,7 @@
 
 use super::parse::{Child, Projection, ProjectionNode};
 use crate::query::expr::{BoundExpr, Expr};
+use crate::value::sort_by;
 
 /// What a top-level field of a result is, in terms of the row that it comes from.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -22,7 +23,7 @@ impl Projection {
     /// A projection to objects of these fields alone; `None` if a name comes twice.
     pub fn replacing(fields: Vec<(Box<str>, BoundExpr)>) -> Option<Projection> {
         let mut names: Vec<&str> = fields.iter().map(|(name, _)| &**name).collect();
-        names.sort_unstable();
+        sort_by(&mut names, Ord::cmp);
         let is_distinct = names.windows(2).all(|pair| pair.first() != pair.last());
         let children = names.into_iter().map(|name| (name.into(), Child::Computed)).collect();
         is_distinct.then(|| Projection {

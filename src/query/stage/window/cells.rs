@@ -6,7 +6,7 @@ use std::ops::Range;
 use crate::block::{Bitmap, Block, Column, ColumnBuilder, ColumnData, VarData};
 use crate::error::Result;
 use crate::query::expr::{BoundExpr, Expr};
-use crate::value::{Kind, Value};
+use crate::value::{Kind, Value, sort_by};
 
 /// Among row numbers: no row.
 pub(super) const NOWHERE: u32 = u32::MAX;
@@ -28,7 +28,7 @@ fn cells_of(column: &Column, range: Range<usize>) -> Column {
     }
     let index = index.get(range.clone()).unwrap_or_default();
     let mut used = index.to_vec();
-    used.sort_unstable();
+    sort_by(&mut used, Ord::cmp);
     used.dedup();
     let place = |entry: &u32| u32::try_from(used.partition_point(|known| known < entry)).unwrap_or(NOWHERE);
     let data = ColumnData::Dictionary(index.iter().map(place).collect(), Box::new(values.gather(&used)));
