@@ -177,6 +177,8 @@ pub const LISTED_SERIES_MIN: usize = 64;
 pub const NARROWED_SERIES_MAX: usize = 1024;
 /// Maximum number of series whose metadata is kept in memory.
 pub const KNOWN_SERIES_MAX: usize = 1 << 14;
+/// Maximum number of fields of metadata whose values are kept in memory by series.
+pub const KNOWN_FIELDS_MAX: usize = 8;
 /// Maximum bytes of buckets held by a query for the newest row of each series. Beyond it, the buckets are read page by
 /// page.
 pub const NEWEST_SIZE_BYTES_MAX: usize = 16 << 20;

@@ -14,7 +14,9 @@ use crate::engine::collections::collection::Collection;
 use crate::engine::collections::directory::{Directory, Listed, series_key};
 use crate::engine::read::scan::{Access, Scan};
 use crate::error::Result;
-use crate::limits::{KNOWN_SERIES_MAX, LISTED_A_SERIES, LISTED_KEYS_MAX, LISTED_SERIES_MIN, NARROWED_SERIES_MAX};
+use crate::limits::{
+    KNOWN_FIELDS_MAX, KNOWN_SERIES_MAX, LISTED_A_SERIES, LISTED_KEYS_MAX, LISTED_SERIES_MIN, NARROWED_SERIES_MAX,
+};
 use crate::query::{Filter, ReadAccess, ReadPlan};
 use crate::storage::LocalFuture;
 use crate::value::{Interner, Kind, OwnedValue, Value, sort_by};
@@ -33,9 +35,54 @@ struct KnownSeries {
     /// The bytes of all objects met as metadata, and the numbers of their series.
     met: Interner,
     numbers: Vec<usize>,
+    /// The values of the fields that filters have read last.
+    fields: Vec<SeriesField>,
     /// The last filter, and which series match it.
     filter: Filter,
     matches: Vec<Option<bool>>,
+}
+
+/// The values of one field of the metadata, each once.
+#[derive(Default)]
+struct SeriesField {
+    name: Box<str>,
+    /// The numbers of values by their bytes.
+    numbers: Interner,
+    /// The values by number; one may be that the field is missing.
+    values: Vec<Option<OwnedValue>>,
+    /// The number of the value that each series has; `None` if its metadata is no object, or not known yet.
+    of_series: Vec<Option<usize>>,
+}
+
+impl SeriesField {
+    /// Learns the values of series whose metadata was not known before.
+    fn learn(&mut self, metas: &[Option<Option<OwnedValue>>]) {
+        self.of_series.resize(metas.len(), None);
+        for (slot, meta) in self.of_series.iter_mut().zip(metas) {
+            let meta = meta.as_ref().and_then(Option::as_ref).map(OwnedValue::view);
+            if slot.is_none()
+                && let Some(meta) = meta.and_then(Value::as_doc)
+            {
+                let value = meta.get(&self.name).map(Value::to_owned);
+                let (number, is_new) = self.numbers.add(value.as_ref().map_or(&[], OwnedValue::tagged));
+                self.values.extend(is_new.then_some(value));
+                *slot = Some(number);
+            }
+        }
+    }
+
+    /// The field with that name among those that are kept, moved to their end.
+    fn named<'a>(fields: &'a mut Vec<SeriesField>, name: &str) -> Option<&'a mut SeriesField> {
+        let field = match fields.iter().position(|field| &*field.name == name) {
+            Some(at) => fields.remove(at),
+            None => SeriesField { name: name.into(), ..SeriesField::default() },
+        };
+        if fields.len() >= KNOWN_FIELDS_MAX {
+            fields.remove(0);
+        }
+        fields.push(field);
+        fields.last_mut()
+    }
 }
 
 impl Series {
@@ -70,17 +117,42 @@ impl Series {
     ///
     /// Errors: those of the filter.
     pub(super) fn matches(&self, filter: &Filter, count: usize) -> Result<Vec<Option<bool>>> {
-        let KnownSeries { metas, filter: last, matches, .. } = &mut *self.known.borrow_mut();
+        let KnownSeries { metas, fields, filter: last, matches, .. } = &mut *self.known.borrow_mut();
         if last != filter {
             *last = filter.clone();
             matches.clear();
         }
         matches.resize(count.max(matches.len()), None);
-        for (slot, meta) in matches.iter_mut().zip(metas) {
-            if let (None, Some(meta)) = (&slot, meta) {
-                *slot = Some(filter.matches_value(meta.as_ref().map(OwnedValue::view))?);
+        let mut open: Vec<(&mut Option<bool>, &Option<OwnedValue>, usize)> = matches
+            .iter_mut()
+            .zip(metas.iter())
+            .zip(0..)
+            .filter_map(|((slot, meta), number)| Some((slot, meta.as_ref()?, number)).filter(|open| open.0.is_none()))
+            .collect();
+        for conjunct in filter.conjuncts() {
+            let mut field = conjunct.field_below().and_then(|name| SeriesField::named(fields, name));
+            field.iter_mut().for_each(|field| field.learn(metas));
+            // The same value decides for many series, unless only a few are new.
+            let field = field.filter(|field| field.values.len() <= 2 * open.len());
+            let values = field.as_ref().map_or(&[][..], |field| &field.values);
+            let values = values.iter().map(|value| conjunct.matches_field(value.as_ref().map(OwnedValue::view)));
+            let decided: Vec<bool> = values.collect::<Result<_>>()?;
+            let mut left = Vec::with_capacity(open.len());
+            for (slot, meta, number) in open {
+                let value = field.as_ref().and_then(|field| *field.of_series.get(number)?);
+                let matches = match value.and_then(|value| decided.get(value)) {
+                    Some(matches) => *matches,
+                    None => conjunct.matches_value(meta.as_ref().map(OwnedValue::view))?,
+                };
+                if matches {
+                    left.push((slot, meta, number));
+                } else {
+                    *slot = Some(false);
+                }
             }
+            open = left;
         }
+        open.into_iter().for_each(|(slot, ..)| *slot = Some(true));
         Ok(matches.clone())
     }
 

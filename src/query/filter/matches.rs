@@ -11,6 +11,8 @@ enum FilterInput<'a> {
     Doc(Doc<'a>),
     /// A document whose top-level fields are all this value.
     Value(Option<Value<'a>>),
+    /// A document whose top-level fields are objects in which all fields are this value.
+    FieldValue(Option<Value<'a>>),
 }
 
 impl Filter {
@@ -26,6 +28,27 @@ impl Filter {
     /// Errors: those of expressions.
     pub fn matches_value(&self, value: Option<Value<'_>>) -> Result<bool> {
         self.matches_row(FilterInput::Value(value))
+    }
+
+    /// The name of the field to which all paths lead below the top-level field; `None` if that is not all that is read.
+    pub fn field_below(&self) -> Option<&str> {
+        let mut found: Option<Option<&str>> = None;
+        self.for_each_leaf(&mut |leaf| {
+            let name = match leaf {
+                Filter::Field(path, test) if !matches!(test, Test::Whole(_)) => path.rest().first(),
+                _ => None,
+            };
+            let name = name.map(Component::name);
+            found = Some(found.map_or(name, |known| known.filter(|_| known == name)));
+        });
+        found.flatten()
+    }
+
+    /// True if a document in which that field is `value` passes.
+    ///
+    /// Errors: none, since expressions have no such field.
+    pub fn matches_field(&self, value: Option<Value<'_>>) -> Result<bool> {
+        self.matches_row(FilterInput::FieldValue(value))
     }
 
     fn matches_row(&self, row: FilterInput<'_>) -> Result<bool> {
@@ -44,21 +67,26 @@ impl Filter {
             Filter::Or(children) => any(children, true)?,
             Filter::Nor(children) => !any(children, true)?,
             Filter::Not(child) => !child.matches_row(row)?,
-            Filter::Field(path, test) => test.matches_below(row.field(path.first()), path.rest()),
+            Filter::Field(path, test) => match row {
+                FilterInput::Doc(doc) => test.matches_below(doc.get(path.first()), path.rest()),
+                FilterInput::Value(value) => test.matches_below(value, path.rest()),
+                FilterInput::FieldValue(value) => test.matches_below(value, path.rest().get(1..).unwrap_or_default()),
+            },
             Filter::Expr(condition) => match row {
                 FilterInput::Doc(doc) => condition.matches(doc)?,
                 FilterInput::Value(value) => condition.matches_value(value)?,
+                FilterInput::FieldValue(_) => false,
             },
             // Loaded by now: `filter::schema` has made the schema.
             Filter::Schema(schema) => match row {
                 FilterInput::Doc(doc) => schema.holds(doc.as_value()),
                 // A schema concerns the whole document, never one field.
-                FilterInput::Value(_) => false,
+                FilterInput::Value(_) | FilterInput::FieldValue(_) => false,
             },
             // Loaded by now: `filter::geo` has made it.
             Filter::Bucket(bucket) => match row {
                 FilterInput::Doc(doc) => bucket.holds(doc),
-                FilterInput::Value(_) => false,
+                FilterInput::Value(_) | FilterInput::FieldValue(_) => false,
             },
         })
     }
@@ -75,15 +103,6 @@ impl Filter {
             Filter::AlwaysTrue => true,
             // These cannot occur among the tests of one path.
             Filter::Expr(_) | Filter::Schema(_) | Filter::Bucket(_) => false,
-        }
-    }
-}
-
-impl<'a> FilterInput<'a> {
-    fn field(self, name: &str) -> Option<Value<'a>> {
-        match self {
-            FilterInput::Doc(doc) => doc.get(name),
-            FilterInput::Value(value) => value,
         }
     }
 }
@@ -126,11 +145,48 @@ impl Test {
 
 #[cfg(test)]
 mod tests {
-    use super::super::samples::hits;
+    use proptest::prelude::*;
+
+    use super::super::samples::{any_block, any_collation, any_filter_doc, any_value, filter, filter_by, hits};
+    use crate::query::filter::Filter;
+    use crate::value::{DocWriter, Path};
     use bson::{RawBson, cstr, rawbson, rawdoc};
 
     fn dec(text: &str) -> RawBson {
         RawBson::Decimal128(text.parse().unwrap())
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { cases: 5000, failure_persistence: None, ..ProptestConfig::default() })]
+        #[test]
+        fn an_object_matches_by_the_value_of_the_one_field_that_is_read(
+            block in any_block(), doc in any_filter_doc(any_value()), collation in any_collation(),
+        ) {
+            let below = filter_by(&doc, &collation).map_leaves(&mut |leaf| match leaf {
+                Filter::Field(path, test) => Filter::Field(Path::parse(&format!("m.{path}")).unwrap(), test),
+                other => other,
+            });
+            for conjunct in below.conjuncts() {
+                let Some(name) = conjunct.field_below() else { continue };
+                for row in 0..block.rows() {
+                    let mut writer = DocWriter::new();
+                    block.write_row(row, &mut writer);
+                    let meta = writer.finish();
+                    let by_value = conjunct.matches_field(meta.view().get(name)).unwrap();
+                    prop_assert_eq!(by_value, conjunct.matches_value(Some(meta.view().as_value())).unwrap(), "{:?}", meta);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_filter_on_several_fields_or_on_the_whole_reads_no_one_field() {
+        let reads = |doc| filter(&doc).field_below().map(str::to_owned);
+        assert_eq!(reads(rawdoc! { "m.a": 1 }).as_deref(), Some("a"));
+        assert_eq!(reads(rawdoc! { "$or": [{ "m.a": 1 }, { "m.a.b": { "$ne": 2 } }] }).as_deref(), Some("a"));
+        for doc in [rawdoc! { "m": 1 }, rawdoc! { "$or": [{ "m.a": 1 }, { "m.b": 1 }] }, rawdoc! {}] {
+            assert_eq!(reads(doc), None);
+        }
     }
 
     #[test]

@@ -170,7 +170,7 @@ impl Filter {
     }
 
     /// Calls `visit` with every leaf, in order.
-    fn for_each_leaf<'a>(&'a self, visit: &mut dyn FnMut(&'a Filter)) {
+    pub(super) fn for_each_leaf<'a>(&'a self, visit: &mut dyn FnMut(&'a Filter)) {
         match self {
             Filter::And(children) | Filter::Or(children) | Filter::Nor(children) => {
                 children.iter().for_each(|child| child.for_each_leaf(visit));
