@@ -9,9 +9,9 @@ import { Usage, existing, positional, type CliCommand } from "./command.js";
 import { dump } from "./export/dump.js";
 import { fieldsOfCollection, fieldsOfRows } from "./export/fields.js";
 import { checkTarget, gzipped, interruptible, writeFileWhole, writeToStdout } from "./export/sink.js";
-import { progressOf } from "./export-progress.js";
 import type { Cursor, FileFormat } from "./formats/model.js";
 import { WRITERS } from "./formats/writers.js";
+import { Progress } from "./progress.js";
 
 const help = `
 Writes measurements to a file, or to standard output if there is no output or it is -. The format follows from the ending: ${WRITERS.flatMap(({ endings }) => endings).join(", ")},
@@ -82,13 +82,15 @@ async function exportBuckets(values: Values, positionals: string[], folder: stri
   return interruptible(async (signal) => {
     await using db = await openFile(file);
     const collections = name === undefined ? await timeSeries(db) : [await collectionOf(db, file, name)];
-    const progress = progressOf(values.quiet, "buckets");
+    const progress = new Progress({ noun: "bucket", isQuiet: values.quiet });
+    let buckets = 0;
+    const wrote = (count: number): void => progress.update((buckets += count));
     try {
-      await dump(db, collections, { file, folder, gzip: values.gzip, force: values.force, signal, progress });
+      await dump(db, collections, { file, folder, gzip: values.gzip, force: values.force, signal, wrote });
     } finally {
-      progress.stop();
+      progress.clear();
     }
-    progress.done(`of ${collections.length} ${collections.length === 1 ? "collection" : "collections"} written to ${folder}`);
+    progress.end(buckets, `of ${collections.length} ${collections.length === 1 ? "collection" : "collections"} written to ${folder}`);
     return 0;
   });
 }
@@ -121,7 +123,8 @@ async function exportRows(values: Values, positionals: string[]): Promise<number
       if (fields) find.project(projection(fields));
       return find;
     };
-    const progress = progressOf(values.quiet);
+    const progress = new Progress({ noun: "row", isQuiet: values.quiet });
+    let rows = 0;
     try {
       let { fields } = wanted;
       if (format.needsFields && !fields) {
@@ -129,15 +132,15 @@ async function exportRows(values: Values, positionals: string[]): Promise<number
         fields = isAll ? await fieldsOfCollection(db, name, timeField, metaField, signal) : await fieldsOfRows(cursor(true));
       }
       const { canonical } = values;
-      const bytes = format.write!(cursor(false), { collection, fields, fieldsChosen: wanted.fields !== undefined, canonical }, progress.rows);
+      const bytes = format.write!(cursor(false), { collection, fields, fieldsChosen: wanted.fields !== undefined, canonical }, (count) => progress.update((rows += count)));
       const isGzip = values.gzip || path?.endsWith(".gz") === true;
       const pieces = isGzip ? gzipped(bytes) : bytes;
       if (path !== undefined) await writeFileWhole(path, pieces, { force: values.force, signal });
       else if (!(await writeToStdout(pieces, signal))) return 0;
     } finally {
-      progress.stop();
+      progress.clear();
     }
-    progress.done(`written${path === undefined ? "" : ` to ${path}`}`);
+    progress.end(rows, `written${path === undefined ? "" : ` to ${path}`}`);
     return 0;
   });
 }

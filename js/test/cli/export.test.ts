@@ -29,7 +29,7 @@ test("the ending of the output names the format, and .gz compresses", () => {
       const output = file(`endings.${ending}${gz}`);
       const { code, out, err } = timepail("export", plant, "c", output);
       assert.deepEqual([code, out], [0, ""], err);
-      assert.match(err, /^100 rows written to .* a second\n$/);
+      assert.match(err, /^100 rows written to .* in [0-9.]+ s, [0-9,]+\/s\n$/);
       const bytes = readFileSync(output);
       assert.deepEqual(read((gz ? gunzipSync(bytes) : bytes).toString()), Array.from({ length: 100 }, (_, n) => n), ending + gz);
     }

@@ -4,7 +4,6 @@ import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { EJSON, type Document } from "bson";
 import type { Database } from "../../index.js";
-import type { Progress } from "../export-progress.js";
 import { bsonWriter } from "../formats/bson-write.js";
 import { checkTarget, gzipped, writeFileWhole, type Bytes } from "./sink.js";
 
@@ -15,7 +14,8 @@ export interface DumpOptions {
   gzip: boolean;
   force: boolean;
   signal: AbortSignal;
-  progress: Progress;
+  /** Hears of each piece that is written how many buckets it has. */
+  wrote: (buckets: number) => void;
 }
 
 /** Options of a collection that a server does not have, and refuses. */
@@ -23,7 +23,7 @@ const OWN_OPTIONS = ["dedupe", "maxBytes"];
 
 /** Writes buckets and options of collections. The measurements that are in no bucket yet come into buckets first. */
 export async function dump(db: Database, collections: readonly Document[], options: DumpOptions): Promise<void> {
-  const { folder, gzip, force, file, signal, progress } = options;
+  const { folder, gzip, force, file, signal, wrote } = options;
   const inside = join(folder, db.databaseName);
   const ending = gzip ? ".gz" : "";
   const files = collections.map((listed) => {
@@ -37,7 +37,7 @@ export async function dump(db: Database, collections: readonly Document[], optio
     const name: string = listed["name"];
     const write = (path: string, bytes: Bytes): Promise<void> => writeFileWhole(path, gzip ? gzipped(bytes) : bytes, { force, signal });
     const collection = db.collection(`system.buckets.${name}`, { promoteValues: false, bsonRegExp: true });
-    await write(buckets, bsonWriter.write!(collection.find({}, { signal }), { collection }, progress.rows));
+    await write(buckets, bsonWriter.write!(collection.find({}, { signal }), { collection }, wrote));
     await write(metadata, text(EJSON.stringify(await metadataOf(db, listed), { relaxed: false })));
   }
 }

@@ -7,7 +7,7 @@ import type { Batch, InputFile, OpenedFile } from "../formats/model.js";
 import { documentsOf } from "../formats/bson-read.js";
 import { readerOf } from "../formats/readers.js";
 import { openInput } from "../input.js";
-import { Progress, count, duration } from "../progress.js";
+import { Progress, count, type Noun } from "../progress.js";
 import { createIndexes, guessed, isBucket, type Dumped } from "./dump.js";
 import type { Interrupt } from "./interrupt.js";
 import { SHOWN_MAX } from "./limits.js";
@@ -127,16 +127,16 @@ class Report {
   readonly #file: InputFile;
   readonly #options: ImportOptions;
   readonly #name: string;
-  readonly #noun: "row" | "bucket";
+  readonly #noun: Noun;
   readonly #progress: Progress;
   #shown = 0;
 
-  constructor(file: InputFile, options: ImportOptions, name: string, noun: "row" | "bucket") {
+  constructor(file: InputFile, options: ImportOptions, name: string, noun: Noun) {
     this.#file = file;
     this.#options = options;
     this.#name = name;
     this.#noun = noun;
-    this.#progress = new Progress({ isQuiet: options.isQuiet, isLines: options.isProgress });
+    this.#progress = new Progress({ noun, isQuiet: options.isQuiet, isLines: options.isProgress });
   }
 
   /** Shows the first problems, and leaves the others to the count at the end. */
@@ -166,17 +166,11 @@ class Report {
   }
 
   #end(isWhole: boolean, { rows, bad, present = 0 }: { rows: number; bad: number; present?: number }): void {
-    const { isQuiet } = this.#options;
     if (this.#shown > SHOWN_MAX) process.stderr.write(`and ${(this.#shown - SHOWN_MAX).toLocaleString("en-US")} more\n`);
     // Whoever wants to hear nothing still hears of what is not stored.
-    if (isQuiet && isWhole && bad === 0) return;
-    const seconds = this.#progress.seconds;
-    const parts = [
-      `${isWhole ? "" : "Stopped: "}${count(rows, this.#noun)} stored in ${this.#name} in ${duration(seconds)}`,
-      rows > 0 && isWhole && `${Math.round(rows / Math.max(seconds, 0.001)).toLocaleString("en-US")}/s`,
-      present > 0 && `${present.toLocaleString("en-US")} there already`,
-      bad > 0 && (isWhole ? `${count(bad, `bad ${this.#noun}`)} skipped` : `${count(bad, `bad ${this.#noun}`)}`),
-    ];
-    process.stderr.write(`${parts.filter(Boolean).join(", ")}\n`);
+    if (this.#options.isQuiet && isWhole && bad === 0) return;
+    const where = `stored in ${this.#name}`;
+    const problems = [present > 0 && `${present.toLocaleString("en-US")} there already`, bad > 0 && `${count(bad, `bad ${this.#noun}`)}${isWhole ? " skipped" : ""}`];
+    this.#progress.end(rows, where, problems, isWhole);
   }
 }
