@@ -16,15 +16,15 @@ import { DIST, JS, ROOT, Stop, WASM, bin, filesUnder, hashOf, main, must, once, 
 const MODULES = ["timepail.wasm", "timepail-more.wasm"];
 /** What the second half takes from the first, as wasm-bindgen's module has it. */
 const SHARED_NAMES = ["memory", "table0", "table1", "global0"];
-const SOURCES = ["index", "entry/node", "entry/workerd", "entry/slim", "entry/worker", "entry/node-worker", "later", "file", "pipelines", "react", "vue", "svelte", "sqlite", "deno-kv", "server/index", "cli/index", "testing/index"];
+const SOURCES = ["index", "entry/node", "entry/workerd", "entry/slim", "entry/worker", "entry/node-worker", "later", "file", "pipelines", "arrow/index", "react", "vue", "svelte", "sqlite", "deno-kv", "server/index", "cli/index", "testing/index"];
 /** The files of the package and their sources: `entry/node.ts` and `testing/index.ts` become `node.js` and `testing.js`. */
 const ENTRIES = Object.fromEntries(SOURCES.map((source) => [source.replace(/^entry\/|\/index$/g, ""), join(JS, `src/${source}.ts`)]));
 /** Those that run where they lie, in Node, Bun and Deno: an uncaught error prints the line that it comes from, which should not be the whole file. */
 const READABLE = ["node", "node-worker", "file", "sqlite", "deno-kv", "server", "cli", "testing"];
-/** The packages inside `server.js` and `cli.js`: the passwords of SCRAM-SHA-256 go through SASLprep, and files of delimited text through Papa Parse. */
-const THIRD_PARTY = ["@mongodb-js/saslprep", "sparse-bitfield", "memory-pager", "papaparse"];
+/** The packages inside `server.js`, `cli.js` and `arrow.js`: the passwords of SCRAM-SHA-256 go through SASLprep, files of delimited text through Papa Parse, tables of Arrow through flechette. */
+const THIRD_PARTY = ["@mongodb-js/saslprep", "sparse-bitfield", "memory-pager", "papaparse", "@uwdata/flechette"];
 /** What users' compilers read; the declarations of the other entries are those of `index`. */
-const DECLARED = ["index", "entry/slim", "entry/worker", "file", "pipelines", "react", "vue", "svelte", "sqlite", "deno-kv", "server/index", "testing/index", "entry/wasm-source"];
+const DECLARED = ["index", "entry/slim", "entry/worker", "file", "pipelines", "arrow/index", "react", "vue", "svelte", "sqlite", "deno-kv", "server/index", "testing/index", "entry/wasm-source"];
 
 /** Compiles the crate and resolves to the path of the module. Cargo knows itself whether there is anything to do. */
 async function compile(toolEnv, { features, cargo, rustc, whole }, dev) {
@@ -152,7 +152,7 @@ async function bundle() {
 /** What others have written of the bundles, and under which terms. */
 function licences() {
   const texts = THIRD_PARTY.map((name) => `${name}\n\n${readFileSync(join(JS, "node_modules", name, "LICENSE"), "utf8").trim()}\n`);
-  return `server.js and cli.js contain these packages.\n\n${texts.join("\n----\n\n")}`;
+  return `server.js, cli.js and arrow.js contain these packages.\n\n${texts.join("\n----\n\n")}`;
 }
 
 /** What packages inside a bundle require of Node by its old name. */

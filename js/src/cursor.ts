@@ -146,17 +146,32 @@ export abstract class AbstractCursor<TSchema = Document, TColumns = Partial<Colu
   toColumns(options: { by: string }): Promise<Series<TColumns>[]>;
   async toColumns({ by }: { by?: string } = {}): Promise<any> {
     const blocks: Block[] = [];
-    while (await this.#advance(true, true)) {
-      const rest = this.#batch.slice(this.#position);
-      blocks.push(this.#block ?? { rows: rest.length, columns: documentsToColumns(rest) });
-      this.#block = undefined;
-      this.#batch = [];
-    }
-    await this.close();
+    for await (const block of this.blocks()) blocks.push(block);
     // A result without rows still has columns, empty ones.
-    const columns = blocksToColumns(blocks.length === 0 && this.#last?.rows === 0 ? [this.#last] : blocks, this.#readOptions) as Document;
-    if (blocks.length === 0) for (const name of this.named) if (!Object.hasOwn(columns, name)) setOwn(columns, name, new Float64Array());
+    const columns = blocksToColumns(blocks, this.#readOptions) as Document;
+    if (!blocks[0]?.rows) for (const name of this.named) if (!Object.hasOwn(columns, name)) setOwn(columns, name, new Float64Array());
     return by === undefined ? columns : (await import("./later.js")).seriesOf(columns, by);
+  }
+
+  /**
+   * The remaining rows as they came from the engine, and a block without rows if there are none; closes the cursor.
+   * @internal
+   */
+  async *blocks(): AsyncGenerator<Block, void, void> {
+    let rows = 0;
+    try {
+      while (await this.#advance(true, true)) {
+        const rest = this.#batch.slice(this.#position);
+        const block = this.#block ?? { rows: rest.length, columns: documentsToColumns(rest) };
+        this.#block = undefined;
+        this.#batch = [];
+        rows += block.rows;
+        yield block;
+      }
+      if (rows === 0 && this.#last?.rows === 0) yield this.#last;
+    } finally {
+      await this.close();
+    }
   }
 
   /** Calls `iterator` for each document in order, until it returns `false`. */
@@ -295,7 +310,8 @@ export abstract class AbstractCursor<TSchema = Document, TColumns = Partial<Colu
     if (isFirst) this.#reply = answer.reply;
     const cursor = answer.reply["cursor"] as Document;
     this.#id = BigInt(String(cursor["id"]));
-    if (typeof cursor["ns"] === "string") this.#collection = cursor["ns"].slice(cursor["ns"].indexOf(".") + 1);
+    // The name of a database may have dots.
+    if (typeof cursor["ns"] === "string") this.#collection = cursor["ns"].slice(this.door.database.length + 1);
     if (this.#isClosed) return;
     this.#position = 0;
     this.#batch = (cursor[isFirst ? "firstBatch" : "nextBatch"] as Document[] | undefined) ?? [];

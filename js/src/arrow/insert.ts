@@ -1,0 +1,228 @@
+// Tables of Arrow into collections: columns become columns, a record batch at a time.
+
+import { Binary, Decimal128, EJSON, Int32, ObjectId, UUID } from "bson";
+import { TimeUnit, Type, tableFromIPC } from "@uwdata/flechette";
+import type { Collection } from "../collection.js";
+import { checkNames } from "../options.js";
+import type { ColumnInput } from "../shapes.js";
+import type { Document, InsertColumnsResult } from "../types.js";
+import { MEANS, type Meaning } from "./values.js";
+
+/** A field of a schema, as flechette and Apache Arrow for JavaScript have it. */
+interface FieldLike {
+  name: string;
+  type: TypeLike;
+  metadata?: ReadonlyMap<string, string> | null;
+}
+
+interface TypeLike {
+  typeId: number;
+  bitWidth?: number;
+  signed?: boolean;
+  isSigned?: boolean;
+  precision?: number;
+  scale?: number;
+  unit?: number;
+  dictionary?: TypeLike;
+  children?: readonly FieldLike[] | null;
+}
+
+/** A table of flechette (`Table`) or of Apache Arrow for JavaScript, such as a result of DuckDB-wasm. */
+export interface ArrowTableLike {
+  readonly schema: { readonly fields: readonly FieldLike[] };
+  readonly numRows: number;
+  getChildAt(index: number): unknown;
+}
+
+/** What {@link insertArrow} takes: Arrow IPC bytes of the stream or the file format, or a table. */
+export type ArrowInput = Uint8Array | ArrayBuffer | ArrowTableLike;
+
+/** Options of {@link insertArrow}. */
+export interface InsertArrowOptions {
+  /** The metadata of all rows, if no column has it. */
+  meta?: unknown;
+  /** As of `insertMany`. */
+  ordered?: boolean;
+  /** Ends the insert before the next record batch. */
+  signal?: AbortSignal;
+}
+
+/** A column of one record batch, or of a whole table: both libraries' columns and vectors have these. */
+interface CellsLike {
+  length: number;
+  nullCount: number;
+  at(row: number): unknown;
+}
+
+/** The column of flechette. */
+interface ColumnLike {
+  data: readonly (CellsLike & { values: unknown })[];
+}
+
+const TIMES = [Type.Timestamp, Type.Date] as readonly number[];
+/** Milliseconds to a unit. */
+const MS: Readonly<Record<number, number>> = { [TimeUnit.SECOND]: 1000, [TimeUnit.MILLISECOND]: 1, [TimeUnit.MICROSECOND]: 1e-3, [TimeUnit.NANOSECOND]: 1e-6 };
+
+/**
+ * Stores the rows of an Arrow table, without an object a row. Columns are fields; a struct is an object. Null means that the row does not have the field.
+ *
+ * Integers of up to 32 bits are stored as 32-bit integers, larger ones as 64-bit integers, floating-point numbers as doubles, decimals as `Decimal128`. Times and dates of
+ * any unit are stored as dates, to the millisecond. What {@link toArrow} has written comes back as it was.
+ *
+ * @throws TypeError naming the column, if it has a type that no BSON type holds: a time of day, a duration, an interval, a union, a map. Nothing is stored then
+ * @throws BulkWriteError as in `insertColumns`. The record batches before are stored
+ * @example
+ * ```ts
+ * const response = await fetch("/exports/weather.arrow");
+ * await insertArrow(weather, await response.arrayBuffer());
+ * ```
+ */
+export async function insertArrow(collection: Collection<any>, data: ArrowInput, options: InsertArrowOptions = {}): Promise<InsertColumnsResult> {
+  checkNames(options, ["meta", "ordered", "signal"]);
+  const table = tableOf(data);
+  const { fields } = table.schema;
+  const timeField = await timeFieldOf(collection);
+  const columns = fields.map((field, at) => ({ field, column: table.getChildAt(at), read: readerOf(field, field.name) }));
+  let insertedCount = 0;
+  for (const batch of batchesOf(columns.map(({ column }) => column))) {
+    options.signal?.throwIfAborted();
+    const input: Record<string, ColumnInput> = {};
+    for (const [at, { field, read }] of columns.entries()) {
+      if (!read) continue;
+      const cells = batch[at]!;
+      const column = field.name === timeField && TIMES.includes(field.type.typeId) ? milliseconds(field.type, cells) : (numbers(field.type, cells) ?? values(cells, read));
+      Object.defineProperty(input, field.name, { value: column, enumerable: true, configurable: true, writable: true });
+    }
+    const { ordered, signal } = options;
+    const given = { ...("meta" in options && { meta: options.meta }), ...(ordered !== undefined && { ordered }), ...(signal && { signal }) };
+    insertedCount += (await collection.insertColumns(input as never, { ...given, timeUnit: "ms" } as never)).insertedCount;
+  }
+  return { acknowledged: true, insertedCount };
+}
+
+function tableOf(data: ArrowInput): ArrowTableLike {
+  const isBytes = data instanceof ArrayBuffer || ArrayBuffer.isView(data);
+  const table = isBytes ? (tableFromIPC(data as Uint8Array, { useBigInt: true, useDecimalInt: true }) as unknown as ArrowTableLike) : data;
+  if (!Array.isArray(table?.schema?.fields) || typeof table.getChildAt !== "function") throw new TypeError("insertArrow takes Arrow IPC bytes or an Arrow table");
+  return table;
+}
+
+async function timeFieldOf(collection: Collection<any>): Promise<string | undefined> {
+  // A result without rows has the column of times.
+  const [name] = Object.keys(await collection.find({ $nor: [{}] }).toColumns());
+  return name;
+}
+
+/** The columns of each record batch. Vectors of other libraries are one batch. */
+function batchesOf(columns: readonly unknown[]): CellsLike[][] {
+  const parts = columns.map((column) => (isFlechette(column) ? column.data : [column as CellsLike]));
+  const batches = (parts[0] ?? []).map((_, batch) => parts.map((part) => part[batch]!));
+  return batches.filter(([first]) => first!.length > 0);
+}
+
+const isFlechette = (column: unknown): column is ColumnLike => Array.isArray((column as ColumnLike).data) && (column as { toArray?: unknown }).toArray !== undefined && !("stride" in (column as object));
+
+/** Numbers that can be handed on as they lie in memory; `undefined` if they cannot. */
+function numbers({ typeId, bitWidth, precision, signed = true, isSigned = signed }: TypeLike, cells: CellsLike): ColumnInput | undefined {
+  const { values } = cells as { values?: unknown };
+  if (cells.nullCount > 0 || !ArrayBuffer.isView(values)) return undefined;
+  if (typeId === Type.Float && precision !== 0) return (values as Float64Array).subarray(0, cells.length);
+  if (typeId !== Type.Int || (!isSigned && bitWidth! >= 32)) return undefined;
+  return (values as Int32Array).subarray(0, cells.length) as ColumnInput;
+}
+
+function values(cells: CellsLike, read: (value: any) => unknown): ColumnInput {
+  const column: unknown[] = new Array(cells.length);
+  for (let row = 0; row < cells.length; row++) {
+    const value = cells.at(row);
+    column[row] = value === null || value === undefined ? undefined : read(value);
+  }
+  return column as ColumnInput;
+}
+
+/** The time of each row. A row without one is left for the engine to refuse. */
+function milliseconds(type: TypeLike, cells: CellsLike): ColumnInput {
+  const { values: raw } = cells as { values?: unknown };
+  if (cells.nullCount > 0 || !(raw instanceof BigInt64Array) || type.typeId !== Type.Timestamp) return values(cells, (value) => dateOf(value));
+  const [factor, column] = [MS[type.unit!]!, new Float64Array(cells.length)];
+  for (let row = 0; row < cells.length; row++) column[row] = Math.floor(Number(raw[row]!) * factor);
+  return column;
+}
+
+const dateOf = (value: number | bigint | Date): Date => (value instanceof Date ? value : new Date(Math.floor(Number(value))));
+
+/** Gives what a value is stored as; `undefined` for a column that has none. */
+function readerOf({ type, metadata }: FieldLike, path: string): ((value: any) => unknown) | undefined {
+  const means = metadata?.get(MEANS) as Meaning | undefined;
+  // In Apache Arrow's own library, a dictionary has a negative type.
+  const of = type.dictionary ?? type;
+  switch (of.typeId as number) {
+    case Type.Null:
+      return undefined;
+    case Type.Int:
+      return integerReader(of, path);
+    case Type.Float:
+    case Type.Bool:
+      return (value) => value;
+    case Type.Utf8:
+    case Type.LargeUtf8:
+    case Type.Utf8View:
+      return means ? meant(means, path) : (value) => value;
+    case Type.Binary:
+    case Type.LargeBinary:
+    case Type.BinaryView:
+    case Type.FixedSizeBinary:
+      return (value: Uint8Array) => new Binary(value.slice());
+    case Type.Timestamp:
+    case Type.Date:
+      return dateOf;
+    case Type.Decimal:
+      return decimalReader(of.scale!);
+    case Type.List:
+    case Type.LargeList:
+    case Type.FixedSizeList:
+    case Type.ListView:
+    case Type.LargeListView: {
+      const read = readerOf(of.children![0]!, `${path}[]`) ?? (() => null);
+      return (value: Iterable<unknown>) => Array.from(value, (element) => (element === null || element === undefined ? null : read(element)));
+    }
+    case Type.Struct: {
+      const children = of.children!.map((child) => [child.name, readerOf(child, `${path}.${child.name}`)] as const);
+      return (value: Record<string, unknown>) => {
+        const known = children.filter(([name, read]) => read && value[name] !== null && value[name] !== undefined);
+        return Object.fromEntries(known.map(([name, read]) => [name, read!(value[name])]));
+      };
+    }
+  }
+  throw new TypeError(`Column "${path}" has the Arrow type ${nameOf(of.typeId)}, which no BSON type holds`);
+}
+
+function integerReader({ bitWidth, signed, isSigned = signed }: TypeLike, path: string): (value: number | bigint) => unknown {
+  if (bitWidth! < 32 || (bitWidth === 32 && isSigned !== false)) return (value) => new Int32(Number(value));
+  return (value) => {
+    const integer = BigInt(value);
+    if (integer >= 2n ** 63n) throw new TypeError(`Column "${path}": ${integer} does not fit a 64-bit integer with a sign`);
+    return integer;
+  };
+}
+
+/** Decimals come as integers. */
+function decimalReader(scale: number): (value: unknown) => Decimal128 {
+  return (value) => Decimal128.fromString(`${String(value)}E${-scale}`);
+}
+
+function meant(means: Meaning, path: string): (value: string) => unknown {
+  switch (means) {
+    case "objectId":
+      return (value) => new ObjectId(value);
+    case "decimal128":
+      return (value) => Decimal128.fromString(value);
+    case "uuid":
+      return (value) => new UUID(value);
+    case "json":
+      return (value) => (EJSON.parse(`{"value":${value}}`, { relaxed: false }) as Document)["value"];
+  }
+  throw new TypeError(`Column "${path}" says that it stands for "${String(means)}", which this version does not know`);
+}
+
+const nameOf = (typeId: number): string => Object.entries(Type).find(([, id]) => id === typeId)?.[0] ?? String(typeId);
