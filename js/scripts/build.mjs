@@ -16,13 +16,13 @@ import { DIST, JS, ROOT, Stop, WASM, bin, filesUnder, hashOf, main, must, once, 
 const MODULES = ["timepail.wasm", "timepail-more.wasm"];
 /** What the second half takes from the first, as wasm-bindgen's module has it. */
 const SHARED_NAMES = ["memory", "table0", "table1", "global0"];
-const SOURCES = ["index", "entry/node", "entry/workerd", "entry/slim", "entry/worker", "entry/node-worker", "later", "file", "pipelines", "arrow/index", "react", "vue", "svelte", "sqlite", "deno-kv", "server/index", "cli/index", "testing/index"];
+const SOURCES = ["index", "entry/node", "entry/workerd", "entry/slim", "entry/worker", "entry/node-worker", "later", "file", "pipelines", "arrow/index", "react", "vue", "svelte", "sqlite", "deno-kv", "server/index", "cli/index", "cli/formats/parquet-file", "testing/index"];
 /** The files of the package and their sources: `entry/node.ts` and `testing/index.ts` become `node.js` and `testing.js`. */
-const ENTRIES = Object.fromEntries(SOURCES.map((source) => [source.replace(/^entry\/|\/index$/g, ""), join(JS, `src/${source}.ts`)]));
+const ENTRIES = Object.fromEntries(SOURCES.map((source) => [source.replace(/^entry\/|^cli\/formats\/|\/index$/g, ""), join(JS, `src/${source}.ts`)]));
 /** Those that run where they lie, in Node, Bun and Deno: an uncaught error prints the line that it comes from, which should not be the whole file. */
-const READABLE = ["node", "node-worker", "file", "sqlite", "deno-kv", "server", "cli", "testing"];
-/** The packages inside `server.js`, `cli.js` and `arrow.js`: the passwords of SCRAM-SHA-256 go through SASLprep, files of delimited text through Papa Parse, tables of Arrow through flechette. */
-const THIRD_PARTY = ["@mongodb-js/saslprep", "sparse-bitfield", "memory-pager", "papaparse", "@uwdata/flechette"];
+const READABLE = ["node", "node-worker", "file", "sqlite", "deno-kv", "server", "cli", "parquet-file", "testing"];
+/** The packages inside some files: the passwords of SCRAM-SHA-256 go through SASLprep, files of delimited text through Papa Parse, tables of Arrow through flechette, files of Parquet through hyparquet and what belongs to it. */
+const THIRD_PARTY = ["@mongodb-js/saslprep", "sparse-bitfield", "memory-pager", "papaparse", "@uwdata/flechette", "hyparquet", "hyparquet-compressors", "hyparquet-writer", "fzstd", "hysnappy"];
 /** What users' compilers read; the declarations of the other entries are those of `index`. */
 const DECLARED = ["index", "entry/slim", "entry/worker", "file", "pipelines", "arrow/index", "react", "vue", "svelte", "sqlite", "deno-kv", "server/index", "testing/index", "entry/wasm-source"];
 
@@ -152,15 +152,15 @@ async function bundle() {
 /** What others have written of the bundles, and under which terms. */
 function licences() {
   const texts = THIRD_PARTY.map((name) => `${name}\n\n${readFileSync(join(JS, "node_modules", name, "LICENSE"), "utf8").trim()}\n`);
-  return `server.js, cli.js and arrow.js contain these packages.\n\n${texts.join("\n----\n\n")}`;
+  return `server.js, cli.js, arrow.js and parquet-file.js contain these packages.\n\n${texts.join("\n----\n\n")}`;
 }
 
 /** What packages inside a bundle require of Node by its old name. */
 const builtins = {
   name: "builtins",
   setup(build) {
-    build.onResolve({ filter: /^(zlib|stream)$/ }, ({ path }) => ({ path, namespace: "builtin" }));
-    build.onLoad({ filter: /.*/, namespace: "builtin" }, ({ path }) => ({ contents: `export * from "node:${path}";` }));
+    build.onResolve({ filter: /^(fs|zlib|stream)$/ }, ({ path }) => ({ path, namespace: "builtin" }));
+    build.onLoad({ filter: /.*/, namespace: "builtin" }, ({ path }) => ({ contents: `export * from "node:${path}"; export { default } from "node:${path}";` }));
   },
 };
 
@@ -174,8 +174,8 @@ function bundleOf(entryPoints, minify) {
     platform: "neutral",
     mainFields: ["module", "main"],
     target: "es2022",
-    // The last one is loaded when it is first needed, from beside whichever entry asks for it.
-    external: ["bson", "node:*", "timepail", "*.wasm", "react", "vue", "svelte/*", "./later.js"],
+    // The last two are loaded when they are first needed, from beside whichever entry asks for it.
+    external: ["bson", "node:*", "timepail", "*.wasm", "react", "vue", "svelte/*", "./later.js", "./parquet-file.js"],
     plugins: [builtins],
     minify,
     charset: "utf8",

@@ -4,6 +4,7 @@ import { Binary, Decimal128, EJSON, Int32, ObjectId, UUID } from "bson";
 import { TimeUnit, Type, tableFromIPC } from "@uwdata/flechette";
 import type { Collection } from "../collection.js";
 import { checkNames } from "../options.js";
+import { setOwn } from "../rows.js";
 import type { ColumnInput } from "../shapes.js";
 import type { Document, InsertColumnsResult } from "../types.js";
 import { MEANS, type Meaning } from "./values.js";
@@ -91,13 +92,37 @@ export async function insertArrow(collection: Collection<any>, data: ArrowInput,
       if (!read) continue;
       const cells = batch[at]!;
       const column = field.name === timeField && TIMES.includes(field.type.typeId) ? milliseconds(field.type, cells) : (numbers(field.type, cells) ?? values(cells, read));
-      Object.defineProperty(input, field.name, { value: column, enumerable: true, configurable: true, writable: true });
+      setOwn(input, field.name, column);
     }
     const { ordered, signal } = options;
     const given = { ...("meta" in options && { meta: options.meta }), ...(ordered !== undefined && { ordered }), ...(signal && { signal }) };
     insertedCount += (await collection.insertColumns(input as never, { ...given, timeUnit: "ms" } as never)).insertedCount;
   }
   return { acknowledged: true, insertedCount };
+}
+
+/**
+ * The rows of a table as documents, some at a time.
+ * @internal
+ */
+export function* documentsOf(data: ArrowInput, rows: number): Generator<Document[], void, void> {
+  const table = tableOf(data);
+  const { fields } = table.schema;
+  const columns = fields.map((field, at) => ({ name: field.name, column: table.getChildAt(at), read: readerOf(field, field.name) }));
+  for (const batch of batchesOf(columns.map(({ column }) => column))) {
+    const { length } = batch[0]!;
+    for (let start = 0; start < length; start += rows) {
+      const documents: Document[] = Array.from({ length: Math.min(rows, length - start) }, () => ({}));
+      for (const [at, { name, read }] of columns.entries()) {
+        if (!read) continue;
+        for (const [row, document] of documents.entries()) {
+          const value = batch[at]!.at(start + row);
+          if (value !== null && value !== undefined) setOwn(document, name, read(value));
+        }
+      }
+      yield documents;
+    }
+  }
 }
 
 function tableOf(data: ArrowInput): ArrowTableLike {

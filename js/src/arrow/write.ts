@@ -42,12 +42,21 @@ export interface ToArrowOptions {
  * ```
  */
 export async function toArrow(cursor: AbstractCursor<any, any>, options: ToArrowOptions = {}): Promise<Uint8Array> {
+  return (await written(cursor, options)).bytes;
+}
+
+/**
+ * The same, and the number of rows.
+ * @internal
+ */
+export async function written(cursor: AbstractCursor<any, any>, options: ToArrowOptions = {}): Promise<{ bytes: Uint8Array; rows: number }> {
   checkNames(options, ["format"]);
   const { format = "stream" } = options;
   if (format !== "stream" && format !== "file") throw new TypeError('`format` is "stream" or "file"');
   const blocks: Block[] = [];
   for await (const block of cursor.blocks()) blocks.push(block);
-  return tableToIPC(tableOf(blocks), { format })!;
+  const table = tableOf(blocks);
+  return { bytes: tableToIPC(table, { format })!, rows: table.numRows };
 }
 
 /** A column of the result: what each block has of it, in order. */

@@ -1,13 +1,15 @@
 // The formats that `import` reads.
 
 import { Usage } from "../command.js";
+import { ARROW } from "./arrow.js";
 import { BSON_FILE } from "./bson-read.js";
 import { CSV } from "./csv-read.js";
 import type { FileFormat, InputFile } from "./model.js";
 import { NDJSON } from "./ndjson-read.js";
+import { PARQUET } from "./parquet.js";
 
 /** A row for each format. Where neither an option nor the name of a file tells, the first that knows its beginning reads it, and delimited text is the rest. */
-export const READERS: readonly FileFormat[] = [CSV, NDJSON, BSON_FILE];
+export const READERS: readonly FileFormat[] = [CSV, NDJSON, BSON_FILE, ARROW, PARQUET];
 
 /** The ending of a name without that of gzip. */
 export const bareName = (name: string): string => name.replace(/\.gz$/i, "");
