@@ -30,6 +30,7 @@ const MODULES = [
   ["timepail/slim", ["entry/slim.d.ts"]],
   ["timepail/file", ["file.d.ts"]],
   ["timepail/pipelines", ["pipelines.d.ts"]],
+  ["timepail/arrow", ["arrow/write.d.ts", "arrow/insert.d.ts"]],
   ["timepail/react", ["react.d.ts", ["shared.d.ts", "Followable", "UseDatabaseOptions"]]],
   ["timepail/vue", ["vue.d.ts"]],
   ["timepail/svelte", ["svelte.d.ts"]],

@@ -1,4 +1,5 @@
-// The clients that a server is tried with: the official driver for Node, mongosh, PyMongo. They are installed once, in the folder of the tools.
+// What a server and files are tried with: the official driver for Node, mongosh, PyMongo, and what reads Arrow and Parquet in Python. They are installed once, in
+// the folder of the tools.
 //
 //   node js/scripts/clients.mjs        brings them, and says where they are
 
@@ -7,8 +8,9 @@ import { join } from "node:path";
 import { Stop, TOOLS, main, must, run } from "./steps.mjs";
 
 /** Their versions. The folder has them in its name, so another version is another folder. */
-const VERSIONS = { mongodb: "7.9.0", mongosh: "2.12.0", pymongo: "4.20.0" };
-const FOLDER = join(TOOLS, `clients-${Object.values(VERSIONS).join("-")}`);
+const NODE = { mongodb: "7.9.0", mongosh: "2.12.0" };
+const PYTHON = { pymongo: "4.20.0", pyarrow: "26.0.1", polars: "2.1.0", pandas: "3.1.1", duckdb: "2.0.0" };
+const FOLDER = join(TOOLS, `clients-${Object.values({ ...NODE, ...PYTHON }).join("-")}`);
 const DONE = join(FOLDER, ".complete");
 
 /** Where each is: a folder for `import`, a script for Node, and a folder for Python. */
@@ -19,11 +21,10 @@ export async function clients() {
   if (existsSync(DONE)) return PLACES;
   rmSync(FOLDER, { recursive: true, force: true });
   mkdirSync(FOLDER, { recursive: true });
-  const { mongodb, mongosh, pymongo } = VERSIONS;
-  writeFileSync(join(FOLDER, "package.json"), `${JSON.stringify({ private: true, dependencies: { mongodb, mongosh } })}\n`);
+  writeFileSync(join(FOLDER, "package.json"), `${JSON.stringify({ private: true, dependencies: NODE })}\n`);
   // Their scripts would compile what is not needed here: Kerberos, encryption, the name of the machine.
   await must("npm", ["install", "--ignore-scripts", "--no-progress", "--no-audit", "--no-fund", "--loglevel", "error"], { cwd: FOLDER });
-  const target = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--target", PLACES.python, `pymongo==${pymongo}`];
+  const target = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--target", PLACES.python, ...Object.entries(PYTHON).map(([name, version]) => `${name}==${version}`)];
   if ((await run("python3", ["-m", "pip", "--version"])).code === 0) await must("python3", target);
   else await must(await ownPip(), target);
   writeFileSync(DONE, "");
@@ -34,7 +35,7 @@ export async function clients() {
 async function ownPip() {
   const folder = join(FOLDER, "venv");
   const made = await run("python3", ["-m", "venv", folder]);
-  if (made.code !== 0) throw new Stop(`PyMongo needs Python 3 with pip or venv (Debian: apt-get install python3-venv)\n${made.output}`);
+  if (made.code !== 0) throw new Stop(`The tests need Python 3 with pip or venv (Debian: apt-get install python3-venv)\n${made.output}`);
   return join(folder, "bin/python");
 }
 

@@ -4,6 +4,7 @@ import assert from "node:assert/strict";
 import { existsSync, readFileSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
+import { tableFromIPC } from "apache-arrow";
 import { transform } from "esbuild";
 import { open } from "timepail";
 import { reference } from "../scripts/api.mjs";
@@ -98,6 +99,21 @@ test("a chart of a typed collection is ready whether or not there are rows", asy
   assert.deepEqual(await chartOf(db, 7), { at: new Float64Array(), temp: new Float64Array(), warmest: -Infinity, means: [] });
   await db.collection("weather").insertMany([20, 22].map((temp, i) => ({ at: new Date(i), station: { id: 7, site: "A" }, temp })));
   assert.deepEqual(await chartOf(db, 7), { at: Float64Array.of(0, 1), temp: Float64Array.of(20, 22), warmest: 22, means: [{ _id: { site: "A" }, mean: 21 }] });
+  await db.close();
+});
+
+test("a table for other programs comes back as it was", async () => {
+  const { load, respond, toDuckDB } = await example("arrow.mjs");
+  const db = await open("tables", { storage: "memory" });
+  const [weather, copy] = await Promise.all(["weather", "copy"].map((name) => db.createCollection(name, { timeseries: { timeField: "at", metaField: "station" } })));
+  await weather.insertMany(["roof", "cellar"].flatMap((station, s) => Array.from({ length: 30 }, (_, i) => ({ at: new Date(i * 60_000), station, temp: s * 10 + i }))));
+  const response = await respond(weather, "roof");
+  assert.equal(response.headers.get("content-type"), "application/vnd.apache.arrow.stream");
+  assert.equal(await load(copy, response), 30);
+  assert.deepEqual(await copy.find().sort({ at: 1 }).toArray(), await weather.find({ station: "roof" }).sort({ at: 1 }).toArray());
+  const taken = [];
+  await toDuckDB({ insertArrowFromIPCStream: async (bytes, options) => void taken.push(tableFromIPC(bytes).getChild("temp").get(29), options) }, weather, "cellar");
+  assert.deepEqual(taken, [39, { name: "weather", create: true }]);
   await db.close();
 });
 

@@ -29,7 +29,7 @@ test("the package has only what users need", () => {
   const files = readdirSync(folder, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile());
   const names = files.map(({ parentPath, path, name }) => join(parentPath ?? path, name).slice(folder.length + 9)).sort();
   const guides = readdirSync(join(JS, "../docs")).filter((name) => name.endsWith(".md"));
-  const entries = ["cli", "deno-kv", "file", "index", "later", "node", "node-worker", "pipelines", "react", "server", "slim", "sqlite", "svelte", "testing", "vue", "worker", "workerd"];
+  const entries = ["arrow", "cli", "deno-kv", "file", "index", "later", "node", "node-worker", "parquet-file", "pipelines", "react", "server", "slim", "sqlite", "svelte", "testing", "vue", "worker", "workerd"];
   const code = names.filter((name) => !name.endsWith(".d.ts"));
   assert.deepEqual(code, [
     "CHANGELOG.md",
@@ -81,7 +81,7 @@ test("the manifest runs nothing on users' machines and names every entry for eve
   const { exports, scripts, devDependencies, optionalDependencies, dependencies, type, sideEffects } = manifest();
   assert.deepEqual([scripts, devDependencies, optionalDependencies, type, sideEffects], [undefined, undefined, undefined, "module", ["./dist/worker.js", "./dist/node-worker.js"]]);
   assert.deepEqual(Object.keys(dependencies), ["bson"]);
-  assert.deepEqual(Object.keys(exports), [".", "./slim", "./worker", "./file", "./pipelines", "./react", "./vue", "./svelte", "./sqlite", "./deno-kv", "./server", "./testing", "./timepail.wasm", "./timepail-more.wasm", "./package.json"]);
+  assert.deepEqual(Object.keys(exports), [".", "./slim", "./worker", "./file", "./pipelines", "./arrow", "./react", "./vue", "./svelte", "./sqlite", "./deno-kv", "./server", "./testing", "./timepail.wasm", "./timepail-more.wasm", "./package.json"]);
   // Conditions are tried in order: Bun and Deno also have "node", and Workers have "browser".
   assert.deepEqual(Object.keys(exports["."]), ["types", "workerd", "deno", "bun", "browser", "node", "default"]);
   assert.deepEqual(Object.keys(exports["./worker"]), ["types", "deno", "bun", "browser", "node", "default"]);
@@ -94,7 +94,7 @@ test("importing has no side effects, and adapters do not include the engine", as
   // What a framework does is its own affair.
   await import("vue");
   const before = Object.keys(globalThis);
-  for (const entry of ["index", "node", "slim", "worker", "later", "file", "pipelines", "react", "vue", "svelte", "sqlite", "deno-kv", "server", "testing"]) {
+  for (const entry of ["index", "node", "slim", "worker", "later", "file", "pipelines", "arrow", "react", "vue", "svelte", "sqlite", "deno-kv", "server", "testing"]) {
     const exported = await import(join(JS, `dist/${entry}.js`));
     assert.ok(Object.keys(exported).length > 0, entry);
   }
@@ -141,7 +141,7 @@ test("publint finds nothing", () => {
 test("types resolve wherever modules do (attw)", () => {
   // Throws if it finds something.
   const said = node("node_modules/@arethetypeswrong/cli/dist/index.js", TARBALL, "--profile", "esm-only", "--no-color", "--no-emoji", "--exclude-entrypoints", "./timepail.wasm", "./timepail-more.wasm", "./package.json");
-  for (const entry of ["timepail", "timepail/slim", "timepail/worker", "timepail/file", "timepail/pipelines", "timepail/react", "timepail/vue", "timepail/svelte", "timepail/sqlite", "timepail/deno-kv", "timepail/server", "timepail/testing"]) assert.ok(said.includes(`"${entry}"`), entry);
+  for (const entry of ["timepail", "timepail/slim", "timepail/worker", "timepail/file", "timepail/pipelines", "timepail/arrow", "timepail/react", "timepail/vue", "timepail/svelte", "timepail/sqlite", "timepail/deno-kv", "timepail/server", "timepail/testing"]) assert.ok(said.includes(`"${entry}"`), entry);
 });
 
 test("the lock file is complete for npm ci on every platform", () => {

@@ -42,7 +42,7 @@ Dumps:
   --dump <folder>     write the buckets of all collections, or of the one you name, as mongodump does. mongorestore and timepail import read them
 `;
 
-export const exportCommand: CliCommand = { usage: "export <file> <collection> [output] [options]", summary: "to CSV, NDJSON or BSON, or a dump", help, run };
+export const exportCommand: CliCommand = { usage: "export <file> <collection> [output] [options]", summary: "to CSV, NDJSON, BSON, Arrow or Parquet, or a dump", help, run };
 
 const OPTIONS = {
   query: { type: "string" },

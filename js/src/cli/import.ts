@@ -11,8 +11,8 @@ import { bareName } from "./formats/readers.js";
 import { lookInto, openDatabase } from "./place.js";
 
 const help = `
-Brings measurements into a database file: CSV, TSV and other delimited text, JSON (a document a line, or an array), and BSON and folders of mongodump, each
-compressed with gzip or not. - is the standard input. Without a collection, the name of the input is that of the collection. The fields and what they were taken for
+Brings measurements into a database file: CSV, TSV and other delimited text, JSON (a document a line, or an array), Apache Arrow and Parquet, and BSON and folders of
+mongodump, each compressed with gzip or not. - is the standard input. Without a collection, the name of the input is that of the collection. The fields and what they were taken for
 are shown first. A collection that exists is inserted into; otherwise it is created.
 
   --dry-run                  show what would be done, and do nothing
@@ -21,7 +21,7 @@ are shown first. A collection that exists is inserted into; otherwise it is crea
   --progress                 print a line after each batch, on what is no terminal, too
 
 What is in the file:
-  --format <name>            csv, ndjson or bson, where the name of the file does not tell
+  --format <name>            csv, ndjson, bson, arrow or parquet, where the name of the file does not tell
   --types <field=type,…>     number, int, long, decimal, date, string, bool, objectId, object (JSON), mixed (each by itself), skip (leave it out)
   --rename <field=name,…>    store fields under other names; station.id goes into the document station
   --names <a,b,…>            the columns of delimited text that has no line of names
@@ -53,7 +53,7 @@ The collection, when it is created:
 Ctrl-C stops after the batch that is being stored, says what is stored, and the exit code is 130.
 `;
 
-export const importCommand: CliCommand = { usage: "import <file> [collection] <input…> [options]", summary: "CSV, JSON, or a dump of mongodump into a file", help, run };
+export const importCommand: CliCommand = { usage: "import <file> [collection] <input…> [options]", summary: "CSV, JSON, Arrow, Parquet, or a dump of mongodump into a file", help, run };
 
 async function run(args: string[]): Promise<number> {
   const options = importOptions(args);
