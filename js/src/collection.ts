@@ -55,7 +55,7 @@ const WRITE_OPTIONS = ["ordered", "let", ...COMMAND_OPTIONS] as const;
  * A JavaScript `number` is stored as a double. To store integers, use `Int32`, `Long` or `bigint`, or integer arrays with {@link insertColumns}.
  * `undefined` fields of measurements are left out. In a query, `undefined` means `null`, as in the official driver.
  *
- * Every method may reject with `ServerError`, with `TypeError` for an option that there is not, and with `ClosedError` after `db.close()`.
+ * Every method may reject with `ServerError`, with `TypeError` for an unknown option, and with `ClosedError` after `db.close()`.
  */
 export class Collection<TSchema extends Document = Document> {
   /** Name of the collection, without the database. */

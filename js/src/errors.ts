@@ -151,7 +151,7 @@ export class LoadError extends TimepailError {
 /**
  * The worker of the option `worker` could not be started, or it has ended. The message says which and what to do, `cause` why.
  *
- * What was acknowledged before is stored. Of the calls that waited it is not known. The next call starts another worker, unless the data was in memory only.
+ * Acknowledged writes are stored. The outcome of pending calls is unknown. The next call starts another worker, unless the data was in memory only.
  */
 export class WorkerError extends TimepailError {
   override name = "WorkerError";

@@ -8,7 +8,7 @@ export type { Followable, Nothing, UseDatabaseOptions };
 
 /**
  * The database `name`; `undefined` until it is open, and on a server. All components of a page share it, and the last one to unmount closes it.
- * The options count when it is opened. Errors are thrown during rendering, for an error boundary.
+ * The options apply when it is opened. Errors are thrown during rendering, for an error boundary.
  *
  * @example
  * ```ts

@@ -2,13 +2,13 @@
 
 import { open, type Database, type LiveQuery, type OpenOptions } from "timepail";
 
-/** Options of `useDatabase`: those of `open`, and what to do first. */
+/** Options of `useDatabase`: those of `open`, and a function to call first. */
 export interface UseDatabaseOptions extends OpenOptions {
   /** Called once each time the database is opened, for example to create collections. */
   prepare?: (db: Database) => unknown;
 }
 
-/** What can be followed: a live query, or a cursor of `find` or `aggregate`. */
+/** What `useLive` accepts: a live query, or a cursor of `find` or `aggregate`. */
 export type Followable<T> = Pick<LiveQuery<T>, "current" | "subscribe"> | { live(): LiveQuery<T> };
 export type Nothing = undefined | null | false | "";
 

@@ -30,7 +30,7 @@ export interface SqliteOptions {
   /**
    * When a write resolves.
    *
-   * - `"relaxed"` (default): when SQLite has it. The write survives a crash of the process; a loss of power may destroy the last moments.
+   * - `"relaxed"` (default): when SQLite has committed it. The write survives a crash of the process; a power failure may lose the last moments.
    * - `"strict"`: when it is on disk. Responses of a Durable Object wait for the disk in any case.
    */
   durability?: "relaxed" | "strict";

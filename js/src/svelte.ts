@@ -8,14 +8,14 @@ export type { Followable, Nothing, UseDatabaseOptions };
 
 /** A value that changes: read `current` where runes are followed, or use it as a store. */
 export interface Live<T> {
-  /** The value; `undefined` until there is one, and on a server. It is followed while an effect or a component reads it. Throws what failed. */
+  /** The value; `undefined` until there is one, and on a server. It is kept up to date while an effect or a component reads it. After a failure, reading it throws the error. */
   readonly current: T | undefined;
   /** The contract of Svelte's stores. */
   subscribe(run: (value: T | undefined) => void): () => void;
 }
 
 /**
- * The database `name`. All components of a page share it, and the last one that stops to read it closes it. The options count when it is opened.
+ * The database `name`. All components of a page share it, and the last one to stop reading it closes it. The options apply when it is opened.
  *
  * @example
  * ```ts

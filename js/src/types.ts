@@ -323,7 +323,7 @@ export interface OpenOptions {
   /**
    * When a write resolves. Applies to IndexedDB; other storages take this option when you create them.
    *
-   * - `"relaxed"` (default): when the browser has it. The write survives a crash of the page or the browser; a loss of power may destroy the last moments.
+   * - `"relaxed"` (default): when the browser has accepted it. The write survives a crash of the page or the browser; a power failure may lose the last moments.
    * - `"strict"`: when it is on disk.
    */
   durability?: "relaxed" | "strict" | undefined;

@@ -8,7 +8,7 @@ export type { Followable, Nothing, UseDatabaseOptions };
 
 /**
  * The database `name`; its value is `undefined` until it is open, and on a server. All components of a page share it, and the last one to unmount closes it.
- * The options count when it is opened. Whoever reads the value after a failure gets the error thrown, which Vue gives to `onErrorCaptured`.
+ * The options apply when it is opened. After a failure, reading the value throws the error, which Vue passes to `onErrorCaptured`.
  *
  * @example
  * ```ts
@@ -21,7 +21,7 @@ export function useDatabase(name: MaybeRefOrGetter<string>, options?: UseDatabas
 
 /**
  * The result of a live query; its value is `undefined` until there is one, and on a server. `source` is a cursor, a live query, or a function that makes one,
- * called again when something reactive that it has read changes. Whoever reads the value after a failure gets the error thrown.
+ * called again when something reactive that it has read changes. After a failure, reading the value throws the error.
  *
  * @example
  * ```ts

@@ -1,4 +1,4 @@
-// Tables of Arrow into collections: columns become columns, a record batch at a time.
+// Inserts Arrow tables into collections, one record batch at a time: Arrow columns become columns of blocks.
 
 import { Binary, Decimal128, EJSON, Int32, ObjectId, UUID } from "bson";
 import { TimeUnit, Type, tableFromIPC } from "@uwdata/flechette";
@@ -9,7 +9,7 @@ import type { ColumnInput } from "../shapes.js";
 import type { Document, InsertColumnsResult } from "../types.js";
 import { MEANS, type Meaning } from "./values.js";
 
-/** A field of a schema, as flechette and Apache Arrow for JavaScript have it. */
+/** A field of a schema, as defined by both flechette and Apache Arrow for JavaScript. */
 interface FieldLike {
   name: string;
   type: TypeLike;
@@ -35,43 +35,43 @@ export interface ArrowTableLike {
   getChildAt(index: number): unknown;
 }
 
-/** What {@link insertArrow} takes: Arrow IPC bytes of the stream or the file format, or a table. */
+/** The input of {@link insertArrow}: Arrow IPC bytes in the stream or file format, or a table. */
 export type ArrowInput = Uint8Array | ArrayBuffer | ArrowTableLike;
 
 /** Options of {@link insertArrow}. */
 export interface InsertArrowOptions {
-  /** The metadata of all rows, if no column has it. */
+  /** The metadata of all rows, if it is not in a column. */
   meta?: unknown;
-  /** As of `insertMany`. */
+  /** As in `insertMany`. */
   ordered?: boolean;
-  /** Ends the insert before the next record batch. */
+  /** Stops the insert before the next record batch. */
   signal?: AbortSignal;
 }
 
-/** A column of one record batch, or of a whole table: both libraries' columns and vectors have these. */
+/** A column of one record batch, or of a whole table: the members that columns and vectors of both libraries have. */
 interface CellsLike {
   length: number;
   nullCount: number;
   at(row: number): unknown;
 }
 
-/** The column of flechette. */
+/** A column of flechette. */
 interface ColumnLike {
   data: readonly (CellsLike & { values: unknown })[];
 }
 
 const TIMES = [Type.Timestamp, Type.Date] as readonly number[];
-/** Milliseconds to a unit. */
+/** Milliseconds per unit. */
 const MS: Readonly<Record<number, number>> = { [TimeUnit.SECOND]: 1000, [TimeUnit.MILLISECOND]: 1, [TimeUnit.MICROSECOND]: 1e-3, [TimeUnit.NANOSECOND]: 1e-6 };
 
 /**
- * Stores the rows of an Arrow table, without an object a row. Columns are fields; a struct is an object. Null means that the row does not have the field.
+ * Inserts the rows of an Arrow table, without creating an object for each row. Columns become fields, and structs become objects. Null means that the row does not have the field.
  *
  * Integers of up to 32 bits are stored as 32-bit integers, larger ones as 64-bit integers, floating-point numbers as doubles, decimals as `Decimal128`. Times and dates of
- * any unit are stored as dates, to the millisecond. What {@link toArrow} has written comes back as it was.
+ * any unit are stored as dates, to the millisecond. Tables that {@link toArrow} wrote keep their types.
  *
- * @throws TypeError naming the column, if it has a type that no BSON type holds: a time of day, a duration, an interval, a union, a map. Nothing is stored then
- * @throws BulkWriteError as in `insertColumns`. The record batches before are stored
+ * @throws TypeError if a column is a time of day, a duration, an interval, a union or a map, which have no BSON type; the message names the column. Nothing is stored
+ * @throws BulkWriteError as in `insertColumns`. Earlier record batches stay stored
  * @example
  * ```ts
  * const response = await fetch("/exports/weather.arrow");
@@ -102,7 +102,7 @@ export async function insertArrow(collection: Collection<any>, data: ArrowInput,
 }
 
 /**
- * The rows of a table as documents, some at a time.
+ * Yields the rows of a table as documents, several at a time.
  * @internal
  */
 export function* documentsOf(data: ArrowInput, rows: number): Generator<Document[], void, void> {
@@ -138,7 +138,7 @@ async function timeFieldOf(collection: Collection<any>): Promise<string | undefi
   return name;
 }
 
-/** The columns of each record batch. Vectors of other libraries are one batch. */
+/** Yields the columns of each record batch. Vectors of other libraries count as one batch. */
 function batchesOf(columns: readonly unknown[]): CellsLike[][] {
   const parts = columns.map((column) => (isFlechette(column) ? column.data : [column as CellsLike]));
   const batches = (parts[0] ?? []).map((_, batch) => parts.map((part) => part[batch]!));
@@ -147,7 +147,7 @@ function batchesOf(columns: readonly unknown[]): CellsLike[][] {
 
 const isFlechette = (column: unknown): column is ColumnLike => Array.isArray((column as ColumnLike).data) && (column as { toArray?: unknown }).toArray !== undefined && !("stride" in (column as object));
 
-/** Numbers that can be handed on as they lie in memory; `undefined` if they cannot. */
+/** The numbers of a column as a view of its memory; `undefined` if their layout differs. */
 function numbers({ typeId, bitWidth, precision, signed = true, isSigned = signed }: TypeLike, cells: CellsLike): ColumnInput | undefined {
   const { values } = cells as { values?: unknown };
   if (cells.nullCount > 0 || !ArrayBuffer.isView(values)) return undefined;
@@ -165,7 +165,7 @@ function values(cells: CellsLike, read: (value: any) => unknown): ColumnInput {
   return column as ColumnInput;
 }
 
-/** The time of each row. A row without one is left for the engine to refuse. */
+/** The time of each row. The engine refuses rows without one. */
 function milliseconds(type: TypeLike, cells: CellsLike): ColumnInput {
   const { values: raw } = cells as { values?: unknown };
   if (cells.nullCount > 0 || !(raw instanceof BigInt64Array) || type.typeId !== Type.Timestamp) return values(cells, (value) => dateOf(value));
@@ -179,7 +179,7 @@ const dateOf = (value: number | bigint | Date): Date => (value instanceof Date ?
 /** Gives what a value is stored as; `undefined` for a column that has none. */
 function readerOf({ type, metadata }: FieldLike, path: string): ((value: any) => unknown) | undefined {
   const means = metadata?.get(MEANS) as Meaning | undefined;
-  // In Apache Arrow's own library, a dictionary has a negative type.
+  // In Apache Arrow's own library, a dictionary has a negative type id.
   const of = type.dictionary ?? type;
   switch (of.typeId as number) {
     case Type.Null:
@@ -226,12 +226,12 @@ function integerReader({ bitWidth, signed, isSigned = signed }: TypeLike, path: 
   if (bitWidth! < 32 || (bitWidth === 32 && isSigned !== false)) return (value) => new Int32(Number(value));
   return (value) => {
     const integer = BigInt(value);
-    if (integer >= 2n ** 63n) throw new TypeError(`Column "${path}": ${integer} does not fit a 64-bit integer with a sign`);
+    if (integer >= 2n ** 63n) throw new TypeError(`Column "${path}": ${integer} does not fit into a signed 64-bit integer`);
     return integer;
   };
 }
 
-/** Decimals come as integers. */
+/** Decimals are read as integers. */
 function decimalReader(scale: number): (value: unknown) => Decimal128 {
   return (value) => Decimal128.fromString(`${String(value)}E${-scale}`);
 }
@@ -247,7 +247,7 @@ function meant(means: Meaning, path: string): (value: string) => unknown {
     case "json":
       return (value) => (EJSON.parse(`{"value":${value}}`, { relaxed: false }) as Document)["value"];
   }
-  throw new TypeError(`Column "${path}" says that it stands for "${String(means)}", which this version does not know`);
+  throw new TypeError(`Column "${path}" has the type "${String(means)}" in its metadata, which this version does not know`);
 }
 
 const nameOf = (typeId: number): string => Object.entries(Type).find(([, id]) => id === typeId)?.[0] ?? String(typeId);

@@ -1,26 +1,26 @@
-// Values of several or of composed types as columns of Arrow: finds the type that holds all of them.
+// Converts values of mixed or nested types to Arrow columns: finds the Arrow type that holds all of them.
 
 import { Binary, EJSON, type Decimal128, type Double, type Int32, type Long, type ObjectId } from "bson";
 import { Column as ArrowColumn, TimeUnit, batchType, binary, bool, columnFromArray, dictionary, field, float64, int32, int64, list, nullType, struct, timestamp, utf8 } from "@uwdata/flechette";
 import type { DataType, Field } from "@uwdata/flechette";
 import { bsonType, isDate, isPlain } from "../bson.js";
 
-/** A column, and the field of the schema that says what is in it. */
+/** A column with its field in the schema. */
 export interface MadeColumn {
   field: Field;
   column: ArrowColumn<any>;
 }
 
-/** The key of the field metadata that says what a text stands for. */
+/** The key in the metadata of a field that names the type which a text column stands for. */
 export const MEANS = "timepail";
 
-/** What texts stand for. */
+/** The types that text columns can stand for. */
 export type Meaning = "objectId" | "decimal128" | "uuid" | "json";
 
-/** Objects within objects deeper than this are JSON. */
+/** Objects nested deeper than this are written as JSON. */
 const DEPTH_MAX = 32;
 
-/** The type of some values, and how one of them is given to the builder of that type. */
+/** The Arrow type of some values, and the conversion of a value for the builder of that type. */
 interface Shape {
   type: DataType;
   means?: Meaning;
@@ -88,7 +88,7 @@ const numberOf = (value: unknown): number => (typeof value === "object" ? Number
 const bigintOf = (value: unknown): bigint => (typeof value === "bigint" ? value : BigInt((value as Long | Int32).toString()));
 const isExact = (value: unknown): boolean => kindOf(value) !== "int64" || BigInt(numberOf(value)) === bigintOf(value);
 
-/** Equal objects are given once. */
+/** Converts equal objects once. */
 function once(give: (value: any) => unknown): (value: any) => unknown {
   const known = new Map<unknown, unknown>();
   return (value) => {
@@ -101,7 +101,7 @@ const text = (means: Meaning | undefined, give: (value: any) => unknown): Shape 
 const json = (): Shape => text("json", once((value) => EJSON.stringify(value, { relaxed: true })));
 
 function shapeOf(values: readonly unknown[], depth: number): Shape {
-  // Many rows share few objects, those of their series.
+  // Many rows share the few metadata objects of their series.
   const distinct = [...new Set(values)].filter((value) => !isNull(value));
   const kinds = new Set(distinct.map(kindOf));
   if (kinds.size === 0) return { type: nullType(), give: () => null };
@@ -142,7 +142,7 @@ function shapeOf(values: readonly unknown[], depth: number): Shape {
   }
 }
 
-/** `undefined` if no object has a field: Arrow's readers do not agree on empty structs. */
+/** `undefined` if no object has a field, because readers of Arrow do not agree on empty structs. */
 function structOf(objects: readonly Record<string, unknown>[], depth: number): Shape | undefined {
   const names = [...new Set(objects.flatMap((object) => Object.keys(object)))];
   if (names.length === 0) return undefined;
@@ -152,13 +152,13 @@ function structOf(objects: readonly Record<string, unknown>[], depth: number): S
   return { type: struct(children.map(([name, shape]) => fieldOf(name, shape))), give: once(give) };
 }
 
-/** `undefined` if the elements are not of one type, or are objects or arrays. */
+/** `undefined` if the elements have different types, or are objects or arrays. */
 function listOf(arrays: readonly unknown[][], depth: number): Shape | undefined {
   const elements = arrays.flat();
   if (elements.some((element) => !isNull(element) && ["object", "array", "other"].includes(kindOf(element)))) return undefined;
   const shape = shapeOf(elements, depth + 1);
   if (shape.means === "json") return undefined;
-  // A dictionary within a list is more than most readers understand.
+  // Most readers do not support a dictionary within a list.
   const type = shape.type.typeId === dictionary(utf8()).typeId ? utf8() : shape.type;
   return { type: list(fieldOf("item", { ...shape, type })), give: once((array: unknown[]) => array.map((element) => (isNull(element) ? null : shape.give(element)))) };
 }

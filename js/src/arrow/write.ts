@@ -1,4 +1,4 @@
-// Results of cursors as Arrow IPC: columns of blocks become columns of Arrow, without a row in between.
+// Converts the results of cursors to Arrow IPC: columns of blocks become Arrow columns, without an object for each row.
 
 import { Table, TimeUnit, bool, columnFromArray, dictionary, field, float64, int32, int64, tableToIPC, timestamp, utf8 } from "@uwdata/flechette";
 import type { DataType } from "@uwdata/flechette";
@@ -12,28 +12,28 @@ import { arrowOfValues, newColumn, type MadeColumn } from "./values.js";
 
 /** Options of {@link toArrow}. */
 export interface ToArrowOptions {
-  /** The stream format, which can be sent and concatenated to nothing else, or the file format, which readers can map into memory. Default `"stream"`. */
+  /** `"stream"` (the default) is for sending; `"file"` is for files, which readers can map into memory. */
   format?: "stream" | "file";
 }
 
 /**
- * Reads the rest of a cursor, and returns it as Arrow IPC bytes: one record batch, and the schema even if there are no rows. `map` has no effect on the result.
+ * Reads the remaining rows of a cursor, and returns them as Arrow IPC bytes: the schema and one record batch. The cursor's `map()` is not applied.
  *
  * | values | Arrow type |
  * |---|---|
- * | doubles; doubles with 32-bit integers, or with 64-bit integers that a double holds | `Float64` |
+ * | doubles, or doubles mixed with integers that a double can hold | `Float64` |
  * | 32-bit integers | `Int32` |
- * | 64-bit integers, with 32-bit ones or without | `Int64` |
+ * | 64-bit integers, or 64-bit mixed with 32-bit ones | `Int64` |
  * | dates | `Timestamp(ms, UTC)` |
  * | booleans | `Bool` |
- * | strings | `Utf8`, or `Dictionary(Int32, Utf8)` if few are distinct |
+ * | strings | `Utf8`, or `Dictionary(Int32, Utf8)` if there are few distinct values |
  * | `ObjectId`, `Decimal128`, UUIDs | `Utf8` |
  * | binary data | `Binary` |
- * | objects | `Struct` of all fields that one of them has |
+ * | objects | `Struct` with all fields that occur in any of them |
  * | arrays of values of one type | `List` |
- * | anything else, and several types in one column | `Utf8` of Extended JSON |
+ * | other types, and columns of mixed types | `Utf8`, as Extended JSON |
  *
- * Missing fields and `null` are null. Columns of text that stands for something else have the field metadata `timepail`: {@link insertArrow} restores what was there.
+ * Missing fields and `null` become null. If a `Utf8` column holds values of another type, the metadata of the Arrow field names it under `timepail`, and {@link insertArrow} restores the type.
  *
  * @throws BadValueError if the text of a column exceeds 2 GiB
  * @example
@@ -46,7 +46,7 @@ export async function toArrow(cursor: AbstractCursor<any, any>, options: ToArrow
 }
 
 /**
- * The same, and the number of rows.
+ * Like `toArrow`, and returns the number of rows as well.
  * @internal
  */
 export async function written(cursor: AbstractCursor<any, any>, options: ToArrowOptions = {}): Promise<{ bytes: Uint8Array; rows: number }> {
@@ -59,11 +59,11 @@ export async function written(cursor: AbstractCursor<any, any>, options: ToArrow
   return { bytes: tableToIPC(table, { format })!, rows: table.numRows };
 }
 
-/** A column of the result: what each block has of it, in order. */
+/** A column of the result: its parts in each block, in order. */
 interface Parts {
   name: string;
   rows: number;
-  /** Where each part begins. A block that has no such column has no part. */
+  /** The first row of each part. A block without this column has no part. */
   parts: { start: number; column: Column }[];
 }
 
@@ -95,7 +95,7 @@ function arrowOf(parts: Parts): MadeColumn {
   return arrowOfValues(parts.name, valuesOf(parts));
 }
 
-/** Calls `put` for each row that has a value, with its number in the result and that of its value in `values`. */
+/** Calls `put` for each row that has a value, with the index of the row in the result and the index of the value in `values`. */
 function eachValue({ parts }: Parts, put: (row: number, at: number, values: Column) => void): void {
   for (const { start, column } of parts) {
     const { dictionary: entries, presence } = column;
@@ -104,7 +104,7 @@ function eachValue({ parts }: Parts, put: (row: number, at: number, values: Colu
   }
 }
 
-/** The bits of the rows that have a value; `undefined` if all have one. */
+/** The bitmap of rows that have a value; `undefined` if all rows have one. */
 function validityOf({ rows, parts }: Parts): Uint8Array | undefined {
   const [first] = parts;
   if (parts.length === 1 && first!.column.rows === rows) return first!.column.presence;
@@ -121,7 +121,7 @@ function made(parts: Parts, type: DataType, buffers: Record<string, unknown>): M
   return { field: field(parts.name, type), column: newColumn(type, parts.rows, validityOf(parts), buffers) };
 }
 
-/** Numbers in the form that Arrow has for them, too. */
+/** Numbers whose layout in memory is the same in Arrow. */
 function fixed(parts: Parts, type: DataType, values: Float64Array | Int32Array | BigInt64Array): MadeColumn {
   for (const { start, column } of parts.parts) {
     const data = (column.dictionary ?? column).data as Float64Array;
@@ -166,7 +166,7 @@ function strings(parts: Parts): MadeColumn {
   return made(parts, utf8(), { offsets: ends, values });
 }
 
-/** Strings that come again: each block has its own list of them, the result has one. */
+/** Strings in dictionaries: each block has its own dictionary, the result has one. */
 function codedStrings(parts: Parts): MadeColumn {
   const codes = new Map<string, number>();
   const values = new Int32Array(parts.rows);
