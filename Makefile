@@ -4,8 +4,9 @@ JS := js/scripts
 MODULES := js/node_modules/.package-lock.json
 RUNS ?= 10000000
 SOAK ?= 10000
+SOAK_TEST := cargo test --profile soak --locked
 
-.PHONY: demo build test test-native test-web test-js test-runtimes test-server test-browser check bench size pack serve fuzz soak tools modules browser firefox webkit clean help
+.PHONY: demo build test test-native test-web test-js test-runtimes test-server test-browser check bench size pack serve fuzz soak soak-histories soak-queries soak-orders tools modules browser firefox webkit clean help
 .DEFAULT_GOAL := help
 
 help:
@@ -66,6 +67,8 @@ bench: build browser bench/node_modules/.package-lock.json
 	node bench/resends.mjs
 	node bench/opening.mjs
 	node bench/worker.mjs
+	node bench/turns.mjs
+	node bench/singles.mjs
 	node bench/columns.mjs
 	node bench/sizes.mjs
 	node bench/wire.mjs
@@ -110,11 +113,17 @@ bench/node_modules/.package-lock.json: bench/package.json bench/package-lock.jso
 	npm ci --prefix bench --no-progress
 	@touch $@
 
-## make soak          many more random histories and queries than make test; SOAK=10000 of each kind of test
-soak:
-	SIM_SEEDS=$(SOAK) cargo test --profile soak --locked --test histories sim
-	CASES=$(SOAK) cargo test --profile soak --locked --test generated
-	INTERLEAVINGS_MAX=$(SOAK) cargo test --profile soak --locked --test histories interleavings
+## make soak          many more random histories and queries than make test; SOAK=10000 of each; make -k soak goes on after a failure
+soak: soak-histories soak-queries soak-orders
+
+soak-histories:
+	SIM_SEEDS=$(SOAK) $(SOAK_TEST) --test histories sim -- --nocapture
+
+soak-queries:
+	CASES=$(SOAK) $(SOAK_TEST) --test generated -- --nocapture
+
+soak-orders:
+	INTERLEAVINGS_MAX=$(SOAK) $(SOAK_TEST) --test histories interleavings -- --nocapture
 
 ## make clean         what was built; tools in ~/.cache/timepail stay
 clean:

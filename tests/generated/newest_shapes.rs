@@ -11,8 +11,11 @@ use timepail::storage::{Changeset, KeyRange, Page, Storage};
 
 use crate::support::explained::Explained;
 use crate::support::pipelines::run;
+use crate::support::progress::progress;
 use crate::support::{Db, Random, TestEnv, raw, take_rows};
 
+/// The default number of cases.
+const CASES: u64 = 20;
 const HOUR_MS: i64 = 3_600_000;
 
 fn pick(random: &Random, from: &[Bson]) -> Bson {
@@ -194,10 +197,13 @@ fn apart(pipeline: &[Document]) -> Vec<Document> {
 
 #[test]
 fn pipelines_for_first_and_last_rows_equal_the_same_without_optimisation() {
-    let cases = std::env::var("CASES").map_or(20, |n| n.parse::<u64>().unwrap());
-    let first = std::env::var("CASE").map_or(0, |n| n.parse::<u64>().unwrap());
+    let number = |name: &str| std::env::var(name).ok().map(|text| text.parse::<u64>().unwrap());
+    let first = number("CASE");
+    let cases = number("CASES").unwrap_or(if first.is_some() { 1 } else { CASES });
+    let first = first.unwrap_or_default();
     let mut nonempty = 0;
     for seed in first..first + cases {
+        progress("first and last rows", seed - first, cases);
         let random = Random::new(seed);
         let (hostile, ties) = (random.chance(25), random.chance(25));
         let format = [BucketFormat::Uncompressed, BucketFormat::Compressed][random.below(2) as usize];

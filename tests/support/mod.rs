@@ -12,6 +12,7 @@ mod native_collator;
 mod native_regex;
 mod native_zone;
 pub mod pipelines;
+pub mod progress;
 pub mod rows;
 pub mod valid_bucket;
 pub mod weather;

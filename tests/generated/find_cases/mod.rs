@@ -16,6 +16,7 @@ use crate::plain_list::data::{measurements, normalized};
 use crate::plain_list::forms::{Form, forms, layout, stored, versions};
 use crate::plain_list::places::Places;
 use crate::plain_list::queries::{Queries, Query};
+use crate::support::progress::progress;
 use crate::support::{Db, Random};
 
 /// The default number of cases.
@@ -141,6 +142,7 @@ fn every_form_of_a_collection_answers_what_a_plain_list_does() {
     let mut tally = Tally::default();
     for seed in cases {
         case(seed, &mut tally);
+        progress("finds", seed + 1 - first, count);
     }
     println!("{count} cases: {tally:?}");
     assert!(count < 100 || tally.buckets.iter().all(|count| *count > 0), "{tally:?}");

@@ -9,7 +9,9 @@ use super::stages::Rows;
 use crate::plain_list::data::pick;
 use crate::plain_list::forms::{forms, stored};
 use crate::support::Random;
+use crate::support::progress::progress;
 
+/// The default number of cases.
 const CASES: u64 = 60;
 
 /// An integer times a power of ten; `None` stands for null.
@@ -153,9 +155,12 @@ fn pipeline(random: &Random, rows: &[Row]) -> (Vec<Document>, Vec<Document>) {
 
 #[test]
 fn decimal_arithmetic_is_exact_in_every_form() {
-    let first = std::env::var("CASE").ok().map(|text| text.parse::<u64>().unwrap());
-    let cases = first.map_or(0..CASES, |first| first..first + 1);
-    for seed in cases {
+    let number_of = |name: &str| std::env::var(name).ok().map(|text| text.parse::<u64>().unwrap());
+    let first = number_of("CASE");
+    let count = number_of("CASES").unwrap_or(if first.is_some() { 1 } else { CASES });
+    let first = first.unwrap_or_default();
+    for seed in first..first + count {
+        progress("decimals", seed - first, count);
         let random = Random::new(seed ^ 0xdec1_a175);
         let maybe = |random: &Random| (!random.chance(15)).then(|| number(random));
         let rows: Vec<Row> =

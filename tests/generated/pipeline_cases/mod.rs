@@ -24,6 +24,7 @@ use stages::{Rows, Stop};
 use crate::plain_list::data::{any_collation, measurements, normalized};
 use crate::plain_list::forms::{Form, forms, layout, stored};
 use crate::plain_list::order::set_collation;
+use crate::support::progress::progress;
 use crate::support::{Db, Random};
 
 /// The default number of cases.
@@ -264,6 +265,7 @@ fn every_form_of_a_collection_runs_pipelines_as_a_plain_list_does() {
     let mut tally = Tally::default();
     for seed in first..first + count {
         case(seed, &mut tally);
+        progress("pipelines", seed + 1 - first, count);
     }
     println!("{count} cases: {tally:?}");
     assert!(count < 100 || tally.nonempty * 2 > tally.pipelines && tally.refused > 0, "{tally:?}");

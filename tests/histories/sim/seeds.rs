@@ -3,6 +3,8 @@
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use crate::support::progress::progress;
+
 /// Kinds of histories.
 const KINDS: u64 = 16;
 
@@ -21,6 +23,7 @@ pub fn run(kind: &str, usually: u64, kept: &[u64], history: &(dyn Fn(u64) + Sync
             let at = next.fetch_add(1, Ordering::Relaxed);
             let later = kept.iter().copied().filter(|seed| *seed >= end);
             let Some(seed) = (0..end).chain(later).nth(at as usize) else { return };
+            progress(kind, at, end);
             if let Err(failure) = catch_unwind(AssertUnwindSafe(|| history(seed))) {
                 println!("{kind}: seed {seed} has failed; SIM_SEED={seed} runs it again");
                 next.store(end + kept.len() as u64, Ordering::Relaxed);
