@@ -41,7 +41,7 @@ pub fn unpack_first_or_last(
     let is_told = match block.column(&options.time_field).map(Column::data) {
         _ if block.rows() <= count => true,
         Some(ColumnData::Date(times)) => match (is_last, &times[..]) {
-            (true, [more, next, ..]) | (false, [.., next, more]) => more != next,
+            (true, [extra, next, ..]) | (false, [.., next, extra]) => extra != next,
             _ => false,
         },
         _ => false,

@@ -47,18 +47,18 @@ impl Catalog {
     /// ones, a few at a time.
     pub(super) fn expire(&mut self) {
         let mut expired = 0;
-        let more = |catalog: &Catalog, expired: usize| {
+        let is_over = |catalog: &Catalog, expired: usize| {
             catalog.totals.memory_bytes.get() > catalog.options.memory_bytes_max
                 && expired <= catalog.options.expiry_count_max
         };
-        while more(self, expired)
+        while is_over(self, expired)
             && let Some((slot, index)) = self.pop_idle()
         {
             self.stats[Counter::ArchivedDueToMemoryThreshold] += 1;
             self.put_aside(slot, index);
             expired += 1;
         }
-        while more(self, expired) && self.archive.pop() {
+        while is_over(self, expired) && self.archive.pop() {
             self.drop_archived(1);
             self.stats[Counter::ClosedDueToMemoryThreshold] += 1;
             expired += 1;

@@ -17,9 +17,9 @@ use crate::value::Value;
 /// As on the server, only the collection of buckets has a UUID: the name of measurements is that of a view.
 ///
 /// Errors: `TypeMismatch` if it is no UUID; those of storage.
-pub async fn mismatch(engine: &Rc<Engine>, request: &Request<'_>, given: Value<'_>) -> Result<Option<Reply>> {
-    let uuid = given.as_binary().filter(|(subtype, bytes)| *subtype == 4 && bytes.len() == 16);
-    let (_, uuid) = uuid.ok_or_else(|| wrong_type(request.name(), "collectionUUID", "a UUID", given))?;
+pub async fn mismatch(engine: &Rc<Engine>, request: &Request<'_>, wanted: Value<'_>) -> Result<Option<Reply>> {
+    let uuid = wanted.as_binary().filter(|(subtype, bytes)| *subtype == 4 && bytes.len() == 16);
+    let (_, uuid) = uuid.ok_or_else(|| wrong_type(request.name(), "collectionUUID", "a UUID", wanted))?;
     let expected = request.target().as_str().unwrap_or_default();
     let collections = engine.list_collections().await?;
     let actual = collections.iter().find(|(_, entry)| entry.uuid == uuid).map(|(name, _)| name);

@@ -109,7 +109,7 @@ async fn settled(answer: Result<JsValue, JsValue>) -> Result<JsValue> {
 
 /// A change as `[name, key, value or end]`.
 fn change(change: &Change) -> JsValue {
-    let (name, key, more) = match change {
+    let (name, key, argument) = match change {
         Change::Put(key, value) => ("put", key, Some(value)),
         Change::Insert(key, value) => ("insert", key, Some(value)),
         Change::Delete(key) => ("delete", key, None),
@@ -118,8 +118,8 @@ fn change(change: &Change) -> JsValue {
         Change::Require(key) | Change::Expect(key) => ("require", key, None),
     };
     let list = pair(name.into(), bytes(key));
-    if let Some(more) = more {
-        Array::push(list.unchecked_ref(), &bytes(more));
+    if let Some(argument) = argument {
+        Array::push(list.unchecked_ref(), &bytes(argument));
     }
     list
 }

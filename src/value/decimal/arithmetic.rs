@@ -196,14 +196,14 @@ pub fn rounded(decimal: Decimal, places: i64, rounding: Rounding) -> Decimal {
     if behind_zero {
         dropped.insert(0, 0);
     }
-    let is_more = dropped.iter().any(|digit| *digit > 0);
+    let is_inexact = dropped.iter().any(|digit| *digit > 0);
     let half = dropped.split_first().map_or(Ordering::Less, |(first, rest)| {
         first.cmp(&5).then(if rest.iter().any(|digit| *digit > 0) { Ordering::Greater } else { Ordering::Equal })
     });
     let is_odd = number.digits.last().is_some_and(|digit| digit % 2 == 1);
     let up = match rounding {
-        Rounding::Ceil => is_more && !number.negative,
-        Rounding::Floor => is_more && number.negative,
+        Rounding::Ceil => is_inexact && !number.negative,
+        Rounding::Floor => is_inexact && number.negative,
         Rounding::HalfEven => half.is_gt() || half.is_eq() && is_odd,
         Rounding::Trunc => false,
     };

@@ -65,13 +65,13 @@ impl Digits {
         found.then_some(Digits { negative, digits, exponent })
     }
 
-    /// The nearest decimal of 34 digits, half to even. `is_more` says that non-zero digits follow.
-    pub fn round(self, is_more: bool) -> Decimal {
-        self.round_to(DIGITS_MAX, is_more)
+    /// The nearest decimal of 34 digits, half to even. `has_rest`: non-zero digits follow.
+    pub fn round(self, has_rest: bool) -> Decimal {
+        self.round_to(DIGITS_MAX, has_rest)
     }
 
     /// The same with at most `most` digits.
-    pub fn round_to(mut self, most: usize, is_more: bool) -> Decimal {
+    pub fn round_to(mut self, most: usize, has_rest: bool) -> Decimal {
         let leading = self.digits.iter().take_while(|digit| **digit == 0).count();
         self.digits.drain(..leading);
         let too_small = usize::try_from(EXPONENT_MIN - self.exponent).unwrap_or_default();
@@ -82,7 +82,7 @@ impl Digits {
             self.exponent = self.exponent.saturating_add(i32::try_from(cut).unwrap_or(i32::MAX));
             // If the first dropped digit is 0, nothing is rounded up.
             let half = match (kept.is_some(), dropped.split_first()) {
-                (true, Some((first, rest))) => first.cmp(&5).then(if is_more || rest.iter().any(|digit| *digit > 0) {
+                (true, Some((first, rest))) => first.cmp(&5).then(if has_rest || rest.iter().any(|digit| *digit > 0) {
                     Ordering::Greater
                 } else {
                     Ordering::Equal
