@@ -1,6 +1,6 @@
-// Builds the npm package: Rust to wasm, wasm to glue, both under one bundled driver in js/dist.
+// Builds the npm package in js/dist: compiles the crate to WebAssembly, generates the glue, divides and optimises the module, and bundles the driver.
 //
-//   node js/scripts/build.mjs [--dev]     --dev leaves out what makes the module small: quicker, a half larger, and panics have messages
+//   node js/scripts/build.mjs [--dev]     --dev omits the optimisation for size: it is faster, the module is half as large again, and panics have messages
 
 import { copyFileSync, cpSync, existsSync, mkdirSync, readFileSync, readdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join, relative } from "node:path";
@@ -14,28 +14,28 @@ import { DIST, JS, ROOT, Stop, WASM, bin, filesUnder, hashOf, main, must, once, 
 
 /** The halves of the module in the package. */
 const MODULES = ["timepail.wasm", "timepail-more.wasm"];
-/** What the second half takes from the first, as wasm-bindgen's module has it. */
+/** The exports of the first half that the second one imports, under the names of wasm-bindgen. */
 const SHARED_NAMES = ["memory", "table0", "table1", "global0"];
 const SOURCES = ["index", "entry/node", "entry/workerd", "entry/slim", "entry/worker", "entry/node-worker", "later", "file", "pipelines", "arrow/index", "react", "vue", "svelte", "sqlite", "deno-kv", "server/index", "cli/index", "cli/formats/parquet-file", "testing/index"];
 /** The files of the package and their sources: `entry/node.ts` and `testing/index.ts` become `node.js` and `testing.js`. */
 const ENTRIES = Object.fromEntries(SOURCES.map((source) => [source.replace(/^entry\/|^cli\/formats\/|\/index$/g, ""), join(JS, `src/${source}.ts`)]));
-/** Those that run where they lie, in Node, Bun and Deno: an uncaught error prints the line that it comes from, which should not be the whole file. */
+/** The entries for Node, Bun and Deno, which are not minified: an uncaught error prints its source line, which would be the whole file otherwise. */
 const READABLE = ["node", "node-worker", "file", "sqlite", "deno-kv", "server", "cli", "parquet-file", "testing"];
-/** The packages inside some files: the passwords of SCRAM-SHA-256 go through SASLprep, files of delimited text through Papa Parse, tables of Arrow through flechette, files of Parquet through hyparquet and what belongs to it. */
+/** Packages that are bundled into some files: SASLprep for the passwords of SCRAM-SHA-256, Papa Parse for delimited text, flechette for Arrow, hyparquet and its companions for Parquet. */
 const THIRD_PARTY = ["@mongodb-js/saslprep", "sparse-bitfield", "memory-pager", "papaparse", "@uwdata/flechette", "hyparquet", "hyparquet-compressors", "hyparquet-writer", "fzstd", "hysnappy"];
-/** What users' compilers read; the declarations of the other entries are those of `index`. */
+/** The entries with declarations of their own; all others use those of `index`. */
 const DECLARED = ["index", "entry/slim", "entry/worker", "file", "pipelines", "arrow/index", "react", "vue", "svelte", "sqlite", "deno-kv", "server/index", "testing/index", "entry/wasm-source"];
 
-/** Compiles the crate and resolves to the path of the module. Cargo knows itself whether there is anything to do. */
+/** Compiles the crate and resolves to the path of the module. Cargo skips this if nothing has changed. */
 async function compile(toolEnv, { features, cargo, rustc, whole }, dev) {
-  // Only a cdylib: asked for an rlib in the same breath, cargo leaves out the link-time optimisation that saves a tenth.
+  // Only a cdylib: if cargo builds an rlib as well, it omits link-time optimisation, which makes the module a tenth smaller.
   const args = ["rustc", "--release", "--package", "timepail", "--lib", "--crate-type", "cdylib", "--target", "wasm32-unknown-unknown", "--locked"];
   if (features.length > 0) args.push("--features", features.join(","));
-  // Flags of rustc reach all crates, std among them, by this variable only. A stable compiler takes those that begin with -Z by the other.
+  // Only the first variable applies flags of rustc to all crates, std included. The second one lets a stable compiler accept -Z flags.
   const env = dev ? toolEnv : { ...toolEnv, CARGO_ENCODED_RUSTFLAGS: rustc.join("\x1f"), RUSTC_BOOTSTRAP: "1" };
   if (!dev) args.push(...cargo);
   args.push("--message-format", "json-render-diagnostics");
-  // The last crate is compiled together with all others: link-time optimisation.
+  // These flags apply to the last crate, which link-time optimisation compiles together with all others.
   if (!dev) args.push("--", ...whole);
   const messages = await must("cargo", args, { env, show: "stderr" });
   const artifacts = messages.split("\n").filter(Boolean).map((line) => JSON.parse(line));
@@ -45,18 +45,18 @@ async function compile(toolEnv, { features, cargo, rustc, whole }, dev) {
   return module;
 }
 
-/** Writes glue, declarations and the module, not yet optimised, into `folder`. A module to look into keeps the names of its functions. */
+/** Writes the glue, its declarations and the module, which is not optimised yet, into `folder`. With `dev`, functions keep readable names. */
 async function bindgen(env, module, folder, dev) {
   rmSync(folder, { recursive: true, force: true });
-  // The split reads the names that the linker knows functions by; people read the others.
+  // The split needs the symbols of the linker; people prefer demangled names.
   const stripped = dev ? [] : ["--remove-producers-section", "--no-demangle"];
-  // No default path: the driver says where the module is, and bundlers would follow the glue's guess to a file that is not shipped.
+  // No default path: the driver passes the module, and bundlers would follow the default path of the glue to a file that is not shipped.
   const args = [module, "--out-dir", folder, "--out-name", "timepail", "--target", "web", "--omit-default-module-path", ...stripped];
   await must("wasm-bindgen", args, { env });
   return filesUnder(folder).map((file) => join(folder, file));
 }
 
-/** Puts glue and both halves of the module where the TypeScript source imports them and into the package. */
+/** Writes the glue to the place from which the TypeScript source imports it, and both halves of the module into the package. */
 async function optimise(folder, flags, { linked, marks, isPinned }) {
   mkdirSync(WASM, { recursive: true });
   mkdirSync(DIST, { recursive: true });
@@ -72,14 +72,17 @@ async function optimise(folder, flags, { linked, marks, isPinned }) {
     writeFileSync(join(WASM, "timepail.js"), glue);
   } else {
     const { files, wrong } = await divide(linked, module, dirname(folder), marks);
-    // Another compiler inlines other functions, and then the marks are of others too.
+    // Another version of the compiler inlines other functions, so marks may be wrong for it.
     if (wrong.length > 0 && isPinned) throw new Stop(`the halves of the module are not as the source says\n  ${wrong.join("\n  ")}`);
     for (const sentence of wrong) console.warn(`warning: ${sentence}`);
     const [one, other] = files;
-    const renames = JSON.parse(await shrink(one, flags, ["--minify-imports-and-exports-and-modules"], `${first}.new`));
+    const [printed] = await Promise.all([
+      shrink(one, flags, ["--minify-imports-and-exports-and-modules"], `${first}.new`),
+      shrink(other, flags, [], `${second}.new`),
+    ]);
+    const renames = JSON.parse(printed);
     writeFileSync(join(WASM, "timepail.js"), shortened(glue, renames));
-    await shrink(other, flags, [], `${second}.new`);
-    // The glue has all functions under one name.
+    // All imports from the glue use one module name.
     const names = new Map(renames.imports.map(([, name, short]) => [name, short]));
     writeFileSync(`${second}.new`, renamed(readFileSync(`${second}.new`), "a", names));
     for (const file of [first, second]) renameSync(`${file}.new`, file);
@@ -87,9 +90,9 @@ async function optimise(folder, flags, { linked, marks, isPinned }) {
   return [join(WASM, "timepail.js"), join(WASM, "timepail.d.ts"), first, second];
 }
 
-/** Runs wasm-opt over a half; resolves to what it has printed. */
+/** Runs wasm-opt over a half; resolves to its output. */
 async function shrink(half, flags, more, target) {
-  // The last of the flags comes with the new order: to read and write the module alone would make it 0.8 KB longer.
+  // The last flag is applied in the second run, together with the new order: without it, reading and writing the module makes it 0.8 KB longer.
   const [optimised, ordered] = ["optimised", "ordered"].map((name) => half.replace(".wasm", `.${name}.wasm`));
   await must(bin("wasm-opt"), [...flags.slice(0, -1), "--strip-debug", half, "-o", optimised]);
   writeFileSync(ordered, withOrder(readFileSync(optimised)));
@@ -97,8 +100,8 @@ async function shrink(half, flags, more, target) {
 }
 
 /**
- * The glue with the names that wasm-opt has given to the module's imports and exports. A hundred long names, each with a hash in
- * it, stand in both files and compress badly: short ones save three kilobytes of module and two of glue.
+ * The glue with the short names that wasm-opt has given to the imports and exports of the module. The hundred long names contain hashes,
+ * are in both files and compress badly: short ones save three kilobytes of the module and two of the glue.
  */
 function shortened(glue, { imports, exports }) {
   const replace = (pattern, text) => {
@@ -116,8 +119,8 @@ function shortened(glue, { imports, exports }) {
 }
 
 /**
- * The glue without its ways of fetching and compiling a module, and what they say in a console: load.ts does both, and hands over a
- * `WebAssembly.Module` in any case.
+ * The glue without its code for fetching and compiling a module and its console messages: load.ts does both, and always passes a
+ * `WebAssembly.Module`.
  */
 function withoutLoader(glue) {
   const start = glue.indexOf("async function __wbg_load(");
@@ -137,7 +140,7 @@ export { __wbg_init as default, complete };
   return glue.slice(0, start) + load;
 }
 
-/** A bundle for browsers, one for Node and so on, each whole: what they could share would be a second file for every page, 0.4 KB with its head. */
+/** Bundles each entry as one complete file: shared code would be a second file for every page, with 0.4 KB of headers. */
 async function bundle() {
   for (const entry of readdirSync(DIST)) if (!MODULES.includes(entry)) rmSync(join(DIST, entry), { recursive: true });
   const named = Object.entries(ENTRIES);
@@ -149,13 +152,13 @@ async function bundle() {
   return [join(DIST, "THIRD-PARTY.txt"), ...files];
 }
 
-/** What others have written of the bundles, and under which terms. */
+/** The licences of the bundled packages. */
 function licences() {
   const texts = THIRD_PARTY.map((name) => `${name}\n\n${readFileSync(join(JS, "node_modules", name, "LICENSE"), "utf8").trim()}\n`);
   return `server.js, cli.js, arrow.js and parquet-file.js contain these packages.\n\n${texts.join("\n----\n\n")}`;
 }
 
-/** What packages inside a bundle require of Node by its old name. */
+/** Resolves built-in modules of Node that bundled packages import by their old names. */
 const builtins = {
   name: "builtins",
   setup(build) {
@@ -174,7 +177,7 @@ function bundleOf(entryPoints, minify) {
     platform: "neutral",
     mainFields: ["module", "main"],
     target: "es2022",
-    // The last two are loaded when they are first needed, from beside whichever entry asks for it.
+    // The last two are loaded on demand, from the folder of the entry that needs them.
     external: ["bson", "node:*", "timepail", "*.wasm", "react", "vue", "svelte/*", "./later.js", "./parquet-file.js"],
     plugins: [builtins],
     minify,
@@ -188,19 +191,19 @@ function bundleOf(entryPoints, minify) {
   });
 }
 
-/** Puts comments for bundlers where the source has room for them, see remote.ts; nothing moves, so that the source map stays right. */
+/** Replaces the placeholder of remote.ts with comments for bundlers, of the same length, so that the source map stays correct. */
 function withComments(file) {
   const text = readFileSync(file, "utf8");
   const comments = (room) => "/*webpackIgnore:true*//*@vite-ignore*/".padEnd(room.length);
   writeFileSync(file, text.replaceAll(/\bTHIS_IMPORT_IS_LEFT_ALONE_BY_WEBPACK_AND_VITE\b/g, comments));
 }
 
-/** Declarations of what those of the entries reach; those of inner modules would be noise in an editor. */
+/** Writes the declarations that the entries reach; those of internal modules would clutter an editor. */
 async function declare() {
   const emitted = join(ROOT, "target/declarations");
   rmSync(emitted, { recursive: true, force: true });
   await must(bin("tsc"), ["-p", join(JS, "tsconfig.build.json"), "--outDir", emitted]);
-  // tsc carries over no declarations that it did not make: those of the glue are wasm-bindgen's, and those of the modules have no source.
+  // tsc does not copy existing declaration files: those of the glue, which wasm-bindgen writes, and those of the modules.
   for (const file of ["wasm/timepail.d.ts", "entry/wasm-source.d.ts"]) cpSync(join(JS, "src", file), join(emitted, file));
   const reached = new Set(DECLARED.map((source) => `${source}.d.ts`));
   for (const file of reached) {
@@ -232,7 +235,7 @@ await main(async () => {
   const raw = filesUnder(glue).map((file) => join(glue, file));
   const flags = dev ? undefined : build.opt;
   const marks = marksUnder(join(ROOT, "src"));
-  // Without their lines, which other changes move.
+  // Without line numbers, which unrelated changes move.
   const named = JSON.stringify(marks.map(({ module, name, isLater }) => [module, name, isLater]));
   const inputs = hashOf([linked, ...raw, join(JS, "package-lock.json"), ...self], dev ? "dev" : flags.join(" "), named, compiler);
   await once("wasm-opt", inputs, () => optimise(glue, flags, { linked, marks, isPinned }));

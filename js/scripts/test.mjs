@@ -1,9 +1,9 @@
-// Runs the tests and sums them up: what cargo tests beside what tests the package, stage after stage whatever the one before said.
+// Runs all tests in stages, and prints totals. The stages of cargo run side by side with those of the package. A failed stage does not stop the others.
 //
-//   node js/scripts/test.mjs [stage ...]      all stages when none is named, after what they need was brought; else that is the Makefile's business
+//   node js/scripts/test.mjs [stage ...]      Without names, installs all tools and runs all stages. With names, the caller (Makefile) has installed the tools.
 //
-// A stage's output is shown only when it failed. The last line is "N passed, N failed". A stage that found no test has failed: a suite
-// that vanished must not be green. So has a stage that ended badly without counting a failure.
+// The output of a stage is printed only if it fails. The last line is "N passed, N failed". A stage without tests fails, so that a suite cannot
+// disappear unnoticed. A stage that ends with an error code fails, even if it counted no failure.
 
 import { existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { availableParallelism } from "node:os";
@@ -14,15 +14,18 @@ import { JS, ROOT, Stop, bin, filesUnder, main, must, run, seconds, toolEnv } fr
 const WASM_TARGET = ["--target", "wasm32-unknown-unknown"];
 const HEARTBEAT_MS = 30_000;
 const FILE_TIMEOUT_MS = 600_000;
-/** Test files that run at once. A browser keeps a core busy, and whoever waits for it gives up some time. */
+/** The number of test files that run at once. */
 const FILES_MAX = Math.min(2, availableParallelism());
 
 // A stage resolves to { passed, failed, skipped?, output }.
 
-/** Stages of cargo's development builds, whose folder has one lock. The first needs neither tools nor npm packages, which may still be on their way. */
-const CARGO = { native, check, web };
+/**
+ * The stages of cargo's development builds, which lock one folder. The first needs neither tools nor npm packages, so it runs while they are installed. The last
+ * reports the lints of the others.
+ */
+const CARGO = { native, web, check };
 
-/** Stages that make js/dist, or need it. */
+/** The stages that write js/dist, or need it. */
 const PACKAGE = {
   build: () => checks([["build js/dist", process.execPath, ["js/scripts/build.mjs"]]]),
   size: () => checks([["size budget", process.execPath, ["js/scripts/size.mjs"]]]),
@@ -34,16 +37,18 @@ const PACKAGE = {
   browsers,
 };
 const STAGES = { ...CARGO, ...PACKAGE };
+/** The stages that wait for browsers to be installed. */
+const IN_BROWSERS = ["web", "browser", "browsers"];
 
-/** The browsers beside Chromium as it is, and the tests that are about them. */
+/** The browsers besides Chromium in its default state, and the tests that run in them. */
 const OTHER_BROWSERS = ["chromium-sqlite", "firefox", "webkit"];
 const ABOUT_BROWSERS = /^browser\/(database|contexts|live|trouble|back|worker)\.test/;
 
-/** What js/test/browser/harness.ts reads, and the tests that run with the engine in a worker as well. The others say themselves where it is. */
+/** The variable that js/test/browser/harness.ts reads, and the tests that run with the engine in a worker as well. The other tests choose themselves. */
 const IN_WORKER = { WORKER: "1" };
 const IN_WORKER_TOO = /^browser\/(database|contexts|live|trouble|back|guides)\.test/;
 
-/** Runs programs that count as one test each: [name, command, args, env]. */
+/** Runs programs, each of which counts as one test: [name, command, args, env]. */
 async function checks(list) {
   const result = { passed: 0, failed: 0, output: "" };
   for (const [name, command, args, env] of list) {
@@ -57,28 +62,45 @@ async function checks(list) {
   return result;
 }
 
-/** Format, and lints as they are for the host and for wasm. Warnings are errors. */
+/** What cargo printed when `native` and `web` compiled their tests with clippy. */
+const LINTED = {};
+
+/** Format, and lints for the host and for wasm. Warnings are errors. What another stage of this run has linted is not compiled again. */
 async function check() {
   const wasm = await toolEnv("env");
   const host = (await run("cargo", ["clippy", "--version"])).code === 0 ? process.env : wasm;
   const lint = ["clippy", "--all-targets", "--locked"];
   const strict = ["--", "-D", "warnings"];
-  return checks([
-    ["cargo fmt", "cargo", ["fmt", "--check"], wasm],
-    ["clippy on the host", "cargo", [...lint, ...strict], host],
-    ["clippy for wasm", "cargo", ["clippy", "--lib", "--test", "web", "--locked", ...WASM_TARGET, ...strict], wasm],
-  ]);
+  const left = [["cargo fmt", "cargo", ["fmt", "--check"], wasm]];
+  if (!LINTED.host) left.push(["clippy on the host", "cargo", [...lint, ...strict], host]);
+  if (!LINTED.wasm) left.push(["clippy for wasm", "cargo", ["clippy", "--lib", "--test", "web", "--locked", ...WASM_TARGET, ...strict], wasm]);
+  const result = await checks(left);
+  for (const [name, { code, output }] of Object.entries(LINTED)) {
+    if (code === 0 && !/^(warning|error)\b/m.test(output)) result.passed++;
+    else {
+      result.failed++;
+      result.output += `--- clippy for ${name}\n${output}\n`;
+    }
+  }
+  return result;
 }
+
+/** The environment in which cargo compiles tests with `script` in place of rustc. */
+const compiledBy = (script, env) => ({ ...env, RUSTC_WORKSPACE_WRAPPER: join(JS, "scripts", script) });
 
 /**
  * Unit tests, integration tests and examples in docs, on the host. The crate is optimised a little and most of its tests are not, which takes the least time for
- * compiling and running together. All is in one profile: each further one compiles the dependencies and the crate again.
+ * compiling and running together. All is in one profile: each further one compiles the dependencies and the crate again. For the same reason clippy lints what
+ * is compiled here; a toolchain may come without it, and then `check` looks for another.
  */
 async function native() {
-  const env = { ...process.env, RUSTC_WORKSPACE_WRAPPER: join(JS, "scripts/rustc-tests.sh") };
+  const hasClippy = (await run("clippy-driver", ["--version"])).code === 0;
+  const env = compiledBy(hasClippy ? "rustc-lints.sh" : "rustc-tests.sh", process.env);
+  const cargo = ["test", "--locked", "--no-fail-fast", "--profile", "soak"];
+  if (hasClippy) LINTED.host = await run("cargo", [...cargo, "--no-run", "--lib", "--tests"], { env });
   const result = { passed: 0, failed: 0, skipped: 0, code: 0, output: "" };
   for (const wanted of [["--lib", "--tests"], ["--doc"]]) {
-    const counts = cargoCounts(await run("cargo", ["test", "--locked", "--no-fail-fast", "--profile", "soak", ...wanted], { env }));
+    const counts = cargoCounts(await run("cargo", [...cargo, ...wanted], { env }));
     showPrograms(counts.output);
     for (const key of ["passed", "failed", "skipped", "output"]) result[key] += counts[key];
     result.code ||= counts.code;
@@ -89,11 +111,13 @@ async function native() {
 /** tests/web.rs in headless Chromium. */
 async function web() {
   const browser = await toolEnv("browser-env");
-  const env = { WASM_BINDGEN_TEST_TIMEOUT: "300", ...(await toolEnv("env")), CHROMEDRIVER: browser.CHROMEDRIVER };
+  const env = { WASM_BINDGEN_TEST_TIMEOUT: "300", ...compiledBy("rustc-lints.sh", await toolEnv("env")), CHROMEDRIVER: browser.CHROMEDRIVER };
   // The runner starts the browser that this file names; it is written anew because the place differs from machine to machine.
   const quiet = ["--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync"];
   writeFileSync(join(ROOT, "webdriver.json"), JSON.stringify({ "goog:chromeOptions": { binary: browser.CHROME_PATH, args: quiet } }));
-  return cargoCounts(await run("cargo", ["test", "--locked", ...WASM_TARGET, "--test", "web"], { env }));
+  const cargo = ["test", "--locked", ...WASM_TARGET, "--test", "web"];
+  LINTED.wasm = await run("cargo", [...cargo, "--no-run"], { env });
+  return cargoCounts(await run("cargo", cargo, { env }));
 }
 
 /** Adds up the "test result:" lines of all test programs. */
@@ -107,19 +131,16 @@ function cargoCounts({ code, output }) {
   return result;
 }
 
-/** Says how many tests each program had, and how long they ran. Cargo names a program on one stream, and its tests report on the other. */
+/** Prints the number of tests of each program, and their time. Cargo prints the names of programs on one stream, and the tests print on the other. */
 function showPrograms(output) {
   const names = [...output.matchAll(/^ +(?:Running (?:unittests )?|Doc-tests )(\S+)/gm)].map(([, name]) => name);
   const ends = [...output.matchAll(/^test result: .*?(\d+) passed; (\d+) failed; .*finished in ([\d.]+)s/gm)];
-  // A program that crashed has no result, and those behind it cannot be told apart.
+  // A program that crashed has no result, so results cannot be matched to names.
   if (names.length !== ends.length) return;
   ends.forEach(([, passed, failed, took], at) => console.log(`  ${names[at]}: ${passed} passed, ${failed} failed, ${took} s`));
 }
 
-/**
- * The source as tsc sees it, then js/test/types.test-d.ts against the declarations that are shipped, as a strict user would, and js/test/types in a project without
- * any library but ES2022.
- */
+/** Type checks: the source; js/test/types.test-d.ts with the shipped declarations, in strict mode; and js/test/types in a project that has only the library ES2022. */
 async function types() {
   return checks([
     ["tsc on source and tests", bin("tsc"), ["-p", join(JS, "tsconfig.json")]],
@@ -130,12 +151,12 @@ async function types() {
 
 const testFiles = (wanted) => filesUnder(join(JS, "test")).filter((file) => /\.test\.(ts|mjs)$/.test(file) && wanted.test(file));
 
-/** Test files with the variables that each is to have beside those of the others. */
+/** Test files, each with its additional environment variables. */
 const runs = (sources, more = {}) => sources.map((source) => [source, more]);
 
 /**
- * Runs test files, one process each and a few at once. They are bundled into js/.test-build with what they import by path; packages stay
- * imports, so that "timepail" is the built package, found as its users find it. They run in the folder js.
+ * Runs test files in separate processes, a few at once. They are bundled into js/.test-build with their relative imports. Packages stay imports,
+ * so that "timepail" is the built package, resolved as for users. The working directory is js.
  */
 async function nodeTests(wanted, env = process.env) {
   const result = { passed: 0, failed: 0, skipped: 0, output: "" };
@@ -160,13 +181,13 @@ async function nodeTests(wanted, env = process.env) {
   return result;
 }
 
-/** What the driver for Node, mongosh and PyMongo say of `timepail serve`, and the rest of the command line. Clients are brought before, so that no test waits for them. */
+/** Tests `timepail serve` with the Node driver, mongosh and PyMongo, and the rest of the command line. Clients are installed first, so that no test waits for them. */
 async function server() {
   await (await import("./clients.mjs")).clients();
   return nodeTests(runs(testFiles(/^(server|cli)\//)));
 }
 
-/** What the tests of real browsers say of the others. */
+/** Runs the tests of browsers in all browsers but Chromium. */
 async function browsers() {
   const env = { ...(await toolEnv("browser-env")), ...(await toolEnv("firefox-env")), ...(await toolEnv("webkit-env")) };
   const missing = env.WEBKIT_MISSING;
@@ -208,7 +229,7 @@ async function nodeTest(source, built, env) {
   return { ...counts, ...ended };
 }
 
-/** Scripts find the repository by where they lie, so a bundled copy would look in the wrong place. */
+/** Scripts find the repository by their own path, so a bundled copy would look in the wrong place. */
 const scriptsStayWhereTheyAre = {
   name: "scripts",
   setup: (build) =>
@@ -218,18 +239,23 @@ const scriptsStayWhereTheyAre = {
     })),
 };
 
-/** Brings tools and npm packages, side by side. */
-async function prepare() {
-  const start = performance.now();
-  console.log("tools ...");
-  await Promise.all([
-    must("js/scripts/toolchain.sh", ["wasm", "browser", "firefox", "webkit"], { show: "stderr" }),
-    must("make", ["--silent", "modules"], { show: "stderr" }),
-  ]);
-  console.log(`tools: ${seconds(start)}`);
+/** Installs compilers and npm packages at the same time, and then browsers. Returns two promises, so that the package is built while browsers are installed. */
+function prepare() {
+  const bring = async (name, commands) => {
+    const start = performance.now();
+    console.log(`${name} ...`);
+    await Promise.all(commands.map(([command, ...args]) => must(command, args, { show: "stderr" })));
+    console.log(`${name}: ${seconds(start)}`);
+  };
+  const tools = bring("tools", [["js/scripts/toolchain.sh", "wasm"], ["make", "--silent", "modules"]]);
+  const browsers = tools.then(() => bring("browsers to test in", [["js/scripts/toolchain.sh", "browser", "firefox", "webkit"]]));
+  // Each stage reports the failure itself.
+  browsers.catch(() => {});
+  return { tools, browsers };
 }
 
-async function runStage(name, ready) {
+async function runStage(name, { tools, browsers }) {
+  const ready = IN_BROWSERS.includes(name) ? browsers : tools;
   // A system without cargo gets one with the tools.
   if (name !== "native" || (await run("cargo", ["--version"])).code !== 0) await ready.catch(() => {});
   const start = performance.now();
@@ -265,7 +291,7 @@ await main(async () => {
   const asked = process.argv.slice(2);
   const unknown = asked.find((name) => !Object.hasOwn(STAGES, name));
   if (unknown) throw new Stop(`there is no stage ${unknown}; the stages are ${Object.keys(STAGES).join(", ")}`);
-  const ready = asked.length > 0 ? Promise.resolve() : prepare();
+  const ready = asked.length > 0 ? { tools: Promise.resolve(), browsers: Promise.resolve() } : prepare();
   const total = { passed: 0, failed: 0 };
   const runAll = async (stages) => {
     for (const name of Object.keys(stages)) {

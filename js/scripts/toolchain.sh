@@ -78,6 +78,13 @@ as_root() {
   else fail "this step needs root: run '$*' as root, then start again"; fi
 }
 
+# Once in a run is enough.
+read_lists() {
+  [ -z "${LISTS_READ:-}" ] || return 0
+  slowly "reading the package lists" as_root apt-get update -qq
+  LISTS_READ=1
+}
+
 apt_install() {
   as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends -o DPkg::Lock::Timeout=300 "$@"
 }
@@ -126,7 +133,7 @@ debian_complete() {
 }
 
 install_debian() {
-  slowly "reading the package lists" as_root apt-get update -qq
+  read_lists
   local found
   found=$(apt-cache policy rustc-web | sed -n 's/^ *Candidate: *\([0-9][0-9.]*\).*/\1/p')
   [ -n "$found" ] || no_compiler "this system has no package rustc-web (Debian has it, Ubuntu may not)"
@@ -141,7 +148,8 @@ no_compiler() {
 }
 
 # Runs in its own shell under `slowly`. A crate that does nothing makes cargo compile std, whose libraries are then laid out as a
-# sysroot; `bin/` holds compilers that look there, so that plain cargo commands need neither flags nor nightly.
+# sysroot; `bin/` holds compilers that look there, so that plain cargo commands need neither flags nor nightly. Only tests, lints and `build.mjs --dev` take this
+# std, so it is not optimised, which takes two thirds of the time.
 compile_std() {
   local host lib tool
   host=$(/usr/bin/rustc -vV | sed -n 's/^host: //p')
@@ -154,12 +162,11 @@ compile_std() {
 	version = "0.0.0"
 	edition = "2024"
 	[profile.release]
-	opt-level = 3
-	codegen-units = 1
+	opt-level = 0
 	panic = "abort"
 	[workspace]
 	TOML
-  # Bitcode lets the product's link-time optimisation reach into std; proc_macro and test are what doc and test builds ask for.
+  # Bitcode lets the link-time optimisation of `--dev` reach into std; proc_macro and test are what doc and test builds ask for.
   (cd "$WORK" && env -u RUSTUP_TOOLCHAIN RUSTC_BOOTSTRAP=1 RUSTC=/usr/bin/rustc CARGO_TARGET_DIR="$WORK/target" \
     RUSTFLAGS=-Cembed-bitcode=yes /usr/bin/cargo build --release --target "$TARGET" -Zbuild-std=std,panic_abort,proc_macro,test)
   rm -rf "$SYSROOT"
@@ -270,7 +277,7 @@ prepare_browser() {
       fail "CHROME_PATH is version ${BROWSER_VERSION:-unknown}, ChromeDriver is ${DRIVER_VERSION:-missing}: set CHROMEDRIVER to one that fits"
     command -v apt-get >/dev/null ||
       fail "there is no Chromium with a fitting ChromeDriver, and no apt-get to install them: install both, or set CHROME_PATH and CHROMEDRIVER"
-    slowly "reading the package lists" as_root apt-get update -qq
+    read_lists
     slowly "installing Chromium and ChromeDriver (120 MB)" apt_install chromium chromium-driver
     # Debian's pair fits; a Chrome that came first in the search must not win over it.
     CHROME_PATH=/usr/bin/chromium CHROMEDRIVER=/usr/bin/chromedriver
@@ -294,7 +301,7 @@ prepare_firefox() {
   firefox=$(find_firefox)
   if [ -z "$(version_of "$firefox")" ]; then
     command -v apt-get >/dev/null || fail "there is no Firefox, and no apt-get to install it: install it, or set FIREFOX_PATH"
-    slowly "reading the package lists" as_root apt-get update -qq
+    read_lists
     slowly "installing Firefox (70 MB)" apt_install firefox-esr
     firefox=$(find_firefox)
     [ -n "$(version_of "$firefox")" ] || fail "apt installed no Firefox that starts; install one and set FIREFOX_PATH"
@@ -323,7 +330,7 @@ prepare_webkit() {
     if ! command -v apt-get >/dev/null; then
       missing="this system has no WebKitWebDriver with MiniBrowser and Xvfb, and no apt-get to install them"
     else
-      slowly "reading the package lists" as_root apt-get update -qq
+      read_lists
       if [ -z "$(apt-cache policy webkit2gtk-driver | sed -n 's/^ *Candidate: *\([0-9].*\)/\1/p')" ]; then
         missing="this system has no package webkit2gtk-driver"
       else
