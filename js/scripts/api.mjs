@@ -1,4 +1,4 @@
-// Writes docs/api.md, the reference of what the package declares, from js/dist/*.d.ts.
+// Writes docs/api.md, the reference of the package, from its declarations in js/dist/*.d.ts.
 //
 //   node js/scripts/api.mjs
 
@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { DIST, ROOT, main } from "./steps.mjs";
 
-/** What can be imported from where, and which declarations say what it is; of some files only the names that are exported. */
+/** The entry points, and the declaration files of each; of some files, only the listed names are exported. */
 const MODULES = [
   [
     "timepail",
@@ -60,7 +60,7 @@ export function reference() {
   return `${parts.join("\n\n")}\n`;
 }
 
-/** Declarations that begin at one indentation, each with the comment in front of it. */
+/** The declarations at one indentation, each with its preceding comment. */
 function declarations(lines, indent) {
   const found = [];
   let doc = [];
@@ -74,7 +74,7 @@ function declarations(lines, indent) {
       continue;
     }
     const from = at;
-    // Up to a line of the same depth that ends it.
+    // A declaration ends at a closing line of the same depth.
     while (!/[;}]$/.test(lines[at]) || (at > from && /^\s/.test(lines[at].slice(indent.length)))) at++;
     const code = lines.slice(from, at + 1);
     if (!doc.includes("@internal")) found.push({ doc, code });
@@ -94,7 +94,7 @@ function shown(kind, name, { doc, code }) {
 
 const fenced = (lines) => ["```ts", ...lines, "```"].join("\n");
 
-/** The paragraphs of a comment, its tags in words. */
+/** The paragraphs of a comment, with tags written as sentences. */
 function prose(doc) {
   const text = doc
     .join("\n")

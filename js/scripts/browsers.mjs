@@ -1,4 +1,4 @@
-// Starts the browsers that the tests know. All give pages with `goto`, `evaluate`, `waitForFunction`, `reload`, `close` and "pageerror".
+// Starts the browsers of the tests. Their pages all have `goto`, `evaluate`, `waitForFunction`, `reload`, `close` and "pageerror".
 
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -8,7 +8,7 @@ import { launchWebKit } from "./webkit.mjs";
 
 const LAUNCH = {
   chromium: launchChromium,
-  // Chromium's other engine of IndexedDB, behind a flag so far.
+  // Chromium's other IndexedDB engine, which still needs a flag.
   "chromium-sqlite": (profile, options) => launchChromium(profile, { ...options, features: ["IdbSqliteBackingStore"] }),
   firefox: launchFirefox,
   webkit: launchWebKit,

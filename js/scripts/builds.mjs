@@ -1,4 +1,4 @@
-// Reads wasm-pack.toml, the table of builds, and holds the rest of the repository to it.
+// Reads wasm-pack.toml, the table of builds, and checks that other files agree with it.
 
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -7,7 +7,7 @@ import { ROOT, Stop } from "./steps.mjs";
 
 const KEYS = ["target", "features", "cargo", "rustc", "whole", "wasm-opt", "budget"];
 
-/** `{ rust, bindgen, target, features, cargo, rustc, whole, opt, budget: { wasm, js } }` of the default build; throws where a file contradicts it. */
+/** `{ rust, bindgen, target, features, cargo, rustc, whole, opt, budget: { wasm, js } }` of the default build; throws if a file contradicts it. */
 export function readBuild() {
   const read = (file) => parse(readFileSync(join(ROOT, file), "utf8"));
   return checkedBuild(read("wasm-pack.toml"), read("Cargo.lock"), read("Cargo.toml"));

@@ -1,28 +1,28 @@
-// What a server and files are tried with: the official driver for Node, mongosh, PyMongo, and what reads Arrow and Parquet in Python. They are installed once, in
-// the folder of the tools.
+// The clients that test the server and exported files: the official Node driver, mongosh, PyMongo, and Python libraries for Arrow and Parquet. They are installed
+// once, in the folder of the tools.
 //
-//   node js/scripts/clients.mjs        brings them, and says where they are
+//   node js/scripts/clients.mjs        installs them, and prints their paths
 
 import { existsSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { Stop, TOOLS, main, must, run } from "./steps.mjs";
 
-/** Their versions. The folder has them in its name, so another version is another folder. */
+/** Their versions. They are part of the folder name, so each set of versions has a folder of its own. */
 const NODE = { mongodb: "7.9.0", mongosh: "2.12.0" };
 const PYTHON = { pymongo: "4.20.0", pyarrow: "26.0.1", polars: "2.1.0", pandas: "3.1.1", duckdb: "2.0.0" };
 const FOLDER = join(TOOLS, `clients-${Object.values({ ...NODE, ...PYTHON }).join("-")}`);
 const DONE = join(FOLDER, ".complete");
 
-/** Where each is: a folder for `import`, a script for Node, and a folder for Python. */
+/** The path of each: a folder for `import`, a script for Node, and a folder for Python. */
 const PLACES = { mongodb: join(FOLDER, "node_modules/mongodb"), mongosh: join(FOLDER, "node_modules/mongosh/bin/mongosh.js"), python: join(FOLDER, "python") };
 
-/** The clients, which are brought first if they are not there. Fails if they cannot be brought. */
+/** The clients, which are installed first if they are missing. Fails if they cannot be installed. */
 export async function clients() {
   if (existsSync(DONE)) return PLACES;
   rmSync(FOLDER, { recursive: true, force: true });
   mkdirSync(FOLDER, { recursive: true });
   writeFileSync(join(FOLDER, "package.json"), `${JSON.stringify({ private: true, dependencies: NODE })}\n`);
-  // Their scripts would compile what is not needed here: Kerberos, encryption, the name of the machine.
+  // Their install scripts would compile native parts that are not needed here: Kerberos, encryption, the name of the machine.
   await must("npm", ["install", "--ignore-scripts", "--no-progress", "--no-audit", "--no-fund", "--loglevel", "error"], { cwd: FOLDER });
   const target = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--target", PLACES.python, ...Object.entries(PYTHON).map(([name, version]) => `${name}==${version}`)];
   if ((await run("python3", ["-m", "pip", "--version"])).code === 0) await must("python3", target);
@@ -31,7 +31,7 @@ export async function clients() {
   return PLACES;
 }
 
-/** A Python with pip, where the system's has none: Debian keeps it in a package of its own. */
+/** A Python with pip, also if the system's Python has none: Debian has pip in a separate package. */
 async function ownPip() {
   const folder = join(FOLDER, "venv");
   const made = await run("python3", ["-m", "venv", folder]);

@@ -1,11 +1,11 @@
-// Says which constants only the second half of the module reads, so that the first one need not have them.
+// Finds the constants that only the second half of the module reads, so that the first half need not contain them.
 //
-// Nothing here reads instructions: a constant belongs to the first half where a function that is left in it names it, or a constant that
-// belongs to it does (graph.mjs).
+// Instructions are not analysed: a constant belongs to the first half if a function of that half refers to it, or a constant that
+// belongs to that half does (graph.mjs).
 
 import { DATA, leb, prefixed, segmentsOf } from "./wasm.mjs";
 
-/** A range that is shorter costs more where it is put than it saves where it was. */
+/** Moving a shorter range costs more in the second half than it saves in the first. */
 const RANGE_BYTES_MIN = 24;
 
 /** The parts of memory, as `{ address, length }`, whose constants are none of `read`. `symbols` are those of a `Graph`. */
@@ -19,7 +19,7 @@ export function unread(symbols, read) {
   const ranges = [];
   for (const address of [...marks.keys()].filter((at) => marks.get(at)).sort((a, b) => a - b)) {
     const last = ranges.at(-1);
-    // What lies between is for alignment, and belongs to nobody.
+    // Bytes between constants are padding.
     const gap = last ? address - last.address - last.length : Infinity;
     const isFree = gap < 8 && Array.from({ length: gap }, (_, at) => marks.get(last.address + last.length + at)).every((value) => value !== false);
     if (isFree) last.length += gap + 1;
@@ -40,14 +40,14 @@ function signed(value) {
   return Buffer.from([...bytes, value]);
 }
 
-/** The data sections of both halves: what lies in `ranges` only the second has, all else only the first. */
+/** The data sections of both halves: `ranges` are only in the second, everything else only in the first. */
 export function dividedData(bytes, ranges) {
   const first = segmentsOf(bytes).map(({ address, start, length }) => ({ address, bytes: Buffer.from(bytes.subarray(start, start + length)) }));
   const second = ranges.map(({ address, length }) => {
     const segment = first.find((segment) => segment.address <= address && address < segment.address + segment.bytes.length);
     const part = segment.bytes.subarray(address - segment.address, address - segment.address + length);
     const moved = { address, bytes: Buffer.from(part) };
-    // Memory is zeros at first, and wasm-opt leaves these out.
+    // Memory is initially zero, so wasm-opt removes zeros.
     part.fill(0);
     return moved;
   });

@@ -1,7 +1,7 @@
-// Decides which function is in which half of the module, and has it taken apart (split.mjs).
+// Decides which function goes into which half of the module, and divides it (split.mjs).
 //
-// The source marks functions that are loaded later (marks.mjs). The first half is what its exports reach without going through these, the second
-// what is reached through them. What both reach is in the first; the second has a copy of what is short.
+// The source marks functions that are loaded later (marks.mjs). The first half contains what its exports reach without going through these, the second
+// what only these reach. Functions that both reach are in the first half; the second has a copy of short ones.
 
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -12,14 +12,14 @@ import { Whole, halves, left } from "./split.mjs";
 import { Stop, bin, must } from "./steps.mjs";
 import { ownerOf } from "./symbols.mjs";
 
-/** Functions by which wasm-bindgen learns at build time what is imported; it drops them. */
+/** Functions that describe imports to wasm-bindgen at build time; it removes them. */
 const DESCRIPTION = /^__wbindgen_describe_/;
-/** A shorter function is cheaper to have twice than to call. */
+/** Copying a shorter function takes fewer bytes than calling it. */
 const CALL_BYTES_MIN = 120;
 
 /**
- * Takes apart `module`, which wasm-bindgen has made of `linked`; functions have the linker's names in both. Resolves to the files of the two halves
- * in `folder`, and to what is wrong with the marks.
+ * Divides `module`, which wasm-bindgen has made from `linked`; functions have the linker's symbols in both. Resolves to the files of the two halves
+ * in `folder`, and to the errors in the marks.
  */
 export async function divide(linked, module, folder, marks) {
   const graph = new Graph(readFileSync(linked));
@@ -37,7 +37,7 @@ export async function divide(linked, module, folder, marks) {
 
   const later = markedLater(graph, marks);
   const closed = own(later);
-  // wasm-bindgen writes functions too. What they call the graph does not know, so it is looked for in what is left.
+  // wasm-bindgen adds functions whose calls are not in the graph, so their callees are found in the remaining module.
   const roots = new Set([...graph.exports()].filter(([name]) => !DESCRIPTION.test(name)).map(([, at]) => at));
   let first, entered, inFirst;
   for (let before = -1; before < roots.size; ) {

@@ -1,29 +1,29 @@
-// Says what in a module reaches what: functions and constants, as the linker has recorded them beside the module it wrote.
+// The graph of references between the functions and constants of a module, from the relocations that the linker has recorded.
 //
-// The linker writes down each place that names a function or an address (its relocations). So no instruction is read here, and what only a
-// table of functions names (the methods of a `dyn`) counts where something names the table.
+// A relocation is a place that refers to a function or an address. So instructions are not analysed here, and functions to which only a method table
+// refers (the methods of a `dyn` type) count as reached if something refers to the table.
 
 import { CODE, CUSTOM, DATA, EXPORT, Reader, bodiesOf, importedFunctions, namesOf, sectionsOf, segmentsOf } from "./wasm.mjs";
 
 const SYMBOL_TABLE = 8;
 const SEGMENT_INFO = 5;
-/** Relocations that name a function to call it. */
+/** Relocations of calls. */
 const CALLS = new Set([0]);
-/** Relocations that name a function by its place in the function table: those of code, and of constants. */
+/** Relocations that refer to a function by its slot in the function table: in code, and in constants. */
 const PLACES = new Set([1, 2]);
-/** Relocations that name an address. */
+/** Relocations that refer to an address. */
 const ADDRESSES = new Set([3, 4, 5]);
-/** Relocations that have a number behind their symbol. */
+/** Relocations with an addend. */
 const WITH_ADDEND = new Set([3, 4, 5, 8, 9, 11, 14, 15, 16, 17, 21, 22, 23, 25, 27]);
 
-/** What is named in one place: functions that are called, functions whose place in the table is known, constants. */
+/** The references of one function or constant: called functions, functions by their slot in the table, constants. */
 class Named {
   calls = new Set();
   places = new Set();
   constants = new Set();
 }
 
-/** A module as the linker has written it. Functions are numbered as in the module, imported ones first, constants as the linker's symbols. */
+/** A module as written by the linker. Functions have their index in the module, imports first; constants have the index of their symbol. */
 export class Graph {
   constructor(bytes) {
     this.bytes = bytes;
@@ -38,14 +38,14 @@ export class Graph {
     this.#readData();
   }
 
-  /** The functions that the module gives away, by name. */
+  /** The exported functions, by name. */
   exports() {
     const reader = new Reader(this.bytes, this.sections.find(({ id }) => id === EXPORT).start);
     const all = Array.from({ length: reader.number() }, () => [reader.name(), this.bytes[reader.at++], reader.number()]);
     return new Map(all.filter(([, kind]) => kind === 0).map(([name, , at]) => [name, at]));
   }
 
-  /** All that is reached from functions, which are reached too: nothing is reached through one of `closed`. */
+  /** Everything that is reached from these functions, themselves included, without going through the functions in `closed`. */
   reach(roots, closed = new Set()) {
     const found = { functions: new Set(roots), constants: new Set(), calls: new Set(), places: new Set() };
     const follow = (named) => {
@@ -53,7 +53,7 @@ export class Graph {
       for (const at of named?.places ?? []) found.places.add(at) && found.functions.add(at);
       for (const at of named?.constants ?? []) found.constants.add(at);
     };
-    // A set shows what is added to it while it is gone through.
+    // Iterating over a set includes elements that are added meanwhile.
     for (let before = -1; before < found.functions.size + found.constants.size; ) {
       before = found.functions.size + found.constants.size;
       for (const at of found.functions) if (!closed.has(at)) follow(this.functions.get(at));
@@ -62,7 +62,7 @@ export class Graph {
     return found;
   }
 
-  /** The section of that name, behind the name. */
+  /** The content of the custom section with that name. */
   #custom(name) {
     for (const { id, start, end } of this.sections) {
       if (id !== CUSTOM) continue;
@@ -72,7 +72,7 @@ export class Graph {
     throw new Error(`the linker wrote no ${name}`);
   }
 
-  /** `symbols` by their numbers; those of constants say where they begin in memory, how long they are, and whether they are never written to. */
+  /** `symbols` by their index; those of constants have their address, their length, and whether they are read-only. */
   #readSymbols() {
     const { reader, end } = this.#custom("linking");
     const names = [];
@@ -110,7 +110,7 @@ export class Graph {
     return { segment, start: this.segments[segment].address + reader.number(), length: reader.number() };
   }
 
-  /** Shows `see` what each relocation is of: where in the file it stands, its type, and its symbol. */
+  /** Calls `see` with each relocation: its position in the file, its type, and its symbol. */
   #relocations(name, section, see) {
     const { start } = this.sections.find(({ id }) => id === section);
     const { reader } = this.#custom(name);
@@ -131,7 +131,7 @@ export class Graph {
   }
 
   #readCode(bodies) {
-    // In the order of their addresses, as relocations are.
+    // Sorted by address, like relocations.
     const ends = bodies.map((body) => body.byteOffset - this.bytes.byteOffset + body.length);
     let own = 0;
     this.#relocations("reloc.CODE", CODE, (at, type, symbol) => {

@@ -1,13 +1,13 @@
-// What npm sees of the package.
+// The manifest and documents of the published package.
 
 import { join } from "node:path/posix";
 
-/** Where the repository is, as `https://host/owner/name`; empty as long as it has no public address. */
+/** The URL of the repository, `https://host/owner/name`; empty while it has no public address. */
 export const REPOSITORY = process.env.TIMEPAIL_REPOSITORY ?? "";
 
 /**
- * The manifest without what only this repository needs, and with its addresses. No scripts run on the machine of whoever installs the
- * package.
+ * The manifest without the parts that only this repository needs, and with the URL of the repository. It has no scripts, so nothing runs when a user
+ * installs the package.
  */
 export function shipped({ scripts, devDependencies, optionalDependencies, ...manifest }, repository = REPOSITORY) {
   if (!repository) return manifest;
@@ -25,8 +25,8 @@ export function named(exports) {
 }
 
 /**
- * The text of the document `page`, with links only to what is there: a link to a file that the package, which has `files`, lacks leads
- * to the repository, or is mere text as long as that has no address.
+ * The text of the document `page` with valid links only: a link to a file that is not among the `files` of the package is changed to a link
+ * to the repository, or to plain text while that has no address.
  */
 export function withLinks(page, text, files, repository = REPOSITORY) {
   return text.replaceAll(/\[([^\]]*)\]\((?!https?:|#)([^)#]*)(#[^)]*)?\)/g, (link, words, to, anchor = "") => {

@@ -1,10 +1,10 @@
-// Reads from the Rust source what belongs to the second half of the module, and who may call it.
+// Reads the marks in the Rust source: which functions belong to the second half of the module, and which may call them.
 //
 //   // Loaded later.               at the head of a file, its module and those below it; before a function, that function
 //   // Loaded by now: <reason>.    in a function of the first half, or before it: it calls into the second half, which is there because …
 //
-// What is marked "later" moves, and so does what only that reaches. A function whose name ends in `_if_loaded` answers 0 until then, so
-// whoever calls it need give no reason.
+// Marked functions move to the second half, together with everything that only they reach. A function whose name ends in `_if_loaded` returns 0 until
+// that half is loaded, so calls of it need no reason.
 
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -14,10 +14,10 @@ import { ownerOf } from "./symbols.mjs";
 const MARK = /^\s*\/\/ Loaded (later|by now)\b(.*)$/;
 const FUNCTION = /^\s*(?:pub(?:\([^)]*\))? )?(?:const |async |unsafe |extern "C" )*fn (\w+)/;
 const BLOCK = /^impl\b/;
-/** What may stand between a mark and its function. */
+/** The lines that may be between a mark and its function. */
 const BETWEEN = /^\s*(?:\/\/|#\[)/;
 
-/** The marks in all files under `folder`: `{ place, module, name, isLater }`. `name` is missing where a whole module is meant. */
+/** The marks in all files under `folder`: `{ place, module, name, isLater }`. `name` is missing if the mark is for a whole module. */
 export function marksUnder(folder) {
   return filesUnder(folder)
     .filter((file) => file.endsWith(".rs"))
@@ -71,12 +71,12 @@ function covers(mark, owner) {
   return owner.module === mark.module || owner.module.startsWith(`${mark.module}::`);
 }
 
-/** True for a function that may be called before the second half is there. */
+/** True for a function that may be called before the second half is loaded. */
 export const isCareful = (owner) => owner?.name.endsWith("_if_loaded") ?? false;
 
 /**
- * What is wrong with the marks of a module whose functions `first` are in the first half and `later` marked to be in the second, as sentences:
- * marks that name nothing, and calls that would trap if the second half is not there.
+ * The errors in the marks of a module whose functions `first` are in the first half and whose functions `later` are marked for the second, as sentences:
+ * marks without a function, and calls that would trap if the second half is not loaded.
  */
 export function complaints(graph, marks, first, later) {
   const owners = new Map([...graph.functions.keys()].map((at) => [at, ownerOf(graph.names.get(at))]));
@@ -87,7 +87,7 @@ export function complaints(graph, marks, first, later) {
       all.push(`${mark.place}: ${shown(mark)} is not in the module: it was renamed, or inlined where it is called (#[inline(never)])`);
   }
   const reasons = marks.filter(({ isLater }) => !isLater);
-  // What was inlined is in a function that calls it; as a rule that is in the same file.
+  // The code of an inlined function is in its caller, which is usually in the same file.
   const inlined = reasons.filter((mark) => ![...owners.values()].some((owner) => covers(mark, owner)));
   const used = new Set();
   const entrances = new Map();
@@ -104,7 +104,7 @@ export function complaints(graph, marks, first, later) {
   return all;
 }
 
-/** Functions of our source in the first half, each with a function of the second that it reaches through nothing but code and constants of others. */
+/** Functions of the crate in the first half, each with a function of the second half that it reaches only through code and constants of other crates. */
 function callsInto(graph, first, later, owners) {
   const named = ({ calls, places, constants }) => [...calls, ...places].map((at) => ["function", at]).concat([...constants].map((at) => ["constant", at]));
   const pairs = [];

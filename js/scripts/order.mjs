@@ -1,24 +1,24 @@
-// Puts functions that look alike side by side, so that compression finds the one while it still remembers the other.
+// Puts similar functions next to each other, so that compression can refer from one to the other.
 //
-// gzip looks back 32 KB, and the module is many times as long. Numbering functions anew would mean to read every instruction; wasm-opt
-// can do it, in the order of their names. So the functions are given names that sort as wanted: `withOrder`, then wasm-opt with
-// `--reorder-functions-by-name`, which drops the names again.
+// gzip looks back 32 KB, and the module is many times as long. Renumbering functions would require reading every instruction. wasm-opt
+// can do it, in the order of function names. So `withOrder` gives the functions names in the desired order, and wasm-opt runs with
+// `--reorder-functions-by-name`, which removes the names again.
 
 import { CUSTOM, bodiesOf, importedFunctions, leb, prefixed, sectionsOf } from "./wasm.mjs";
 
-/** Bytes that two functions have in common to count as alike in one place: what compression can refer back to at a profit. */
+/** The length of a shingle: the number of equal bytes from which a reference of the compression is shorter than the bytes. */
 const SHINGLE = 6;
-/** Shingles in so many functions are found near by in any order. */
+/** Shingles in more functions than this are found nearby in any order, and are ignored. */
 const COMMON = 50;
-/** How many bytes further on a function counts for a third. */
+/** The number of bytes after which the weight of an earlier function falls to a third. */
 const MEMORY = 20_000;
 
 /** Numbers below are written in one byte. */
 const SHORT_END = 0x80;
 
 /**
- * `bytes`, a Buffer, with a name for every function. Those from outside, which are numbered first, keep their order, and so do the others with
- * numbers below `end`: wasm-opt has put those first that are called most.
+ * `bytes`, a Buffer, with a name for every function. Imported functions, which come first, keep their order, and so do the others with
+ * indexes below `end`, because wasm-opt has put the functions with the most calls first.
  */
 export function withOrder(bytes, end = SHORT_END) {
   const sections = sectionsOf(bytes);
@@ -35,8 +35,8 @@ export function withOrder(bytes, end = SHORT_END) {
 }
 
 /**
- * The places in `bodies` in an order in which each is most like those shortly before it: it shares the most shingles with them,
- * in proportion to its length, but less than fully so, or all that is short would come first.
+ * The indexes of `bodies`, ordered such that each is most similar to those shortly before it: it shares the most shingles with them,
+ * weighted by its length, but less than proportionally, because otherwise all short functions would come first.
  */
 export function orderOf(bodies) {
   const shingles = sharedShingles(bodies);
@@ -48,7 +48,7 @@ export function orderOf(bodies) {
     }
   });
   const weights = bodies.map(({ length }) => length ** 0.7);
-  // What was seen long ago should count less. It comes to the same, and is done once, that what is seen later counts more.
+  // Earlier functions should count less. Giving later ones a higher weight has the same effect, and is computed only once.
   let now = 1;
   const seen = new Map();
   const scores = new Float64Array(bodies.length);

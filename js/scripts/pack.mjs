@@ -1,4 +1,4 @@
-// Writes dist/timepail.tgz, the package as npm would publish it, and checks what is in it.
+// Writes dist/timepail.tgz, the package as npm would publish it, and checks its content.
 
 import { cpSync, existsSync, mkdirSync, readFileSync, readdirSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";

@@ -1,4 +1,4 @@
-// A reporter for node:test that counts tests and nothing else; a suite or a parent only repeats what its tests said. One JSON line at the end.
+// A reporter for node:test that only counts tests, and writes one line of JSON at the end. Suites and parents are not counted, because they repeat the results of their tests.
 
 export default async function* count(events) {
   const counts = { passed: 0, failed: 0, skipped: 0 };

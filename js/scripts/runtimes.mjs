@@ -1,4 +1,4 @@
-// The tests in Node 24, Deno, Bun and workerd: real ones, from npm packages, with the package installed as users install it.
+// The tests in Node 24, Deno, Bun and workerd: the real runtimes, from npm, with the package installed as users install it.
 
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
@@ -8,7 +8,7 @@ import { build as esbuild } from "esbuild";
 import { shipped } from "./manifest.mjs";
 import { DIST, JS, ROOT, Stop, run } from "./steps.mjs";
 
-/** Outside of js, whose tsconfig.json maps the package to its source: Bun would follow it. */
+/** Outside the folder js, because Bun would follow its tsconfig.json, which maps the package to its source. */
 const OUT = join(ROOT, "target/runtimes");
 const PHASE_MS = 300_000;
 const END_MS = 30_000;
@@ -32,7 +32,7 @@ export const deno = () => [program("@deno", "", "deno"), "run", "--quiet", "--no
 export const bun = () => program("@oven", "bun-", "bin/bun");
 export const workerd = () => program("@cloudflare", "workerd-", "bin/workerd");
 
-/** Test file and program of each. */
+/** The test file and program of each target. */
 const TARGETS = {
   "node:sqlite in Node": ["node-sqlite", () => [node24(), "--no-warnings"]],
   "node:sqlite in Deno": ["node-sqlite", deno],
@@ -40,7 +40,7 @@ const TARGETS = {
   "bun:sqlite": ["bun-sqlite", () => [bun()]],
 };
 
-/** A folder with the package and what it depends on in its node_modules. */
+/** Creates a folder with the package and its dependencies in node_modules. */
 export function installed(folder) {
   const own = join(folder, "node_modules/timepail");
   rmSync(folder, { recursive: true, force: true });
@@ -51,7 +51,7 @@ export function installed(folder) {
   cpSync(join(JS, "node_modules/bson"), join(folder, "node_modules/bson"), { recursive: true });
 }
 
-/** Bundles a test with what it imports by path; the packages stay imports. */
+/** Bundles a test with its relative imports; packages stay imports. */
 async function bundled(name) {
   const outfile = join(OUT, `${name}.mjs`);
   await esbuild({
@@ -67,7 +67,7 @@ async function bundled(name) {
   return outfile;
 }
 
-/** Bundles a Worker as the tools for Workers do: everything in one file but the WebAssembly modules, which lie beside it. */
+/** Bundles a Worker as the tools for Workers do: everything in one file, except the WebAssembly modules beside it. */
 export async function bundledWorker(entry, folder) {
   const outfile = join(folder, "worker.js");
   const modules = new Map();
@@ -205,7 +205,7 @@ async function inWorkerd(result) {
   }
 }
 
-/** The examples, each run twice on one file: the second run finds what the first has left. */
+/** Runs each example twice on one file: the second run finds the data of the first. */
 async function examples(result) {
   const folder = join(OUT, "examples");
   cpSync(join(JS, "examples/runtimes"), folder, { recursive: true });
@@ -220,7 +220,7 @@ async function examples(result) {
   }
 }
 
-/** js/examples/worker in workerd: ingests, answers, is killed, answers the same, and its alarms remove what is too old. */
+/** js/examples/worker in workerd: it stores data and answers queries; after a kill it gives the same answers; its alarms remove old data. */
 async function exampleWorker(result) {
   const folder = join(OUT, "example-worker");
   mkdirSync(folder, { recursive: true });

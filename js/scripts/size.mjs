@@ -1,4 +1,4 @@
-// Prints what a page downloads, and fails when it is over the budget in wasm-pack.toml.
+// Prints the size of what a page downloads, and fails if it exceeds the budget in wasm-pack.toml.
 
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -6,7 +6,7 @@ import { brotliCompressSync, gzipSync } from "node:zlib";
 import { readBuild } from "./builds.mjs";
 import { DIST, Stop, filesUnder, main } from "./steps.mjs";
 
-/** Sizes of files that are fetched, and hence compressed, one by one. */
+/** The sizes of files that are fetched, and therefore compressed, separately. */
 export function sizesOf(files) {
   const total = { raw: 0, gzip: 0, brotli: 0 };
   for (const file of files) {
@@ -21,7 +21,7 @@ export function sizesOf(files) {
 await main(() => {
   const { budget } = readBuild();
   const [module, more] = ["timepail.wasm", "timepail-more.wasm"].map((name) => join(DIST, name));
-  // The other files are entries of other runtimes, and what is asked for by name: no page fetches them with this one.
+  // The other files are entries of other runtimes, or are imported by name: a page does not fetch them with this one.
   const script = join(DIST, "index.js");
   const others = filesUnder(DIST).filter((file) => file.endsWith(".js") && file !== "index.js");
   if (!existsSync(module) || !existsSync(script)) throw new Stop("there is no package in js/dist; run make build");

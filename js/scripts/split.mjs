@@ -1,18 +1,18 @@
-// Takes a module apart: what every page needs, and what is loaded by the first command that asks for more.
+// Divides a module into two halves: one that every page needs, and one that is loaded by the first command that needs it.
 //
-// Both halves share memory, tables and globals, and each keeps the numbers that functions have in the whole, so that no instruction is
-// read. A function that one half calls and only the other one has is a call through a place of the function table that the other half fills:
-// in the first half for what is marked to be loaded later, in the second for what is long and in the first anyway. All else both halves have
-// at first; wasm-opt then drops from each what it does not reach. Of the function table each half fills what it alone knows the places of.
-// Constants that only the second half reads go with it (data.mjs).
+// Both halves share memory, tables and globals. Each keeps the function indexes of the whole module, so that instructions need not be changed.
+// If a half calls a function that only the other half has, the function is replaced by a call through a slot of the function table, which the other half fills:
+// in the first half for functions that are loaded later, in the second half for long functions of the first. At first, both halves have all other
+// functions; wasm-opt then removes from each what it does not reach. Each half fills the slots of the function table that only it refers to.
+// Constants that only the second half reads move to it (data.mjs).
 
 import { dividedData } from "./data.mjs";
 import { CODE, CUSTOM, DATA, ELEMENT, EXPORT, IMPORT, Reader, bodiesOf, importedFunctions, leb, namesOf, prefixed, sectionsOf } from "./wasm.mjs";
 
 const [TYPE, FUNCTION, TABLE, MEMORY, GLOBAL, START, DATA_COUNT] = [1, 3, 4, 5, 6, 8, 12];
-/** What the halves share is imported from here. */
+/** The name of the module from which the second half imports the shared parts. */
 export const SHARED = "shared";
-/** A module, read as far as splitting it takes. */
+/** A module, parsed as far as the split needs it. */
 export class Whole {
   constructor(bytes) {
     this.bytes = bytes;

@@ -1,4 +1,4 @@
-// timepail/arrow: results as Arrow, read by Apache Arrow's own library, and Arrow from elsewhere into collections.
+// timepail/arrow: results, read by Apache Arrow's own library, and inserts of Arrow tables from other libraries.
 
 import assert from "node:assert/strict";
 import test from "node:test";
@@ -24,7 +24,7 @@ async function collectionOf(db: Database, name: string, documents: Document[]): 
   return collection;
 }
 
-/** The rows of bytes, as Apache Arrow's library reads them. */
+/** The rows of an Arrow file or stream, read by Apache Arrow's library. */
 const rowsOf = (bytes: Uint8Array): Document[] => apache.tableFromIPC(bytes).toArray().map((row: any) => plain(row.toJSON()));
 
 function plain(value: any): any {

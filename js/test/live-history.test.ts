@@ -1,4 +1,4 @@
-// Random histories over the real engine, by one context and by two over one storage: at rest, every live result is what a fresh query gives.
+// Random histories with the real engine, of one context and of two over one storage: when writes have stopped, every live result equals a fresh query.
 
 import assert from "node:assert/strict";
 import { test, type TestContext } from "node:test";
@@ -8,7 +8,7 @@ import { MemoryStorage } from "timepail/testing";
 
 const STEPS = 60;
 const HOUR = 3_600_000;
-/** So many turns may pass before a result has to be right; each moves the clock a little. */
+/** The maximum number of turns until a result must be correct; each turn advances the clock a little. */
 const TURNS_MAX = 500_000;
 const STATIONS = ["roof", "cellar", "attic"];
 
@@ -32,7 +32,7 @@ interface Cursor {
 const day = Math.floor(Date.now() / HOUR) * HOUR - 24 * HOUR;
 const byTime = { at: 1, n: 1 } as const;
 
-/** Queries whose result has an order of its own. */
+/** Queries that define the order of their result. */
 const QUERIES: Record<string, (c: Collection) => Cursor> = {
   all: (c) => c.find().sort(byTime),
   "the newest of a station": (c) => c.find({ station: "roof" }).sort({ at: -1, n: -1 }).limit(7),
@@ -45,7 +45,7 @@ const QUERIES: Record<string, (c: Collection) => Cursor> = {
   "what another collection has": (c) => c.aggregate([{ $sort: byTime }, { $limit: 5 }, { $lookup: { from: "notes", localField: "station", foreignField: "station", as: "notes" } }, { $project: { n: 1, notes: { $size: "$notes" } } }]),
 };
 
-/** One thing that happens to the database. */
+/** Makes one random change to the database. */
 type Step = (db: Database, c: Collection, next: () => number, n: () => number) => Promise<unknown>;
 
 const row = (next: () => number, n: () => number, at: number): Document => ({ at: new Date(at), station: STATIONS[Math.floor(next() * 3)], temp: Math.round(next() * 1000) / 10, n: n() });
@@ -73,7 +73,7 @@ const TOTAL = STEPS_OF.reduce((sum, [weight]) => sum + weight, 0);
 
 const create = (db: Database): Promise<unknown> => db.createCollection("c", { timeseries: { timeField: "at", metaField: "station" }, expireAfterSeconds: 86_400 * 3 });
 
-/** Runs a history in the given contexts; each of them has live queries of its own. */
+/** Runs a history in the given contexts, each with its own live queries. */
 async function history(t: TestContext, seed: number, contexts: Database[]): Promise<void> {
   const next = random(seed);
   let rows = 0;
@@ -103,7 +103,7 @@ async function history(t: TestContext, seed: number, contexts: Database[]): Prom
       }
       assert.deepEqual(live.current, fresh, `seed ${seed}, step ${step}: ${name}`);
     }
-    // What comes after it must not be older.
+    // Later results must not be older.
     if (step % 10 > 0) continue;
     const before = lives.map(([, , live]) => live.current);
     for (let turn = 0; turn < 100; turn++) {

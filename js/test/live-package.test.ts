@@ -1,4 +1,4 @@
-// Live queries of the built package: the file that is loaded later, and `Symbol.observable`, which here is defined before the package is loaded.
+// Live queries of the built package: loading `later.js`, and `Symbol.observable`, which is defined here before the package is loaded.
 
 import assert from "node:assert/strict";
 import { copyFileSync, cpSync, mkdirSync, rmSync } from "node:fs";

@@ -1,4 +1,4 @@
-// Which collections a live query reads, what ends its commands, and which results count as the same.
+// Which collections a live query reads, what ends its commands, and which results are equal.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";

@@ -10,7 +10,7 @@ import { openWith, type Database } from "../src/database.ts";
 import { ServerError } from "../src/errors.ts";
 import { FakeEngine } from "./fake-engine.ts";
 
-/** Lets everything go on that waits for no timer. */
+/** Runs everything that does not wait for a timer. */
 async function rest(): Promise<void> {
   for (let turn = 0; turn < 20; turn++) await new Promise((resolve) => setImmediate(resolve));
 }
@@ -21,7 +21,7 @@ interface Opened {
   c: Collection;
   /** The clock, which stands still otherwise. */
   tick: (ms: number) => Promise<void>;
-  /** How many commands of that name came in. */
+  /** The number of commands with that name. */
   count: (name: string) => number;
   /** Inserts one measurement with this value. */
   insert: (v: number) => Promise<unknown>;
@@ -51,7 +51,7 @@ const SHARED = { getMany: () => [], scan: () => [], commit: () => "committed" };
 
 const values = (rows: Document[]): unknown[] => rows.map((row) => row["v"]);
 
-/** What a subscriber hears, in order. */
+/** The calls of a subscriber, in order. */
 function listener(): { heard: unknown[]; next: (rows: Document[]) => void; error: (error: unknown) => void; complete: () => void } {
   const heard: unknown[] = [];
   return { heard, next: (rows) => heard.push(values(rows)), error: (error) => heard.push((error as Error).message), complete: () => heard.push("end") };
@@ -375,7 +375,7 @@ test("what others write without a message is found within a second, and not in m
     c.find().live().subscribe(next);
     await tick(16);
     engine.collections.set("c", [{ at: new Date(7), v: 7 }]);
-    // Less would do if the first answer took no time.
+    // Fewer would suffice if the first reply took no time.
     await tick(2000);
     assert.deepEqual(heard, expected);
   }
@@ -451,7 +451,7 @@ test("a pipeline that writes is refused", async (t) => {
   assert.equal(count("aggregate"), 0);
 });
 
-/** Teaches the fake engine the commands for live queries; `forget` makes it lose what it follows. */
+/** Adds the commands for live queries to the fake engine; `forget` makes it lose its live queries. */
 function taught(engine: FakeEngine): { forget: () => void; followed: Map<number, { query: Document; last?: string }> } {
   const followed = new Map<number, { query: Document; last?: string }>();
   let ids = 0;
@@ -470,7 +470,7 @@ function taught(engine: FakeEngine): { forget: () => void; followed: Map<number,
     const live = { changed: now !== entry.last, how: entry.last === undefined ? "fresh" : now === entry.last ? "nothing" : "newRows" };
     entry.last = now;
     if (!live.changed) return { ok: 1, live, cursor: { id: 0, ns: `plant.${find}`, firstBatch: [] } };
-    // Two rows a batch, whatever was asked for.
+    // Two rows per batch, whatever was requested.
     const id = rows.length > 2 ? 1000 + ids : 0;
     if (id) engine.cursors.set(id, { name: find, rest: rows.slice(2) });
     return { ok: 1, live, cursor: { id: Long.fromNumber(id), ns: `plant.${find}`, firstBatch: [] }, rows: rows.slice(0, 2) };
@@ -546,7 +546,7 @@ test("an engine that has forgotten the query is told it anew", async (t) => {
   await insert(1);
   await tick(16);
   assert.deepEqual([heard, count("liveQuery")], [[[], [1]], 2]);
-  // One that always forgets is an error, not an endless loop.
+  // An engine that always forgets causes an error, not an endless loop.
   const { intercept } = engine;
   engine.intercept = (command) => (forget(), intercept(command));
   await insert(2);

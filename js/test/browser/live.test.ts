@@ -1,4 +1,4 @@
-// Live queries in two tabs: messages between them, messages that are lost, and histories by both.
+// Live queries in two tabs: messages, lost messages, and random histories of both tabs.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -10,14 +10,14 @@ type Database = import("../../src/index.js").Database;
 type LiveQuery = import("../../src/index.js").LiveQuery<Record<string, any>[]>;
 declare let db: Database;
 declare let live: LiveQuery;
-/** What subscribers heard, as text. */
+/** The results that subscribers got, as text. */
 declare let heard: string[];
 
 useBrowser();
 
 const START = Date.UTC(2024, 0, 1);
 
-/** A tab with the database of that name, and in it a live query of the newest five. */
+/** Opens a tab with that database and a live query of its newest five rows. */
 async function follower(name: string): Promise<Page> {
   const page = await tab();
   await page.evaluate(async (name) => {
@@ -32,7 +32,7 @@ async function follower(name: string): Promise<Page> {
   return page;
 }
 
-/** Waits for a result; in the page, for a tab in the background does not draw, and so cannot be asked at each frame. */
+/** Waits for a result inside the page: a tab in the background draws no frames, on which `waitForFunction` depends. */
 async function hears(page: Page, rows: number[]): Promise<void> {
   const found = await page.evaluate(async (expected) => {
     const late = new Promise((resolve) => setTimeout(resolve, 15_000));
@@ -86,7 +86,7 @@ test("a page that is shown again looks at once", async () => {
     BroadcastChannel.prototype.postMessage = () => {};
   });
   await insert(there, 1);
-  // The clock of the page stands still, so that only the event can be the reason.
+  // The clock of the page stands still, so only the event can cause the update.
   await here.evaluate(() => {
     Object.assign(globalThis, { setTimeout: () => 0 });
     Object.defineProperty(document, "visibilityState", { get: () => "visible" });

@@ -1,4 +1,4 @@
-// Apache Arrow and Parquet, out of a database and into one.
+// Export and import of Apache Arrow and Parquet.
 
 import assert from "node:assert/strict";
 import { readFileSync, writeFileSync } from "node:fs";

@@ -1,4 +1,4 @@
-// The commands of docs/export.md do what the page says.
+// The commands in docs/export.md do what the page says.
 
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";

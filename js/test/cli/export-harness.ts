@@ -24,7 +24,7 @@ export interface Ended {
   bytes: Buffer;
 }
 
-/** Runs `timepail` to its end. */
+/** Runs `timepail` and waits until it has ended. */
 export function timepail(...args: string[]): Ended {
   const { status, stdout, stderr } = spawnSync(node, ["--no-warnings", CLI, ...args], { cwd: folder, maxBuffer: 2 ** 28 });
   return { code: status, out: stdout.toString(), err: stderr.toString(), bytes: stdout };
@@ -35,7 +35,7 @@ export function started(...args: string[]): ChildProcess {
   return spawn(node, ["--no-warnings", CLI, ...args], { cwd: folder, stdio: ["ignore", "pipe", "pipe"] });
 }
 
-/** Runs a program with a database; what it writes by `print` comes back as a value of Extended JSON. */
+/** Runs a program with a database; returns what it prints with `print`, parsed as Extended JSON. */
 export function inDatabase(name: string, program: string, input: unknown = null): any {
   const source = `
     import { readFileSync } from "node:fs";
@@ -52,7 +52,7 @@ export function inDatabase(name: string, program: string, input: unknown = null)
   return stdout.length === 0 ? undefined : EJSON.parse(stdout.toString(), { relaxed: false });
 }
 
-/** Makes a file with a collection `c` over `at` and `s`, half of it in buckets and the rest in the journal. */
+/** Creates a file with a collection `c` (time field `at`, meta field `s`), half of it in buckets and the rest in the journal. */
 export function made(name: string, documents: readonly Document[], more: Document = {}): string {
   const program = `
     const c = await db.createCollection("c", { timeseries: { timeField: "at", metaField: "s" }, ...input.more });

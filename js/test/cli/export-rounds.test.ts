@@ -1,4 +1,4 @@
-// Random measurements through every format of `timepail export`, read back by others' readers.
+// Random measurements, exported in every format and read by independent readers.
 
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
@@ -11,7 +11,7 @@ const ROWS = 300;
 const FIELDS = ["a", "ü,\"q\"", "line\nbreak", "n", "x y", "__proto__"];
 const TEXTS = ["", "plain", "a,b", 'say "x"', "line\r\nbreak", "tab\t", "ä€😀", " edge ", "null", "{}", "\u2028", "1e5"];
 
-/** Numbers from 0 to 1 that repeat with the seed. */
+/** A generator of numbers from 0 to 1, determined by the seed. */
 function randomOf(seed: number): () => number {
   let state = seed >>> 0;
   return () => {
@@ -22,7 +22,7 @@ function randomOf(seed: number): () => number {
   };
 }
 
-/** A random value in canonical Extended JSON, which is what both sides are compared in. */
+/** A random value in canonical Extended JSON, the form in which both sides are compared. */
 function randomValue(random: () => number, depth: number): unknown {
   const one = <T>(list: readonly T[]): T => list[Math.floor(random() * list.length)]!;
   const hex = (chars: number): string => Array.from({ length: chars }, () => Math.floor(random() * 16).toString(16)).join("");
@@ -74,7 +74,7 @@ function untyped(value: unknown): unknown {
   return Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, untyped(inner)]));
 }
 
-/** The cells that a row of a text should have: the text, or a tree if the cell is JSON. */
+/** The expected cells of a row of text: the text itself, or a parsed value if the cell is JSON. */
 function expectedCells(value: unknown, path: string, cells: Map<string, string | { tree: unknown }>): void {
   const tree: any = untyped(value);
   const put = (cell: string | { tree: unknown }): unknown => cells.set(path, cell);

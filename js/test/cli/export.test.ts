@@ -1,4 +1,4 @@
-// `timepail export`: what is written, where it is written, and how it ends.
+// `timepail export`: the output, its destination, and the exit codes.
 
 import assert from "node:assert/strict";
 import { once } from "node:events";
@@ -11,7 +11,7 @@ import { file, folder, inDatabase, made, started, timepail } from "./export-harn
 
 const START = Date.UTC(2025, 0, 1);
 const rows = (count: number, from = 0) => Array.from({ length: count }, (_, i) => ({ at: new Date(START + (from + i) * 1000), s: { id: (from + i) % 3, site: "ä, \"b\"" }, n: from + i }));
-/** The unfinished files of the folder. */
+/** The incomplete files in the folder. */
 const unfinished = () => readdirSync(folder).filter((name) => name.endsWith(".unfinished"));
 const lines = (text: string) => text.split("\n").slice(0, -1);
 
@@ -80,7 +80,7 @@ test("documents between other types have columns, although a summary shows only 
   for (const [from, to] of [[0, 3], [1, 4], [3, 5], [2, 5]]) {
     const name = `between${from}.db`;
     made(name, values.slice(from, to).map((v, i) => ({ at: new Date(START + i), v })));
-    // All in one bucket and one summary.
+    // All fields are in one bucket and one summary.
     inDatabase(name, `const rows = await db.collection("c").find({}, { promoteValues: false }).toArray(); await db.collection("c").drop();
       await (await db.createCollection("c", { timeseries: { timeField: "at" } })).insertMany(rows);`);
     const { code, out, err } = timepail("export", file(name), "c", "--format", "csv");

@@ -1,4 +1,4 @@
-// `timepail import` of what mongodump writes.
+// `timepail import` of dumps of mongodump.
 
 import assert from "node:assert/strict";
 import { mkdirSync, writeFileSync } from "node:fs";
@@ -12,7 +12,7 @@ import { file, folder, fresh, rows, sorted, timepail } from "./importing.ts";
 const timeseries = { timeField: "at", metaField: "station", granularity: "seconds" } as const;
 const measurements = Array.from({ length: 3000 }, (_, n) => ({ at: new Date(1.7e12 + n * 1000), station: { id: n % 3 }, n: new Int32(n), big: Long.fromNumber(n), text: `t${n % 5}` }));
 
-/** The raw buckets of a collection and what mongodump writes beside them. */
+/** The raw buckets of a collection, and the metadata file that mongodump writes beside them. */
 async function dump(): Promise<{ buckets: Document[]; metadata: string }> {
   const db = await open("dump", { storage: "memory" });
   const c = await db.createCollection("weather", { timeseries, expireAfterSeconds: 1_000_000_000 });
@@ -31,7 +31,7 @@ const bson = (documents: readonly Document[]): Buffer => Buffer.concat(documents
 const wanted = sorted(measurements.map((row) => EJSON.parse(EJSON.stringify({ ...row, station: { id: row.station.id } }), { relaxed: false }) as Document)).map(({ n }) => Number(n));
 const numbers = (db: string, name: string): number[] => rows(db, name).map(({ n }) => Number(n)).sort((a, b) => a - b);
 
-/** A folder with files. */
+/** Creates a folder with files. */
 function dumpFolder(name: string, files: Record<string, string | Uint8Array>): string {
   mkdirSync(join(folder, name), { recursive: true });
   for (const [path, content] of Object.entries(files)) writeFileSync(join(folder, name, path), content);

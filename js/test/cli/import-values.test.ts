@@ -69,7 +69,7 @@ test("times of a zone follow its summer time: the first of two, and the time not
     ["2025-07-15 12:00Z", "2025-07-15T12:00:00.000Z"],
   ];
   assert.deepEqual(cases.map(([text]) => [text, iso(timeOfText(text, { zone }))]), cases);
-  // Where the engine has the same offset for a time, the wall clock of that time leads back to it.
+  // If the engine has the same offset for a time, the local time converts back to the same instant.
   for (const name of ["America/New_York", "Asia/Kathmandu", "Australia/Lord_Howe", "Pacific/Apia", "UTC"]) {
     const other = new Zone(name);
     const shown = new Intl.DateTimeFormat("sv-SE", { timeZone: name, dateStyle: "short", timeStyle: "medium" });

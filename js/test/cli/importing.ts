@@ -1,4 +1,4 @@
-// Runs `timepail import` in a process of its own, over files in a folder of its own.
+// Runs `timepail import` in a separate process, with files in a temporary folder.
 
 import { spawn, spawnSync, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
@@ -26,20 +26,20 @@ export interface Ended {
   err: string;
 }
 
-/** Runs `timepail` to its end. */
+/** Runs `timepail` and waits until it has ended. */
 export function timepail(args: readonly string[], input: string | Uint8Array = ""): Ended {
   const { status, stdout, stderr } = spawnSync(node, ["--no-warnings", CLI, ...args], { input, encoding: "utf8", cwd: folder, maxBuffer: 1e8 });
   return { code: status, out: stdout, err: stderr };
 }
 
-/** Writes a file and gives its name. */
+/** Writes a file and returns its name. */
 export function file(name: string, content: string | Uint8Array): string {
   writeFileSync(join(folder, name), content);
   return name;
 }
 
 let databases = 0;
-/** The name of a database file that does not exist yet. */
+/** The path of a new database file, which does not exist yet. */
 export const fresh = (): string => `test${++databases}.db`;
 
 /** Rows in an order that does not depend on the random ids of buckets. */
@@ -48,7 +48,7 @@ export const sorted = (of: readonly Document[]): Document[] => {
   return [...of].sort((a, b) => (key(a) < key(b) ? -1 : 1));
 };
 
-/** The measurements of a collection, each number with its type. */
+/** The measurements of a collection, with typed numbers. */
 export function rows(database: string, collection: string): Document[] {
   const { code, out, err } = timepail(["query", database, collection, "{}", "--canonical"]);
   if (code !== 0) throw new Error(err);
@@ -72,7 +72,7 @@ export function piped(args: readonly string[]): { child: ChildProcess; said(patt
     err += text;
     waiting.forEach((check) => check());
   });
-  // The end of a process breaks the pipe that is written to.
+  // When the process ends, writing to its pipe fails.
   child.stdin!.on("error", () => {});
   const ended = once(child, "close").then(([code]) => {
     running.delete(child);

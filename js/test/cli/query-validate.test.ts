@@ -1,4 +1,4 @@
-// `timepail query` with its formats, and `timepail validate` over whole and damaged files.
+// `timepail query` in each format, and `timepail validate` with healthy and damaged files.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -82,7 +82,7 @@ function damaged(name: string): string {
       const [key, value] = file.prepare("select name from pragma_table_info(?)").all(name).map(({ name }) => name);
       for (const row of file.prepare(\`select * from "\${name}"\`).all()) {
         const bytes = Buffer.from(row[value] ?? "");
-        // The binary of the column "text" in its bucket: a byte of its content becomes a type that there is not.
+        // In the binary of the column "text", one byte is replaced by an invalid type.
         const at = bytes.indexOf(Buffer.from("\\u0005text\\0", "latin1"));
         if (!bytes.includes("control") || at < 0 || hits++ > 0) continue;
         bytes[at + 6 + 5] = 0x7e;

@@ -1,4 +1,4 @@
-// A server that is killed while clients write: what it has acknowledged is there afterwards.
+// A server that is killed while clients write: acknowledged writes survive.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -6,7 +6,7 @@ import { MongoClient, served } from "./harness.ts";
 
 const WRITERS = 6;
 const KILLS = 3;
-/** Acknowledged inserts, of all writers, before each kill. */
+/** The number of inserts, acknowledged to all writers together, before each kill. */
 const BEFORE_KILL = 60;
 
 test("a kill under load loses nothing that was acknowledged", async () => {

@@ -104,7 +104,7 @@ test("the driver writes and reads as with a server", async (t) => {
       await client.withSession(async (session: any) => {
         await c.insertMany(rows(5), { session });
         session.startTransaction();
-        // The driver's own words for the server's 20.
+        // The driver's message for the server's error 20.
         await assert.rejects(c.insertOne({ at: new Date(0) }, { session }), /does not support retryable writes/);
         await session.abortTransaction();
       });
@@ -221,7 +221,7 @@ test("with an authority, only clients with a certificate of it come in", async (
 
 test("a server for users tells if there are none", async () => {
   const server = await served("empty.db", "--auth");
-  // It is said before the address, on another stream.
+  // The warning is printed before the address, on another stream.
   while (server.said() === "") await new Promise(setImmediate);
   assert.match(server.said(), /Nobody can connect yet: .*empty\.db has no users/);
   await server.end();

@@ -1,4 +1,4 @@
-// Servers for the tests beside this file: `timepail serve` in processes of their own, over files of their own, and the clients that ask them.
+// Servers and clients for the tests in this folder: each server is a process of `timepail serve` with a file of its own.
 
 import { spawn, spawnSync, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
@@ -13,22 +13,22 @@ import { clients } from "../../scripts/clients.mjs";
 import { node24 } from "../../scripts/runtimes.mjs";
 
 export const places: { mongodb: string; mongosh: string; python: string } = await clients();
-/** The official driver, which is not among the packages that this one depends on. */
+/** The official driver, which is installed apart from the dependencies of the package. */
 export const { MongoClient, MongoBulkWriteError, MongoServerError, Long, Decimal128, ObjectId }: any = createRequire(import.meta.url)(places.mongodb);
 
 export const node: string = node24();
 export const folder = mkdtempSync(join(tmpdir(), "timepail-server-"));
 const CLI = join(process.cwd(), "dist/cli.js");
-/** Certificate and key of `localhost`, for these tests alone. */
+/** Certificate and key of `localhost`, only for these tests. */
 export const CERTIFICATE = join(process.cwd(), "test/server/localhost.pem");
 
-/** A server that runs. */
+/** A running server. */
 export interface Served {
   uri: string;
   process: ChildProcess;
-  /** What it has said besides, so far. */
+  /** Its other output so far. */
   said(): string;
-  /** Ends it, and waits for its end; gives its exit code. */
+  /** Stops the server, waits until it has ended, and resolves to its exit code. */
   end(signal?: NodeJS.Signals): Promise<number | null>;
 }
 
@@ -39,7 +39,7 @@ after(async () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-/** A file in the folder of this test. */
+/** The path of a file in the folder of this test. */
 export const file = (name: string): string => join(folder, name);
 
 /** Starts `timepail serve` over a file, on a free port. */
@@ -62,11 +62,11 @@ export async function served(name: string, ...args: string[]): Promise<Served> {
   return { uri, process: child, said: () => said, end };
 }
 
-/** Runs `timepail` to its end. */
+/** Runs `timepail` and waits until it has ended. */
 export function timepail(args: string[], input = ""): { code: number | null; out: string; err: string } {
   const { status, stdout, stderr } = spawnSync(node, ["--no-warnings", CLI, ...args], { input, encoding: "utf8", cwd: folder });
   return { code: status, out: stdout, err: stderr };
 }
 
-/** The same address with a user. */
+/** The same address with credentials. */
 export const as = (uri: string, name: string, password: string): string => uri.replace("mongodb://", `mongodb://${encodeURIComponent(name)}:${encodeURIComponent(password)}@`);

@@ -1,4 +1,4 @@
-// mongosh against `timepail serve`: what a person types, and what is shown.
+// mongosh against `timepail serve`: typed commands and their output.
 
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { file, node, places, served } from "./harness.ts";
 
-/** Runs lines as if they were typed; gives what is shown. */
+/** Runs lines as if they were typed, and returns the output. */
 function typed(uri: string, lines: string[]): Promise<string> {
   const home = file("home");
   mkdirSync(`${home}/.mongodb/mongosh`, { recursive: true });
@@ -77,7 +77,7 @@ test("mongosh starts, shows what there is, and asks", async () => {
     "switched to db other",
     "MongoServerError[NamespaceNotFound]: Collection 'other.plain' does not exist",
   ]) assert.ok(typeof expected === "string" ? shown.includes(expected) : expected.test(shown), `${String(expected)} is missing in\n${shown}`);
-  // The one above, and no other.
+  // Only the collection created above.
   assert.equal(shown.match(/Uncaught/g)?.length, 1, shown);
   assert.equal(await end("SIGINT"), 0);
 });

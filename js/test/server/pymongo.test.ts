@@ -1,4 +1,4 @@
-// PyMongo against `timepail serve`: pymongo_client.py has the tests, and says how each went.
+// PyMongo against `timepail serve`: pymongo_client.py runs the tests, and prints the result of each.
 
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { CERTIFICATE, as, file, places, served, timepail } from "./harness.ts";
 
-/** Runs Python; gives its exit code and what it has said. */
+/** Runs Python, and returns its exit code and output. */
 async function python(...args: string[]): Promise<{ code: number | null; out: string; err: string }> {
   const child = spawn("python3", args, { env: { ...process.env, PYTHONPATH: places.python }, stdio: ["ignore", "pipe", "pipe"] });
   let [out, err] = ["", ""];
@@ -28,7 +28,7 @@ test("the example of the guide runs", async () => {
 test("PyMongo", async (t) => {
   assert.equal(timepail(["user", file("users.db"), "märz"], "pässword/ⅸ\n").code, 0);
   const [plain, users, tls] = await Promise.all([served("plain.db"), served("users.db", "--auth"), served("tls.db", "--tls-cert", CERTIFICATE, "--tls-key", CERTIFICATE)]);
-  // The same password by SASLprep, in other characters.
+  // Other characters that SASLprep maps to the same password.
   const uris = [plain.uri, as(users.uri, "märz", "pässword/ix"), as(users.uri, "märz", "password"), tls.uri.replace("127.0.0.1", "localhost")];
   const { code, out, err } = await python(join(process.cwd(), "test/server/pymongo_client.py"), ...uris, CERTIFICATE);
   assert.equal(code, 0, err);

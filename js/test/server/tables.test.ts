@@ -1,4 +1,4 @@
-// Files of Arrow and Parquet, read by the programs that they are for.
+// Exported Arrow and Parquet files, read by pyarrow, pandas, Polars and DuckDB.
 
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
