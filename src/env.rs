@@ -16,7 +16,7 @@ pub type Turn = Pin<Box<dyn Future<Output = ()>>>;
 pub trait Env {
     /// Milliseconds since the epoch.
     fn now_ms(&self) -> i64;
-    /// Milliseconds since some moment, with fractions, on a clock that nobody sets back.
+    /// Milliseconds since some moment, with fractions, on a clock that is never set back.
     fn elapsed_ms(&self) -> f64;
     /// Gives the event loop a turn; `None` if the host has none to give.
     fn turn(&self) -> Option<Turn>;

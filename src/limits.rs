@@ -73,7 +73,7 @@ pub const TURN_MS: f64 = 8.0;
 pub const IDLE_MS: f64 = 100.0;
 /// From so many bytes on, the event loop gets a turn between the making of a payload and its command.
 pub const LARGE_PAYLOAD_BYTES: usize = 1 << 20;
-/// How much work is done between two looks at the clock: some rows, each of which takes less than a microsecond.
+/// The amount of work between two checks of the clock, in rows, each of which takes less than a microsecond.
 pub const LOOK_WORK: usize = 1024;
 /// What a bucket counts as.
 pub const BUCKET_WORK: usize = 128;
@@ -95,17 +95,17 @@ pub const LATE_ROWS_FACTOR: usize = 8;
 /// Stored values stay below this if possible: an IndexedDB put costs twice as much at 64 KiB, and Deno KV refuses more.
 pub const VALUE_SIZE_BYTES_SOFT_MAX: usize = 60 * 1024;
 /// A context's journal is folded into buckets when its rows exceed this many bytes in memory. A fold rewrites the open
-/// bucket of every series that it meets, so fewer and larger folds write less; but whoever opens the database next
-/// decodes everything that is not folded.
+/// bucket of every series that it meets, so fewer and larger folds write less. But the context that opens the
+/// database next decodes everything that is not folded.
 pub const JOURNAL_SIZE_BYTES_MAX: usize = 24 << 20;
-/// It is also folded when it has this many records: each is a key, and every other context and whoever opens the
-/// database next decode it.
+/// It is also folded when it has this many records: each is a key, which every other context decodes, and the one that
+/// opens the database next.
 pub const JOURNAL_RECORDS_MAX: usize = 512;
 /// But not as long as the fold would rewrite more than this many bytes of stored buckets per row: a row that is
 /// inserted alone then takes less than 300 bytes, its record included.
 pub const FOLD_BYTES_A_ROW_MAX: usize = 40;
-/// From this many records on, a fold may rewrite `FOLD_FACTOR_OF_MANY` times as much, because whoever opens the
-/// database decodes them all.
+/// From this many records on, a fold may rewrite `FOLD_FACTOR_OF_MANY` times as much, because the next context
+/// to open the database decodes them all.
 pub const JOURNAL_RECORDS_MANY: usize = 16_384;
 /// See `JOURNAL_RECORDS_MANY`.
 pub const FOLD_FACTOR_OF_MANY: usize = 3;

@@ -77,7 +77,7 @@ async fn open(
 impl Handle {
     /// Runs one command (BSON) with its payload (a block) and resolves to `{ reply, payload?, due? }`. It rejects only
     /// if the second half of the module is needed and cannot be loaded. `due` asks for the command `maintain`, which
-    /// nobody needs to wait for. With `documents` the batch of a cursor comes inside the reply and not as a block.
+    /// need not be awaited. With `documents`, the batch of a cursor is inside the reply and not in a block.
     pub fn run_command(&self, command: Vec<u8>, payload: Option<Vec<u8>>, documents: Option<bool>) -> Promise {
         let engine = Rc::clone(&self.engine);
         let env = Rc::clone(&self.env);

@@ -172,7 +172,7 @@ fn walk(bytes: &[u8], kind: Kind, rows: Option<usize>, cells: &mut impl CellSink
             return None;
         }
         if !head.begins(rest) {
-            // The key tells the length of the gap; searching for a key that is out of order would go on to the end.
+            // The key gives the length of the gap; searching for a key that is out of order would go on to the end.
             let (_, key) = rest.split_first()?;
             let end = key.iter().take(8).position(|byte| *byte == 0)?;
             let next = parse_key(key.get(..end)?)?;

@@ -59,7 +59,7 @@ impl Granularity {
 pub struct TimeseriesOptions {
     /// Name of the field that holds a measurement's time.
     pub time_field: String,
-    /// Name of the field that tells series apart. It may be the empty string.
+    /// Name of the field that identifies the series. It may be the empty string.
     pub meta_field: Option<String>,
     /// The preset; absent if the user gave span and rounding.
     pub granularity: Option<Granularity>,

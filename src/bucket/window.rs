@@ -30,12 +30,12 @@ pub fn bucket_in_window(start_ms: i64, series: SeriesBits, copy: u64) -> Option<
 }
 
 /// The id of the window to which a bucket belongs, given the bucket's own id and start. Buckets of different series may
-/// share a window id; their metadata tells them apart.
+/// share a window id; their metadata distinguishes them.
 pub fn window_of(id: &BucketId, start_ms: i64, options: &TimeseriesOptions) -> BucketId {
     window_id(window_start_ms(start_ms, options), SeriesBits::of_bucket(id))
 }
 
-/// The start of a bucket, as far as its id tells; `None` outside the standard range, where ids say nothing about times.
+/// The start of a bucket according to its id; `None` outside the standard range, where ids do not contain times.
 pub fn start_of(id: &BucketId) -> Option<i64> {
     (!id.is_extended()).then(|| i64::from(id.time_seconds()) * 1000)
 }

@@ -5,8 +5,8 @@ use crate::bucket::BucketId;
 /// Estimated memory of an archived bucket.
 pub const ARCHIVED_BUCKET_BYTES: usize = 52;
 
-/// Archived buckets of a collection. Series are told apart by a hash only; whoever reopens a bucket compares the
-/// metadata.
+/// Archived buckets of a collection. Series are distinguished only by a hash; the metadata is compared when a bucket is
+/// reopened.
 #[derive(Debug, Default)]
 pub struct Archive {
     /// Ascending by series and start, which together are unique.

@@ -1,7 +1,7 @@
 //! Direct writes: changes of stored buckets by deletes, updates, retention and other contexts (I27).
 //!
-//! Whoever changes a stored bucket says so before and after. In between no insert gets the bucket, neither from memory
-//! nor from storage, and buckets fetched in the meantime are asked for again.
+//! A change of a stored bucket is announced before and after it. In between no insert gets the bucket, neither from
+//! memory nor from storage, and buckets fetched in the meantime are fetched again.
 
 use super::registry::BucketState;
 use super::state::Catalog;

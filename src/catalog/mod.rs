@@ -2,8 +2,8 @@
 //!
 //! `batch` splits the rows of a commit by series. `stage` picks or opens buckets for them, or asks for stored buckets
 //! that may have to be reopened first; it returns the rows in bucket order, with sections that say which rows went
-//! where. The engine commits them and then calls `finish` or `abort`. There is one batch at a time: whatever another
-//! one left behind is given up when the next begins. Whoever else changes stored buckets announces it with
+//! where. The engine commits them and then calls `finish` or `abort`. There is one batch at a time: if the previous
+//! one did not end, it is aborted when the next begins. All other changes of stored buckets are announced with
 //! `direct_write_start` and `direct_write_finish`, or with `clear_bucket` (I27).
 
 mod archive;

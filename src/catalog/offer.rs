@@ -18,7 +18,7 @@ pub struct ReopenRequest {
     pub(super) series: usize,
 }
 
-/// A stored bucket that was found and may take measurements, as far as its document tells.
+/// A stored bucket that was found and that may take measurements according to its document.
 #[derive(Clone, Debug)]
 pub struct Reopened {
     /// The id of the bucket.

@@ -24,7 +24,7 @@ pub async fn run(engine: &Rc<Engine>, request: &Request<'_>) -> Result<Reply> {
         Some("modify") => true,
         Some(_) => return Err(Error::bad_value("'ifExists' must be \"modify\"")),
     };
-    // A collection and its buckets are one here: whoever creates the buckets has both.
+    // A collection and its buckets are one here: creating the buckets creates both.
     let name = user;
     if let Some(there) = engine.create_collection(name, options.clone()).await? {
         engine.complete().await?;

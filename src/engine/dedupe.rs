@@ -1,9 +1,9 @@
-//! `dedupe` turned on and off for a collection that exists.
+//! Turns `dedupe` on and off for an existing collection.
 //!
 //! Turning it on moves every stored bucket to the windows of its series, page by page: a changeset removes buckets and
 //! writes their rows as journal records. They count as earlier than everything else, so rows that others insert
 //! meanwhile win or lose as they should. The pages come from the last bucket to the first, because each page counts as
-//! earlier than the one before. Whoever is interrupted goes on by the same command.
+//! earlier than the one before. If the command is interrupted, running it again continues it.
 
 // Loaded later.
 
@@ -44,7 +44,7 @@ impl Engine {
             }
             let by = |options: &CollectionOptions| options.dedupe.as_ref().map(|dedupe| dedupe.by.clone());
             entry.moving = match (by(&entry.options), by(&new)) {
-                // Which row stays matters only to rows that meet later.
+                // Which row stays matters only for later duplicates.
                 (Some(before), Some(after)) if before == after => entry.moving,
                 (_, None) => Moving::Done,
                 // Buckets in windows are left from a time when it was on, perhaps with other paths.
@@ -54,7 +54,7 @@ impl Engine {
             entry.options = new;
             let dedupes = entry.options.dedupe.is_some();
             entry.may_be_mixed |= dedupes;
-            // Whoever inserts by the old entry fails, and reads the new one.
+            // Inserts according to the old entry fail, and read the new one.
             let present = collection.generation.get();
             if dedupes != (present > 0) {
                 changes.require(keyspace::exists(&id, present));
@@ -84,8 +84,8 @@ impl Engine {
         self.fold(collection, &|_, _| true).await.map(drop)
     }
 
-    /// Changes the entry of a collection in which no record is half folded: whoever goes on with such a fold would not
-    /// find the windows that it has begun with.
+    /// Changes the entry of a collection in which no record is half folded: otherwise a context that
+    /// continues the fold would not find its windows.
     ///
     /// Errors: as `change_entry`; `WriteConflict` if others kept folding.
     /// Boxed, because it is in the second half of the module.

@@ -1,7 +1,7 @@
 //! Creates and drops indexes while others write.
 //!
-//! **Invariant I16**: once an index stands in the catalog entry, every changeset that writes a bucket writes its index
-//! entries. Changing the catalog entry moves the epoch on, so whoever writes by the old entry fails. Queries use the
+//! **Invariant I16**: once an index is in the catalog entry, every changeset that writes a bucket writes its index
+//! entries. Changing the catalog entry moves the epoch on, so writes according to the old entry fail. Queries use the
 //! index once all earlier buckets have their entries.
 
 use std::rc::Rc;

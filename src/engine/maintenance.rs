@@ -38,8 +38,8 @@ impl Engine {
         Ok(())
     }
 
-    /// Folds this context's journals and refuses every further command. A failed fold loses nothing: whoever opens the
-    /// database next reads the journals and folds them.
+    /// Folds this context's journals and refuses every further command. A failed fold loses nothing: the context that
+    /// opens the database next reads the journals and folds them.
     pub async fn close(&self) {
         if self.closed.get() {
             return;

@@ -66,8 +66,8 @@ pub struct Engine {
     expires_by_command: bool,
     collections: RefCell<SortedMap<String, Rc<Collection>>>,
     cursors: RefCell<Cursors>,
-    /// The live queries, as `engine::live` knows them. Of any type, so that whoever opens and closes an engine need not know
-    /// how they are dropped.
+    /// The live queries of `engine::live`. Their type is hidden, so that code which opens and closes engines does not contain the
+    /// code that drops them.
     live: RefCell<Option<Rc<dyn Any>>>,
     buckets: RefCell<BucketCache>,
     /// What queries have learnt about the series of collections.
@@ -84,8 +84,8 @@ pub struct Engine {
 }
 
 impl Engine {
-    /// An engine over `storage` that writes compressed buckets. `context` must be random, because it tells the journals
-    /// of contexts apart.
+    /// An engine over `storage` that writes compressed buckets. `context` must be random, because it identifies the
+    /// journals of this context.
     pub fn new(name: &str, storage: Rc<dyn Storage>, env: Rc<dyn Env>, context: ContextId) -> Engine {
         let opened_ms = env.now_ms();
         Engine {

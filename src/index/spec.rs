@@ -38,7 +38,7 @@ const FIELDS: [(&str, &str, bool); 20] = [
 pub struct IndexSpec {
     /// Its number in the key space.
     pub number: u16,
-    /// The version of the catalog entry in which it was created. It tells the index apart from later ones with the same
+    /// The version of the catalog entry in which it was created. It distinguishes the index from later ones with the same
     /// number.
     pub born: u64,
     /// When its build began; unused once it is ready.

@@ -1,4 +1,4 @@
-//! A map in memory: for tests, for Node, and for whoever does not need persistence.
+//! A map in memory: for tests, for Node, and for data that need not persist.
 //!
 //! Entries are kept in one sorted list. An insert moves all entries after it, some 50 bytes each: with twenty thousand
 //! entries, as many as buckets of twenty million measurements, that is a twentieth of a millisecond. A tree would add

@@ -103,7 +103,7 @@ pub struct Elements<'a> {
 }
 
 impl<'a> Elements<'a> {
-    /// The next name and value. Names are known to be UTF-8: whoever only compares them need not find that out again.
+    /// The next name and value. Names are known to be UTF-8, so callers that only compare them need not check it again.
     fn next_bytes(&mut self) -> Option<(&'a [u8], Value<'a>)> {
         let (tag, rest) = self.rest.split_first()?;
         let kind = Kind::from_byte(*tag)?;

@@ -1,4 +1,4 @@
-//! Normalises metadata, so that byte identity tells series apart.
+//! Normalises metadata, so that series can be identified by bytes.
 
 use super::raw::{Kind, OwnedValue, Value};
 use super::sort::sort_by;

@@ -28,7 +28,7 @@ pub struct TypedRows {
     from: usize,
     rows: Vec<i64>,
     presence: Presence,
-    /// The integer of the last present element, and its difference from the one before, which nobody reads of types without a slope.
+    /// The integer of the last present element, and its difference from the one before, which is not used for types without a slope.
     at: Position,
     /// The last present double.
     double: f64,

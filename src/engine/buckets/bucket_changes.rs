@@ -1,7 +1,7 @@
 //! Replacements and removals of buckets, as one changeset with as few requests as possible.
 //!
-//! **Invariants I14, I16, I19**: whoever writes or removes a bucket moves the epoch of its collection on, in the same
-//! changeset, from the epoch of what was read. So of two contexts that have read the same state, one fails as a whole,
+//! **Invariants I14, I16, I19**: a changeset that writes or removes a bucket also moves the epoch of its collection on,
+//! from the epoch at which the bucket was read. So of two contexts that have read the same state, one fails as a whole,
 //! and what was read stays valid until the commit: a range may be deleted once everything in it has been examined.
 
 use std::rc::Rc;

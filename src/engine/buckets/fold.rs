@@ -2,7 +2,7 @@
 //!
 //! **Invariants I18, I20**: a fold writes its buckets in steps, each of them a changeset under the epoch (see
 //! `bucket_changes`), and removes the records with the last step. The coverage of a bucket says which records it holds.
-//! So an interrupted fold neither hides nor doubles rows, and whoever folds next continues it. If two contexts fold at
+//! So an interrupted fold neither hides nor duplicates rows, and the next fold continues it. If two contexts fold at
 //! once, one step fails as a whole, reads again and goes on. Acknowledged rows stay in the journal until they are in
 //! buckets. Any context may fold any journal at any time.
 
@@ -364,7 +364,7 @@ struct Folded {
 /// Sections by the buckets that they get: of one metadata, of one context, and with at most so many rows unless it is
 /// one record.
 ///
-/// **One context**, because a bucket names the first record that it came from: whoever has any of its other records has
+/// **One context**, because a bucket names the first record that it came from: a reader that has any of its other records has
 /// that one as well, since a context writes its records in order and they are removed together.
 fn apart<'a>(sections: &[&'a SectionRef], rows_max: usize) -> Vec<Vec<&'a SectionRef>> {
     let mut parts: Vec<(Vec<&SectionRef>, usize)> = Vec::new();

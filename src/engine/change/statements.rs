@@ -95,8 +95,8 @@ impl Engine {
             let wanted = change(Some(&collection))?;
             let mut outcome = self.change_pass(&collection, &wanted, &mut changed).await;
             let no_room = outcome.as_ref().err().filter(|e| e.code == ErrorCode::OutOfDiskSpace).cloned();
-            // Not for a single measurement: if the answer to a commit that writes nothing is lost, nobody can tell
-            // whether it was removed.
+            // Not for a single measurement: if the answer to a commit that writes nothing is lost, it is
+            // unknown whether it was removed.
             if let Some(error) = no_room.filter(|_| matches!(wanted.kind, ChangeKind::Delete)) {
                 // If that code cannot be loaded, nothing can be done without room.
                 let made = match self.complete().await {

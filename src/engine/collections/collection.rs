@@ -69,7 +69,7 @@ impl Collection {
             entry: RefCell::new(Rc::clone(&entry)),
             first: entry,
             extended_range: Cell::new(false),
-            // If it is another one, the first commit or snapshot tells.
+            // If it is another one, the first commit or snapshot detects it.
             generation: Cell::new(generation),
             buckets_to_move: Cell::new(None),
             last_commit_ms: Cell::new(i64::MIN),

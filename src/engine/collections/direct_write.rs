@@ -12,8 +12,8 @@ pub struct DirectWrites<'a> {
 impl Collection {
     /// Keeps inserts away from these buckets, and waits for commits of their rows to end.
     ///
-    /// Hold the result while the buckets are rewritten, whatever the outcome. The server tells a writer that meets such
-    /// a commit to retry. This method waits instead: behind inserts that never pause, a writer would retry for ever.
+    /// Hold the result while the buckets are rewritten, whatever the outcome. The server makes a writer that meets such
+    /// a commit retry. This method waits instead: behind inserts that never pause, a writer would retry for ever.
     pub async fn direct_writes(&self, ids: Vec<BucketId>) -> DirectWrites<'_> {
         let commit = {
             let mut catalog = self.catalog.borrow_mut();

@@ -17,7 +17,7 @@ const RECORD_GROWTH: usize = 14;
 pub struct Snapshot {
     /// The epoch of the collection.
     pub epoch: u64,
-    /// The same moment for whoever asks later what has changed since.
+    /// The same moment, for later questions about what has changed since.
     pub mark: JournalMark,
     /// The unfolded rows.
     pub journal: Rc<ByBucket>,
@@ -36,7 +36,7 @@ impl Engine {
         collection: &Rc<Collection>,
         also: &[KeyRange],
     ) -> Result<Snapshot> {
-        // As long as nobody else has changed buckets, records were only added, so known ones need not be listed.
+        // As long as no other context has changed buckets, records were only added, so known ones need not be listed.
         self.snapshot_of(collection, also, false).await
     }
 

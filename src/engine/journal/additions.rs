@@ -1,4 +1,4 @@
-//! What was added to a journal since an earlier moment, for whoever wants to go on from there.
+//! The records added to a journal since an earlier moment, for live queries that continue from there.
 
 // Loaded later.
 

@@ -88,8 +88,8 @@ impl Journal {
         }
         let moved = epoch > state.epoch;
         if moved && !refresh.all {
-            // The new epoch is recorded only together with the records that others have left. Whoever asks in between,
-            // or after a failure, must not take the records in memory for all that exist.
+            // The new epoch is recorded only together with the records that others have left. Readers in between,
+            // or after a failure, must not treat the records in memory as complete.
             return RefreshOutcome::Again { all: true };
         }
         if refresh.all && state.others_changes != refresh.others_changes {

@@ -2,7 +2,7 @@
 //!
 //! **Invariant I22**: storage says which records exist; this is a cache of that. As long as the epoch stands and no
 //! commit is doubtful, it holds all of this context's own records. As long as the epoch stands, it holds all records of
-//! another context up to the last one it knows: a context writes its records in order, and whoever removes one moves
+//! another context up to the last one it knows: a context writes its records in order, and removing one moves
 //! the epoch on.
 
 use std::cell::RefCell;
@@ -41,7 +41,7 @@ pub(super) struct State {
     /// the answers may come in another order than that of their seqs.
     pub(super) answers: u64,
     /// From this answer on, this context's commits were answered after others had moved the epoch on. The next refresh
-    /// tells whether their records still exist.
+    /// shows whether their records still exist.
     pub(super) unconfirmed_from: Option<u64>,
     /// Records of this context that were found and removed before their commit was answered.
     gone_early: Vec<u64>,
@@ -61,7 +61,7 @@ pub(super) struct State {
     went: u64,
     /// Records of this context before this seq may have been folded by others before their commits were answered.
     pub(super) overtaken_end: u64,
-    /// What was added lately, if somebody wants to know.
+    /// The records added last, if live queries need them.
     pub(super) log: Option<Log>,
 }
 

@@ -1,8 +1,8 @@
 //! A cache of stored buckets that were recently written or read, and of ids known not to be stored yet.
 //!
 //! **Invariant I26**: the cached buckets of a collection are at least as new as the epoch that its `Collection` knows.
-//! Whoever learns that somebody else has moved the epoch on drops all cached buckets of the collection, and answers
-//! requested from storage before that are not cached.
+//! If another context has moved the epoch on, all cached buckets of the collection are dropped, and answers to earlier
+//! requests are not cached.
 //!
 //! For one range of keys, the cache may know that it holds every bucket stored there. Scans of that range need no
 //! storage.

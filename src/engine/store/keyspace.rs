@@ -84,8 +84,8 @@ pub fn marker(collection: &CollectionId, marker: Marker) -> Bytes {
     key(MARKER, &[collection, &[marker as u8]])
 }
 
-/// The marker that says that a collection exists. A commit relies on it: nobody commits to a collection that is gone,
-/// or by an outdated generation. Generation 0 stands for a collection without `dedupe`.
+/// The marker that says that a collection exists. Commits require it, so that none goes to a dropped collection
+/// or uses an outdated generation. Generation 0 stands for a collection without `dedupe`.
 pub fn exists(collection: &CollectionId, generation: u64) -> Bytes {
     match generation {
         0 => marker(collection, Marker::Exists),

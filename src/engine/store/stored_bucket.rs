@@ -70,7 +70,7 @@ impl Coverage {
         }
     }
 
-    /// Drops entries that nobody can still need: cursors opened before that fold have timed out, and `journalled` finds
+    /// Drops entries that are no longer needed: cursors opened before that fold have timed out, and `journalled` finds
     /// no record of the context up to that seq. (An interrupted fold leaves records that some buckets hold.)
     ///
     /// Waits somewhat longer, because the clocks of two contexts may differ.
@@ -114,7 +114,7 @@ impl PartialEq for StoredBucket {
 }
 
 impl StoredBucket {
-    /// A bucket that nobody has read yet.
+    /// A bucket that was not read yet.
     pub fn new(coverage: Coverage, document: DocBuf) -> StoredBucket {
         StoredBucket {
             coverage,

@@ -38,8 +38,8 @@ pub struct Turns {
 }
 
 impl Engine {
-    /// Runs a command as an operation: with a key for `killOp`, and with a limit of time. Commands that begin while the
-    /// host has a turn wait for its end, and keep their order. Boxed, so that whoever awaits it stays small.
+    /// Runs a command as an operation: with a key for `killOp`, and with a limit of time. Commands that begin during a
+    /// turn of the host wait for its end, and keep their order. Boxed, so that the futures that await it stay small.
     ///
     /// Errors: those of `running`; `MaxTimeMSExpired`, `Interrupted`.
     #[inline(never)]
@@ -132,7 +132,7 @@ impl Engine {
         now_ms - self.turns.began_ms.get() >= TURN_MS
     }
 
-    /// Gives the host a turn. Boxed, so that whoever awaits it stays small.
+    /// Yields to the host. Boxed, so that the futures that await it stay small.
     #[inline(never)]
     fn breathe(&self) -> LocalFuture<'_, ()> {
         Box::pin(async {

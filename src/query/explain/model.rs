@@ -31,7 +31,7 @@ pub struct Explain<'a> {
     /// True to show rejected plans as well; there are none.
     pub all_plans: bool,
     /// For each branch of the access and each part of its index: how many components below the metadata lead to arrays
-    /// on its path. Empty if nobody has checked.
+    /// on its path. Empty if this was not checked.
     pub multikey: Vec<Vec<Vec<usize>>>,
     /// The write, if the matches are changed.
     pub write: Option<Write>,

@@ -47,7 +47,7 @@ fn expand<'a>(
         }
         return Ok(());
     };
-    // The values of one array are the same bytes of one cell, so their address tells.
+    // Two keys are from the same array if they are the same bytes of one cell, that is, at the same address.
     if arrays.any(|other| !std::ptr::eq(other.bytes(), array.bytes())) {
         return Err(Error::bad_value("Cannot sort with keys that are parallel arrays"));
     }
