@@ -4,7 +4,9 @@ JS := js/scripts
 MODULES := js/node_modules/.package-lock.json
 RUNS ?= 10000000
 SOAK ?= 10000
-SOAK_TEST := cargo test --profile soak --locked
+# Compiled as by js/scripts/test.mjs, so that what make test has compiled is used again.
+RUSTC_OF_TESTS = $(CURDIR)/$(JS)/$(shell clippy-driver --version >/dev/null 2>&1 && echo rustc-lints.sh || echo rustc-tests.sh)
+SOAK_TEST = RUSTC_WORKSPACE_WRAPPER=$(RUSTC_OF_TESTS) cargo test --profile soak --locked
 
 .PHONY: demo build test test-native test-web test-js test-runtimes test-server test-browser check bench size pack serve fuzz soak soak-histories soak-queries soak-orders tools modules browser firefox webkit clean help
 .DEFAULT_GOAL := help
