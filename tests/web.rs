@@ -305,7 +305,7 @@ async fn a_commit_whose_answer_got_lost_takes_place_once() {
 #[wasm_bindgen_test]
 async fn a_lost_answer_does_not_hide_the_insert_of_somebody_else() {
     let storage = new_storage("lost to another").await;
-    // While the first attempt is aborted, somebody else takes the key.
+    // While the first attempt is aborted, another context takes the key.
     meddle_with_next_transaction(
         "queueMicrotask(() => {
              tx.abort();

@@ -219,7 +219,7 @@ fn a_fold_that_opens_other_buckets_may_be_broken_off_and_gone_on_with() {
                 assert_eq!(numbers(&contexts[1], series, 1).await, expected);
                 assert_eq!(numbers(&contexts[2], series, 1).await, expected);
             }
-            // Another context goes on.
+            // Another context continues.
             contexts[2].ok(rawdoc! { "foldJournals": 1 }).await;
             assert_eq!(numbers(&contexts[1], 0, 1).await, expected);
             add(&contexts[1], 900..901, series).await;

@@ -16,7 +16,7 @@ pub struct Rates {
     pub refused: u64,
     /// A commit that takes place but reports an error.
     pub ambiguous: u64,
-    /// A commit after which the next call fails, whoever makes it.
+    /// A commit after which the next call of any context fails.
     pub cut_off: u64,
     /// A read that fails.
     pub unread: u64,

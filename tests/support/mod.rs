@@ -61,7 +61,7 @@ pub const ALWAYS_MS: f64 = timepail::limits::TURN_MS;
 
 pub struct TestEnv {
     pub now_ms: Cell<i64>,
-    /// What the clock that nobody sets back shows.
+    /// The time of the clock that is never set back.
     pub elapsed_ms: Cell<f64>,
     /// By how much each look moves that clock on. If above 0, it is looked at wherever the engine might give a turn.
     pub look_ms: Cell<f64>,

@@ -1,8 +1,8 @@
 //! Random queries of hostile measurements against a plain list: whatever the stored form of a collection,
 //! `find` and `count` answer as the server's manual says.
 //!
-//! `CASES=20000 cargo test --profile soak --test generated find_cases` runs so many cases; `CASE=17` runs that one, or begins
-//! there. A case is a list of measurements in six forms with a few queries, each of which runs on every form. A failing case is shrunk
+//! `CASES=20000 cargo test --profile soak --test generated find_cases` runs 20 000 cases; `CASE=17` runs case 17 alone, or
+//! begins there if `CASES` is set. A case is a list of measurements in six forms with a few queries, each of which runs on every form. A failing case is shrunk
 //! before it is shown.
 
 mod judge;

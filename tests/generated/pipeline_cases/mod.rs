@@ -1,7 +1,7 @@
 //! Random pipelines of hostile measurements against a plain list: whatever the stored form of a collection and
 //! the size of batches, `aggregate` answers as if each stage ran on its own, as the server's manual says.
 //!
-//! `CASES=20000 cargo test --profile soak --test generated pipeline_cases` runs so many cases; `CASE=17` runs that one, or begins there. A case is a
+//! `CASES=20000 cargo test --profile soak --test generated pipeline_cases` runs 20 000 cases; `CASE=17` runs case 17 alone, or begins there if `CASES` is set. A case is a
 //! list of measurements in six forms with a few pipelines, each of which runs on every form. A failing case is shrunk before it is shown.
 
 mod decimals;

@@ -196,7 +196,7 @@ fn may_fail(history: &History, record: &Record, reply: &Document) -> bool {
     }
 }
 
-/// Asserts that every listed index finds everything, and that created indexes are listed unless somebody dropped them.
+/// Asserts that every listed index finds everything, and that created indexes are listed unless they were dropped.
 async fn judge_indexes(run: &Run, order: &Order, all: &[Document]) {
     let db = open(&run.storage, 104);
     let reply = db.ok(bson::rawdoc! { "listIndexes": "c" }).await;

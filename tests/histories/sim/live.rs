@@ -199,7 +199,7 @@ impl World {
         }
     }
 
-    /// Brings so many percent of the queries of a context up to date, where storage may fail, and compares those that succeed.
+    /// Refreshes a percentage of the queries of a context while storage may fail, and compares those that succeed.
     async fn look(&mut self, at: usize, percent: u64) {
         let World { random, faulty, contexts, kept, .. } = self;
         let (db, queries) = &mut contexts[at];

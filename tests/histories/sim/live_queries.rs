@@ -194,7 +194,7 @@ impl LiveQuery {
         self.db.ok(rawdoc! { "liveClose": self.id }).await;
     }
 
-    /// Asserts that the last result is that of a fresh query. Nobody may write meanwhile.
+    /// Asserts that the last result equals that of a fresh query. There must be no writes meanwhile.
     pub async fn check(&self) {
         let Some(rows) = &self.rows else { return };
         let fresh = all_batches(&self.db, self.db.ok(raw(&self.command)).await).await.unwrap();

@@ -1,7 +1,7 @@
 //! Random histories of several contexts on one storage, compared with a plain list: what was acknowledged is found exactly once,
 //! regardless of folds, restarts, deletes, interleaving and lost answers.
 //!
-//! `SIM_SEEDS=16000 cargo test --profile soak --test histories sim` runs so many seeds, a sixteenth of each kind; `SIM_SEED=17` runs one of each.
+//! `SIM_SEEDS=16000 cargo test --profile soak --test histories sim` runs 16 000 seeds, a sixteenth of them for each kind of history; `SIM_SEED=17` runs seed 17 of each kind.
 
 mod live;
 mod live_queries;

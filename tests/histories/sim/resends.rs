@@ -18,7 +18,7 @@ use crate::support::{Db, Random, TestEnv, checks, multiset, raw, take_rows};
 const STEPS: usize = 60;
 const MINUTE_MS: i64 = 60_000;
 
-/// What tells measurements apart.
+/// The identity of a measurement.
 type Identity = Vec<u8>;
 
 /// A cursor that stays open during other operations.
@@ -230,7 +230,7 @@ impl World {
                 assert_eq!(reply.get_i32("n").ok(), Some(rows.len() as i32));
                 break;
             }
-            // Nobody knows what was stored; whoever sends it again need not know.
+            // It is unknown what was stored, which does not matter if the rows are sent again.
             self.env.now_ms.set(self.env.now_ms.get() + 1);
         }
         for row in &rows {

@@ -64,7 +64,7 @@ struct Task {
 }
 
 /// Panics if a measurement is lost, found twice, or found in the wrong version. If `changes`, the collection begins
-/// without `dedupe`, and somebody changes that.
+/// without `dedupe`, and a command changes that.
 pub fn history(seed: u64, trouble: Trouble, changes: bool) {
     let (random, env) = (Random::new(seed), env_of(seed));
     let inner: Rc<dyn Storage> = Rc::new(MemoryStorage::new());
