@@ -3,7 +3,6 @@
 import { statSync } from "node:fs";
 import { parseArgs } from "node:util";
 import { EJSON, type Document } from "bson";
-import { openFile } from "timepail/file";
 import type { Database } from "../index.js";
 import { Usage, existing, positional, type CliCommand } from "./command.js";
 import { dump } from "./export/dump.js";
@@ -11,6 +10,7 @@ import { fieldsOfCollection, fieldsOfRows } from "./export/fields.js";
 import { checkTarget, gzipped, interruptible, writeFileWhole, writeToStdout } from "./export/sink.js";
 import type { Cursor, FileFormat } from "./formats/model.js";
 import { WRITERS } from "./formats/writers.js";
+import { openExisting } from "./place.js";
 import { Progress } from "./progress.js";
 
 const help = `
@@ -30,6 +30,7 @@ Which measurements:
   --sort <json>       in this order, such as '{ "at": -1 }'; '{}' is the order of storage, and the quickest
   --limit <n>         at most so many
   --fields <a,b.c>    only these fields, in this order
+  --database <name>   of another database of the file, such as clients of timepail serve make
 
 How they are written:
   --format <name>     ${WRITERS.map(({ name }) => name).join(", ")} (standard output: ndjson unless you say otherwise)
@@ -56,6 +57,7 @@ const OPTIONS = {
   force: { type: "boolean", default: false },
   quiet: { type: "boolean", default: false },
   dump: { type: "string" },
+  database: { type: "string" },
 } as const;
 
 type Values = ReturnType<typeof parsed>["values"];
@@ -80,11 +82,11 @@ async function exportBuckets(values: Values, positionals: string[], folder: stri
   existing(file);
   if (statSync(folder, { throwIfNoEntry: false })?.isDirectory() === false) throw new Error(`${folder} is not a folder`);
   return interruptible(async (signal) => {
-    await using db = await openFile(file);
+    await using db = await openExisting(file, values.database);
     const collections = name === undefined ? await timeSeries(db) : [await collectionOf(db, file, name)];
     const progress = new Progress({ noun: "bucket", isQuiet: values.quiet });
     let buckets = 0;
-    const wrote = (count: number): void => progress.update((buckets += count));
+    const wrote = (count: number, all: number): void => progress.update((buckets += count), Math.min(buckets / all, 1));
     try {
       await dump(db, collections, { file, folder, gzip: values.gzip, force: values.force, signal, wrote });
     } finally {
@@ -106,7 +108,7 @@ async function exportRows(values: Values, positionals: string[]): Promise<number
   if (path !== undefined) checkTarget(path, values.force, file);
   else if (format.isBinary && process.stdout.isTTY) throw new Usage(`A terminal cannot show ${format.name}; name an output`);
   return interruptible(async (signal) => {
-    await using db = await openFile(file);
+    await using db = await openExisting(file, values.database);
     const listed = await collectionOf(db, file, name);
     const { timeField, metaField } = listed["options"].timeseries as { timeField: string; metaField?: string };
     const collection = db.collection(name);
@@ -127,12 +129,14 @@ async function exportRows(values: Values, positionals: string[]): Promise<number
     let rows = 0;
     try {
       let { fields } = wanted;
+      const isAll = !wanted.filter && !wanted.pipeline && wanted.limit === 0;
+      // The summaries of buckets tell; to count what a filter leaves would take as long as the export.
+      const all = isAll ? await collection.countDocuments({}, { signal }) : undefined;
       if (format.needsFields && !fields) {
-        const isAll = !wanted.filter && !wanted.pipeline && wanted.limit === 0;
         fields = isAll ? await fieldsOfCollection(db, name, timeField, metaField, signal) : await fieldsOfRows(cursor(true));
       }
       const { canonical } = values;
-      const bytes = format.write!(cursor(false), { collection, fields, fieldsChosen: wanted.fields !== undefined, canonical }, (count) => progress.update((rows += count)));
+      const bytes = format.write!(cursor(false), { collection, fields, fieldsChosen: wanted.fields !== undefined, canonical }, (count) => progress.update((rows += count), all && Math.min(rows / all, 1)));
       const isGzip = values.gzip || path?.endsWith(".gz") === true;
       const pieces = isGzip ? gzipped(bytes) : bytes;
       if (path !== undefined) await writeFileWhole(path, pieces, { force: values.force, signal });

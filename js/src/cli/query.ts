@@ -2,8 +2,7 @@
 
 import { parseArgs } from "node:util";
 import { EJSON } from "bson";
-import { openFile } from "timepail/file";
-import { Usage, existing, positional, type CliCommand } from "./command.js";
+import { Usage, positional, type CliCommand } from "./command.js";
 import { ROWS_A_BATCH, limitOf, parseJson } from "./export.js";
 import { fieldsOfRows } from "./export/fields.js";
 import { interruptible, writeToStdout, type Bytes } from "./export/sink.js";
@@ -11,6 +10,7 @@ import { csvWriter } from "./formats/csv-write.js";
 import type { Cursor } from "./formats/model.js";
 import { ndjsonWriter } from "./formats/ndjson-write.js";
 import { tableWriter } from "./formats/table-write.js";
+import { openExisting } from "./place.js";
 
 const help = `
 Prints the measurements that match a filter, or the results of a pipeline. Filter and pipeline are Extended JSON: {} matches everything,
@@ -20,6 +20,7 @@ and { "at": { "$gte": { "$date": "2025-06-01T00:00:00Z" } } } is since June.
   --sort <json>      in this order, such as '{ "at": -1 }'
   --format <name>    table, ndjson or csv (default: table on a terminal, ndjson elsewhere)
   --canonical        ndjson with the type of each number
+  --database <name>  another database of the file, such as clients of timepail serve make
   --explain          print the plan and figures of its execution, in place of the results
 
   timepail query plant.db weather '{ "station": 7 }' --limit 10
@@ -38,6 +39,7 @@ async function run(args: string[]): Promise<number> {
     format: { type: "string" },
     canonical: { type: "boolean", default: false },
     explain: { type: "boolean", default: false },
+    database: { type: "string" },
   } as const;
   const { values, positionals } = parseArgs({ args, allowPositionals: true, options });
   const [file, name, text] = positional(positionals, "file", "collection", "filter");
@@ -49,9 +51,8 @@ async function run(args: string[]): Promise<number> {
   if (!format) throw new Usage(`--format must be ${FORMATS.map((each) => each.name).join(", ")}, not ${wanted}`);
   if (canonical && format !== ndjsonWriter) throw new Usage("--canonical goes with --format ndjson");
   const pipeline = [...(Array.isArray(asked) ? asked : [{ $match: asked }]), ...(values.sort ? [{ $sort: parseJson(values.sort, "--sort") }] : []), ...(limit > 0 ? [{ $limit: limit }] : [])];
-  existing(file!);
   return interruptible(async (signal) => {
-    await using db = await openFile(file!);
+    await using db = await openExisting(file!, values.database);
     const collection = db.collection(name!);
     const cursor = (): Cursor => collection.aggregate(pipeline, { promoteValues: !canonical, bsonRegExp: true, batchSize: ROWS_A_BATCH, signal });
     if (values.explain) {

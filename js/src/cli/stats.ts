@@ -1,21 +1,22 @@
 // `timepail stats`: what is in a file.
 
 import { parseArgs } from "node:util";
-import { openFile } from "timepail/file";
-import { existing, positional, type CliCommand } from "./command.js";
+import { positional, type CliCommand } from "./command.js";
+import { openExisting, otherDatabases } from "./place.js";
 
 const help = `
 Shows the collections of a file: how many measurements and buckets they have, and how many bytes they take.
 
-  --json       as JSON, one collection a line
+  --json              as JSON, one collection a line
+  --database <name>   another database of the file, such as clients of timepail serve make
 `;
 
 export const stats: CliCommand = { usage: "stats <file> [options]", summary: "collections, measurements, bytes", help, run };
 
 async function run(args: string[]): Promise<number> {
-  const { values, positionals } = parseArgs({ args, allowPositionals: true, options: { json: { type: "boolean", default: false } } });
+  const { values, positionals } = parseArgs({ args, allowPositionals: true, options: { json: { type: "boolean", default: false }, database: { type: "string" } } });
   const [file] = positional(positionals, "file");
-  await using db = await openFile(existing(file!));
+  await using db = await openExisting(file!, values.database);
   const rows: Record<string, string | number>[] = [];
   for (const { name, type } of await db.listCollections().toArray()) {
     if (type !== "timeseries") continue;
@@ -29,6 +30,8 @@ async function run(args: string[]): Promise<number> {
     });
   }
   process.stdout.write(values.json ? rows.map((row) => `${JSON.stringify(row)}\n`).join("") : table(rows));
+  const others = values.json || values.database !== undefined ? [] : await otherDatabases(file!);
+  if (others.length > 0) process.stdout.write(`\nOther databases of the file, which --database names: ${others.join(", ")}\n`);
   return 0;
 }
 

@@ -2,9 +2,9 @@
 
 import { parseArgs } from "node:util";
 import { EJSON, type Document } from "bson";
-import { openFile } from "timepail/file";
-import { Usage, existing, type CliCommand } from "./command.js";
+import { Usage, type CliCommand } from "./command.js";
 import { collectionOf, timeSeries } from "./export.js";
+import { openExisting } from "./place.js";
 
 const help = `
 Examines every bucket, journal record and index entry of a file, or of one collection. The exit code is 0 if all is valid, and 1 if not.
@@ -13,6 +13,8 @@ Examines every bucket, journal record and index entry of a file, or of one colle
   --repair    correct index entries, and set aside what cannot be read. What can be read of a damaged bucket stays; its old bytes are kept until the collection is dropped.
               Implies --full
   --json      a line of JSON for each collection: the reply of the command validate
+  --database <name>
+              another database of the file, such as clients of timepail serve make
 
   timepail validate plant.db --full
   timepail validate plant.db weather --repair
@@ -22,13 +24,12 @@ export const validate: CliCommand = { usage: "validate <file> [collection] [opti
 
 async function run(args: string[]): Promise<number> {
   const flag = { type: "boolean", default: false } as const;
-  const { values, positionals } = parseArgs({ args, allowPositionals: true, options: { full: flag, repair: flag, json: flag } });
+  const { values, positionals } = parseArgs({ args, allowPositionals: true, options: { full: flag, repair: flag, json: flag, database: { type: "string" } } });
   const [file, name, more] = positionals;
   if (file === undefined) throw new Usage("Which file?");
   if (more !== undefined) throw new Usage(`Unexpected argument ${more}`);
-  existing(file);
   // A repair that was answered is on disk.
-  await using db = await openFile(file, { durability: "strict" });
+  await using db = await openExisting(file, values.database, "strict");
   const collections = name === undefined ? await timeSeries(db) : [await collectionOf(db, file, name)];
   let isValid = true;
   for (const { name } of collections) {

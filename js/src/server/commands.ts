@@ -3,12 +3,13 @@
 import { hostname, arch, cpus, platform, release, totalmem, type as osType } from "node:os";
 import { deserialize, Double, Long, serialize, UUID } from "bson";
 import { COMPRESSORS } from "./compression.js";
-import { MESSAGE_BYTES_MAX } from "./connection.js";
+import { MESSAGE_BYTES_MAX, type Traffic } from "./connection.js";
 import type { Databases } from "./databases.js";
 import { textOf, type Client, type Command } from "./dispatch.js";
 import { CommandError } from "./errors.js";
+import { shown, type Operation, type Operations } from "./operations.js";
 import { Conversation, MECHANISM } from "./scram.js";
-import { sessionName, type Sessions } from "./sessions.js";
+import { sessionName, sessionOfCommand, type Sessions } from "./sessions.js";
 import type { Users } from "./users.js";
 
 /** The server that this one is like; drivers and shells decide by it what they may ask. */
@@ -26,6 +27,8 @@ export interface ServerState {
   /** Who may connect; absent if anybody may. */
   users: Users | undefined;
   clients: ReadonlySet<Client>;
+  operations: Operations;
+  traffic: Traffic;
   connectionsMax: number;
   connectionsMade: () => number;
   started: Date;
@@ -178,10 +181,13 @@ const listDatabases: Handler = async (command, _client, { databases }) => {
   return nameOnly ? { databases: shown } : { databases: shown, totalSize: new Double(total), totalSizeMb: Math.floor(total / 1_048_576) };
 };
 
+/** The stage that gives documents as they are: what is in them may look like an expression. */
+const documentsOf = (documents: readonly unknown[]): object => ({ $documents: { $literal: documents } });
+
 /** The documents that match, as the engine decides it. */
 async function filtered(databases: Databases, documents: Record<string, unknown>[], filter: unknown): Promise<unknown[]> {
   if (documents.length === 0) return [];
-  const reply = await ask(databases, "admin", { aggregate: 1, pipeline: [{ $documents: documents }, { $match: filter }], cursor: {} });
+  const reply = await ask(databases, "admin", { aggregate: 1, pipeline: [documentsOf(documents), { $match: filter }], cursor: {} });
   return reply["cursor"].firstBatch;
 }
 
@@ -216,12 +222,14 @@ const hostInfo: Handler = () => ({
   extra: {},
 });
 
-const getParameter: Handler = (command) => {
-  const document = command.document();
+const getParameter: Handler = async (command, _client, { databases }) => {
+  const { $db, lsid, ...document } = command.document();
   const known: Record<string, unknown> = { featureCompatibilityVersion: { version: `${VERSION[0]}.${VERSION[1]}` }, authenticationMechanisms: [MECHANISM] };
-  const asked = Object.keys(document).filter((name) => Object.hasOwn(known, name));
-  // Those of time-series collections are the engine's.
-  return asked.length > 0 ? Object.fromEntries(asked.map((name) => [name, known[name]])) : undefined;
+  const own = Object.entries(known).filter(([name]) => document["getParameter"] === "*" || Object.hasOwn(document, name));
+  if (own.length === 0) return undefined;
+  // Those of time-series collections are the engine's. If none is among those that are asked, it refuses.
+  const others = await ask(databases, command.database, document).catch(() => ({}));
+  return { ...others, ...Object.fromEntries(own) };
 };
 
 const getLog: Handler = (command) => {
@@ -231,7 +239,10 @@ const getLog: Handler = (command) => {
   throw new CommandError(96, "OperationFailed", `No log named '${String(which)}'`);
 };
 
-const serverStatus: Handler = async (command, _client, { databases, sessions, clients, connectionsMax, connectionsMade, started }) => {
+const NOBODY = { total: 0, readers: 0, writers: 0 };
+const total = (numbers: number[]): number => numbers.reduce((sum, number) => sum + number, 0);
+
+const serverStatus: Handler = async (command, _client, { databases, sessions, clients, operations, traffic, connectionsMax, connectionsMade, started }) => {
   const document = command.document();
   const { $db, lsid, ...rest } = document;
   const engine = await ask(databases, command.database, rest);
@@ -249,41 +260,70 @@ const serverStatus: Handler = async (command, _client, { databases, sessions, cl
     extra_info: { note: "fields vary by platform", user_time_us: Long.fromNumber(user), system_time_us: Long.fromNumber(system) },
     metrics: { cursor: { open: { total: Long.fromNumber(sessions.cursors) } } },
     mem: { bits: 64, resident: Math.round(memory.rss / 1_048_576), supported: true },
+    network: { bytesIn: Long.fromNumber(traffic.bytesIn), bytesOut: Long.fromNumber(traffic.bytesOut), numRequests: Long.fromNumber(total(Object.values(operations.counts))) },
+    opcounters: Object.fromEntries(Object.entries(operations.counts).map(([kind, count]) => [kind, Long.fromNumber(count)])),
+    // Nobody waits for a lock here.
+    globalLock: { totalTime: Long.fromNumber(uptimeMS * 1000), currentQueue: NOBODY, activeClients: { ...NOBODY, total: operations.size } },
   };
 };
 
-/** The commands that run now, as `currentOp` and its stage show them. */
-function operations(state: ServerState): Record<string, unknown>[] {
-  return [...state.clients].map((client) => ({
-    type: "op",
-    host: state.address(),
-    desc: `conn${client.id}`,
-    connectionId: client.id,
-    client: client.remote,
-    ...(client.application === undefined ? {} : { appName: client.application }),
-    active: client.running !== undefined,
-    currentOpTime: new Date().toISOString(),
-    opid: client.id,
-    ...(client.running
-      ? { secs_running: Long.fromNumber(Math.floor((Date.now() - client.running.since) / 1000)), op: "command", ns: `${client.running.database}.$cmd`, command: { [client.running.command]: 1 } }
-      : { op: "none", ns: "", command: {} }),
-  }));
-}
+/** The fields of `currentOp` that say what to show; the others are a filter. */
+const CURRENT_OP_FIELDS = new Set(["currentOp", "$all", "$ownOps", "$truncateOps", "$db", "$readPreference", "$clusterTime", "lsid", "comment", "maxTimeMS", "readConcern", "apiVersion", "apiStrict", "apiDeprecationErrors"]);
 
-const currentOp: Handler = (command, _client, state) => {
+const currentOp: Handler = async (command, client, state) => {
   adminOnly(command);
-  return { inprog: operations(state).filter((operation) => operation["active"]) };
+  const document = command.document();
+  const found = operations(client, state, { allUsers: !document["$ownOps"], idleConnections: Boolean(document["$all"]) });
+  const filter = Object.fromEntries(Object.entries(document).filter(([name]) => !CURRENT_OP_FIELDS.has(name)));
+  return { inprog: Object.keys(filter).length === 0 ? found : await filtered(state.databases, found, filter) };
 };
 
+/** Connections with their commands, as `currentOp` and its stage show them. */
+function operations(asking: Client, { clients, users, address }: ServerState, { allUsers, idleConnections }: Record<string, boolean>): Record<string, unknown>[] {
+  const isWanted = (client: Client): boolean => (idleConnections || client.running !== undefined) && (allUsers || !users || client.user === asking.user);
+  return [...clients].filter(isWanted).map((client) => shown(client, address()));
+}
+
+const CURRENT_OP_OPTIONS = new Set(["allUsers", "idleConnections", "idleCursors", "idleSessions", "localOps", "truncateOps", "backtrace", "targetAllNodes"]);
+
+/** What the stage says. */
+function currentOpOptions(given: unknown): Record<string, boolean> {
+  const wrong = (message: string): CommandError => new CommandError(9, "FailedToParse", message);
+  if (typeof given !== "object" || given === null) throw wrong("$currentOp options must be specified in an object");
+  for (const [name, value] of Object.entries(given)) {
+    if (!CURRENT_OP_OPTIONS.has(name)) throw wrong(`Unrecognized option '${name}' in $currentOp stage.`);
+    if (typeof value !== "boolean") throw wrong(`The '${name}' parameter of the $currentOp stage must be a boolean value`);
+  }
+  return given as Record<string, boolean>;
+}
+
+const killOp: Handler = async (command, _client, state) => {
+  adminOnly(command);
+  const { op } = command.document();
+  if (op === undefined) throw new CommandError(4, "NoSuchKey", "Missing expected field \"op\"");
+  if (typeof op !== "number") throw new CommandError(14, "TypeMismatch", "Expected field \"op\" to have a numeric type");
+  if (!Number.isInteger(op)) throw new CommandError(2, "BadValue", `Expected field "op" to have a value exactly representable as a 64-bit integer, but found ${op}`);
+  const operation = state.operations.find(op);
+  if (operation) await kill(state, operation);
+  // As on a server, it does not matter whether there is one.
+  return { info: "attempting to kill op" };
+};
+
+/** Ends a command at its next turn. */
+export async function kill({ databases }: ServerState, operation: Operation): Promise<void> {
+  operation.isKilled = true;
+  await ask(databases, operation.database, { killOp: 1, op: operation.id });
+}
+
 /** Stages that only a server can answer, in a pipeline of a database. */
-const aggregate: Handler = (command, _client, state) => {
+const aggregate: Handler = (command, client, state) => {
   const { aggregate: target, pipeline, cursor } = targetsDatabase(command) ? command.document() : ({} as Record<string, any>);
   if (target !== 1 || !Array.isArray(pipeline)) return undefined;
   const [stage, ...rest] = pipeline as Record<string, unknown>[];
   const source = Object.keys(stage ?? {})[0];
   if (source === "$currentOp") {
-    adminOnly(command);
-    return listed(command, state, operations(state), rest, cursor);
+    if (command.database !== "admin") throw new CommandError(73, "InvalidNamespace", "$currentOp must be run against the 'admin' database with {aggregate: 1}");
+    return listed(command, state, operations(client, state, currentOpOptions(stage!["$currentOp"])), rest, cursor);
   }
   if (source === "$listLocalSessions" || source === "$listSessions") return listed(command, state, [], rest, cursor);
   return undefined;
@@ -298,16 +338,21 @@ function targetsDatabase({ bytes }: Command): boolean {
 /** Documents of the server through the rest of a pipeline. */
 async function listed(command: Command, { databases }: ServerState, documents: unknown[], rest: unknown[], cursor: unknown): Promise<Reply> {
   if (documents.length === 0) return { cursor: { id: Long.ZERO, ns: `${command.database}.$cmd.aggregate`, firstBatch: [] } };
-  return databases.run(command.database, serialize({ aggregate: 1, pipeline: [{ $documents: documents }, ...rest], cursor: cursor ?? {}, $db: command.database }));
+  return databases.run(command.database, serialize({ aggregate: 1, pipeline: [documentsOf(documents), ...rest], cursor: cursor ?? {}, $db: command.database }));
 }
 
-/** Sessions end, and their cursors with them: those that are named, or all if none is. */
-const endSessions: Handler = async (command, _client, { databases, sessions }) => {
+/** Sessions end, and their cursors with them: those that are named, or all if none is. Whoever kills them ends their commands as well. */
+const endSessions: Handler = async (command, client, state) => {
+  const { databases, sessions, operations } = state;
   const named: unknown = command.document()[command.name];
   if (!Array.isArray(named)) throw new CommandError(14, "TypeMismatch", `BSON field '${command.name}.${command.name}' is the wrong type, expected type 'array'`);
   const ids = named.map((session: { id?: unknown }) => (session?.id instanceof Uint8Array ? sessionName(session.id) : ""));
+  const isKill = command.name !== "endSessions";
+  for (const operation of isKill ? operations : []) {
+    if (operation.client !== client && (ids.length === 0 || ids.includes(sessionOfCommand(operation.bytes) ?? ""))) await kill(state, operation);
+  }
   // Drivers end what they know. To end the sessions of all, one says so by naming none.
-  const ended = ids.length === 0 && command.name !== "endSessions" ? sessions.end() : ids.flatMap((id) => sessions.end(id));
+  const ended = ids.length === 0 && isKill ? sessions.end() : ids.flatMap((id) => sessions.end(id));
   for (const { database, collection, id } of ended) await ask(databases, database, { killCursors: collection, cursors: [Long.fromBigInt(id)] });
   return {};
 };
@@ -334,7 +379,7 @@ export const COMMANDS: Readonly<Record<string, Handler>> = {
   serverStatus,
   currentOp,
   aggregate,
-  killOp: refuse(20, "IllegalOperation", "killOp is not supported here; give the command a maxTimeMS"),
+  killOp,
   profile(command) {
     const level = Number(command.document()["profile"]);
     if (level > 0) throw new CommandError(20, "IllegalOperation", "There is no profiler; explain shows what a query does");

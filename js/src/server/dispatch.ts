@@ -2,9 +2,10 @@
 
 import { deserialize, serialize } from "bson";
 import { apiV1 } from "./api-version.js";
-import { COMMANDS, type ServerState } from "./commands.js";
+import { COMMANDS, kill, type ServerState } from "./commands.js";
 import { CommandError, ProtocolError } from "./errors.js";
 import { OP_QUERY, type Request } from "./messages.js";
+import type { Operation } from "./operations.js";
 import { numberAt, rawFields, stringAt, viewOf, type RawField } from "./raw.js";
 import type { Conversation } from "./scram.js";
 import { sessionOf } from "./sessions.js";
@@ -22,7 +23,7 @@ export interface Client {
   /** Attempts to authenticate that have failed. */
   failures: number;
   /** The command that runs. */
-  running?: { command: string; database: string; since: number } | undefined;
+  running?: Operation;
 }
 
 /** A command that has come, and the fields of it that a server looks at. */
@@ -45,6 +46,11 @@ const SPELLINGS: Readonly<Record<string, string>> = { collstats: "collStats", db
 const CURSORS = new Set(["find", "aggregate", "getMore", "killCursors", "listCollections", "listcollections", "listIndexes"]);
 /** What may be asked before authentication. */
 const OPEN = new Set(["hello", "isMaster", "ismaster", "saslStart", "saslContinue", "ping", "buildInfo", "buildinfo", "logout", "connectionStatus", "whatsmyuri", "endSessions"]);
+
+/** Commands that end when their client is gone; an aggregation does if it writes nothing. */
+const READS = new Set(["find", "getMore", "count", "distinct", "explain", "listCollections", "listIndexes", "collStats", "dbStats"]);
+/** The beginning of an int32 field. */
+const KEY = new TextEncoder().encode("\x10opKey\0");
 
 const decoder = new TextDecoder();
 
@@ -73,8 +79,13 @@ export class Dispatcher {
       this.log(`${client.remote}: ${(error as Error).stack ?? String(error)}`);
       return serialize({ ok: 0, errmsg: String((error as Error).message ?? error), code: 1, codeName: "InternalError" });
     } finally {
-      client.running = undefined;
+      if (client.running) this.#state.operations.end(client.running);
     }
+  }
+
+  /** A client is gone: nobody waits any more for what it reads. What it writes goes on, as on a server. */
+  gone({ running }: Client): void {
+    if (running && isRead(running)) kill(this.#state, running).catch(() => {});
   }
 
   async #run(request: Request, client: Client): Promise<Uint8Array> {
@@ -84,16 +95,20 @@ export class Dispatcher {
     const bytes = request.kind === OP_QUERY ? unwrapped(request.command) : request.command;
     const fields = new Map<string, RawField>();
     let first: RawField | undefined;
+    let hasKey = false;
     for (const field of rawFields(bytes)) {
       first ??= field;
       if (LOOKED_AT.has(field.name)) fields.set(field.name, field);
+      // The server gives it, and no client.
+      hasKey ||= field.name === "opKey";
     }
     if (!first) throw new CommandError(9, "FailedToParse", "The command document is empty");
     const name = first.name;
     const databaseField = fields.get("$db");
     const database = (databaseField && stringAt(bytes, databaseField)) ?? (request.kind === OP_QUERY ? "admin" : undefined);
     if (database === undefined) throw new CommandError(40414, "IDLFailedToParse", "OP_MSG requests require a $db argument");
-    client.running = { command: name, database, since: Date.now() };
+    const operation = this.#state.operations.begin(client, name, database, bytes);
+    if (hasKey) throw new CommandError(40415, "IDLUnknownField", `BSON field '${name}.opKey' is an unknown field.`);
     if (this.isStranger(client) && !OPEN.has(name)) throw new CommandError(13, "Unauthorized", `Command ${name} requires authentication`);
     if (request.kind === OP_QUERY && !/^(hello|is[mM]aster)$/.test(name)) {
       throw new CommandError(352, "UnsupportedOpQueryCommand", `Unsupported OP_QUERY command: ${name}. The client driver may require an upgrade`);
@@ -105,7 +120,7 @@ export class Dispatcher {
       const reply = await own(command, client, this.#state);
       if (reply) return reply instanceof Uint8Array ? reply : serialize({ ...reply, ok: 1 });
     }
-    const reply = await this.#state.databases.run(database, spelled(command, first));
+    const reply = await this.#state.databases.run(database, keyed(spelled(command, first), operation));
     const lsid = CURSORS.has(name) ? fields.get("lsid") : undefined;
     const session = lsid && sessionOf(bytes, lsid);
     if (session !== undefined) this.#note(session, command, first, reply);
@@ -145,6 +160,26 @@ function spelled({ name, bytes }: Command, first: RawField): Uint8Array {
   const copy = bytes.slice();
   copy.set(new TextEncoder().encode(spelling), first.start - 1 - spelling.length);
   return copy;
+}
+
+/** The command with the number by which the engine can end it. An insert is not ended once it has begun, and is too large to be copied for nothing. */
+function keyed(bytes: Uint8Array, { id, name }: Operation): Uint8Array {
+  if (name === "insert") return bytes;
+  // In place of the last zero: type, name, number, zero.
+  const longer = new Uint8Array(bytes.length + KEY.length + 4);
+  longer.set(bytes);
+  longer.set(KEY, bytes.length - 1);
+  const view = viewOf(longer);
+  view.setInt32(bytes.length - 1 + KEY.length, id, true);
+  view.setInt32(0, longer.length, true);
+  return longer;
+}
+
+/** Whether a command changes nothing. */
+function isRead({ name, bytes }: Operation): boolean {
+  if (name !== "aggregate") return READS.has(name);
+  const pipeline: unknown = documentOf(bytes)["pipeline"];
+  return Array.isArray(pipeline) && !["$out", "$merge"].some((stage) => stage in (pipeline.at(-1) ?? {}));
 }
 
 /** Refuses what a server that stands alone refuses: transactions, and promises about other members. */

@@ -6,6 +6,7 @@ import type { HostStorage } from "../storage.js";
 import { converse, type Limits } from "./connection.js";
 import { Databases } from "./databases.js";
 import { Dispatcher, type Client } from "./dispatch.js";
+import { Operations } from "./operations.js";
 import { FilePlaces, givenPlaces, type Places } from "./places.js";
 import { Sessions } from "./sessions.js";
 import { givenUsers, type Users } from "./users.js";
@@ -111,7 +112,8 @@ class WireServer implements Server {
   constructor(places: Places, users: Users | undefined, options: ServeOptions) {
     this.#databases = new Databases(places, { durability: options.durability ?? "relaxed" });
     this.#connectionsMax = options.connectionsMax ?? 1000;
-    this.#limits = { held: 0, heldMax: options.incompleteBytesMax ?? 268_435_456, stallMS: options.stallTimeoutMS ?? 30_000 };
+    const traffic = { bytesIn: 0, bytesOut: 0 };
+    this.#limits = { traffic, held: 0, heldMax: options.incompleteBytesMax ?? 268_435_456, stallMS: options.stallTimeoutMS ?? 30_000 };
     this.#log = options.log ?? (() => {});
     this.#dispatcher = new Dispatcher(
       {
@@ -119,6 +121,8 @@ class WireServer implements Server {
         sessions: new Sessions(),
         users,
         clients: this.#clients,
+        operations: new Operations(),
+        traffic,
         connectionsMax: this.#connectionsMax,
         connectionsMade: () => this.#made,
         started: new Date(),
@@ -127,16 +131,17 @@ class WireServer implements Server {
       },
       this.#log,
     );
+    // A client that sends no more still gets its replies.
     const accept = (socket: Socket): void => this.#accept(socket);
     const { tls } = options;
     if (tls) {
       const { ca, passphrase, cert, key } = tls;
       const more = { ...(ca === undefined ? {} : { ca: bytesOf(ca), requestCert: true, rejectUnauthorized: true }), ...(passphrase === undefined ? {} : { passphrase }) };
-      const listener = createTlsServer({ cert: bytesOf(cert), key: bytesOf(key), handshakeTimeout: 10_000, minVersion: "TLSv1.2", ...more }, accept);
+      const listener = createTlsServer({ allowHalfOpen: true, cert: bytesOf(cert), key: bytesOf(key), handshakeTimeout: 10_000, minVersion: "TLSv1.2", ...more }, accept);
       listener.on("tlsClientError", (error) => this.#log(`TLS: ${error.message}`));
       this.#listener = listener;
     } else {
-      this.#listener = createServer(accept);
+      this.#listener = createServer({ allowHalfOpen: true }, accept);
     }
     this.#listener.maxConnections = this.#connectionsMax;
   }
@@ -177,9 +182,9 @@ class WireServer implements Server {
     const client: Client = { id: ++this.#made, remote: `${socket.remoteAddress}:${socket.remotePort}`, since: new Date(), failures: 0 };
     this.#clients.add(client);
     this.#sockets.add(socket);
+    socket.once("close", () => this.#sockets.delete(socket));
     const talk = converse(socket, client, this.#dispatcher, this.#limits).finally(() => {
       this.#clients.delete(client);
-      this.#sockets.delete(socket);
       this.#talks.delete(talk);
     });
     this.#talks.add(talk);

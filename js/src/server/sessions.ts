@@ -63,6 +63,12 @@ export function sessionOf(bytes: Uint8Array, lsid: RawField): string | undefined
   return undefined;
 }
 
+/** The session of a command, if it has one. */
+export function sessionOfCommand(bytes: Uint8Array): string | undefined {
+  for (const field of rawFields(bytes)) if (field.name === "lsid") return sessionOf(bytes, field);
+  return undefined;
+}
+
 /** The bytes of a session's id as a key. */
 export function sessionName(id: Uint8Array): string {
   return Buffer.from(id.buffer, id.byteOffset, id.length).toString("base64");

@@ -12,7 +12,7 @@ import { clients } from "../../scripts/clients.mjs";
 // @ts-expect-error a script without types
 import { node24 } from "../../scripts/runtimes.mjs";
 
-export const places: { mongodb: string; mongosh: string; python: string } = await clients();
+export const places: { packages: string; mongodb: string; mongosh: string; python: string } = await clients();
 /** The official driver, which is installed apart from the dependencies of the package. */
 export const { MongoClient, MongoBulkWriteError, MongoServerError, Long, Decimal128, ObjectId }: any = createRequire(import.meta.url)(places.mongodb);
 

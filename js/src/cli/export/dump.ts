@@ -14,8 +14,8 @@ export interface DumpOptions {
   gzip: boolean;
   force: boolean;
   signal: AbortSignal;
-  /** Hears of each piece that is written how many buckets it has. */
-  wrote: (buckets: number) => void;
+  /** Hears of each piece that is written how many buckets it has, and how many there are in all. */
+  wrote: (buckets: number, all: number) => void;
 }
 
 /** Options of a collection that a server does not have, and refuses. */
@@ -33,11 +33,13 @@ export async function dump(db: Database, collections: readonly Document[], optio
   for (const { buckets, metadata } of files) for (const path of [buckets, metadata]) checkTarget(path, force, file);
   mkdirSync(inside, { recursive: true });
   await db.flush();
+  let all = 0;
+  for (const { listed } of files) all += Number((await db.command({ collStats: listed["name"] }))["timeseries"].bucketCount);
   for (const { listed, buckets, metadata } of files) {
     const name: string = listed["name"];
     const write = (path: string, bytes: Bytes): Promise<void> => writeFileWhole(path, gzip ? gzipped(bytes) : bytes, { force, signal });
     const collection = db.collection(`system.buckets.${name}`, { promoteValues: false, bsonRegExp: true });
-    await write(buckets, bsonWriter.write!(collection.find({}, { signal }), { collection }, wrote));
+    await write(buckets, bsonWriter.write!(collection.find({}, { signal }), { collection }, (buckets) => wrote(buckets, all)));
     await write(metadata, text(EJSON.stringify(await metadataOf(db, listed), { relaxed: false })));
   }
 }
