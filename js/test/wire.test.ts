@@ -299,6 +299,43 @@ test("a client that stalls, or goes in the middle of a message, leaves nothing b
     resting.socket.destroy();
   }));
 
+test("a client that sends a byte now and then is cut off, although it never stalls", () =>
+  withServer({ stallTimeoutMS: 100 }, async (server) => {
+    const { socket } = await opened(server);
+    const closed = ended(socket);
+    let isClosed = false;
+    void closed.then(() => (isClosed = true));
+    // Its message has a megabyte. A byte of it comes after ten answers to another client.
+    const other = await opened(server);
+    socket.write(Buffer.concat([int32(1_000_000), int32(1), int32(0), int32(OP_MSG)]));
+    while (!isClosed) {
+      socket.write(Buffer.alloc(1));
+      for (let i = 0; i < 10; i++) {
+        other.socket.write(msg({ ping: 1, $db: "plant" }));
+        await other.replies.next();
+      }
+    }
+    other.socket.destroy();
+  }));
+
+test("a client that says it sends no more gets the replies to what it has sent", () =>
+  withServer({}, async (server) => {
+    const { socket, replies } = await opened(server);
+    socket.end(Buffer.concat([msg({ ...create, $db: "plant" }), msg({ count: "c", $db: "plant" }), msg({ ping: 1, $db: "plant" })]));
+    for (let i = 0; i < 3; i++) assert.equal(documentOf((await replies.next()).value as Buffer)["ok"], 1);
+    assert.equal((await replies.next()).done, true);
+  }));
+
+test("what a client has sent without waiting for replies is stored, although it is gone", () =>
+  withServer({}, async (server) => {
+    await ask(server, create);
+    const { socket } = await opened(server);
+    const insert = (i: number): Buffer => msg({ insert: "c", documents: [{ at: new Date(i), text: "x".repeat(10_000) }], $db: "plant" }, { flags: 2 });
+    socket.end(Buffer.concat(Array.from({ length: 50 }, (_, i) => insert(i))));
+    await ended(socket);
+    assert.equal((await ask(server, { count: "c" }))[0]!["n"], 50);
+  }));
+
 test("a client that does not take its replies is cut off", () =>
   withServer({ stallTimeoutMS: 1000 }, async (server) => {
     const rows = Array.from({ length: 20 }, (_, i) => ({ at: new Date(i), text: "x".repeat(500_000) }));

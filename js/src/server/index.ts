@@ -131,16 +131,16 @@ class WireServer implements Server {
       },
       this.#log,
     );
-    // A client that sends no more still gets its replies.
     const accept = (socket: Socket): void => this.#accept(socket);
     const { tls } = options;
     if (tls) {
       const { ca, passphrase, cert, key } = tls;
       const more = { ...(ca === undefined ? {} : { ca: bytesOf(ca), requestCert: true, rejectUnauthorized: true }), ...(passphrase === undefined ? {} : { passphrase }) };
-      const listener = createTlsServer({ allowHalfOpen: true, cert: bytesOf(cert), key: bytesOf(key), handshakeTimeout: 10_000, minVersion: "TLSv1.2", ...more }, accept);
+      const listener = createTlsServer({ cert: bytesOf(cert), key: bytesOf(key), handshakeTimeout: 10_000, minVersion: "TLSv1.2", ...more }, accept);
       listener.on("tlsClientError", (error) => this.#log(`TLS: ${error.message}`));
       this.#listener = listener;
     } else {
+      // A client that sends no more still gets its replies. With TLS it does not: a connection that ends within the handshake would stay half open.
       this.#listener = createServer({ allowHalfOpen: true }, accept);
     }
     this.#listener.maxConnections = this.#connectionsMax;
