@@ -3,7 +3,7 @@
 import { parseArgs } from "node:util";
 import { EJSON } from "bson";
 import { Usage, positional, type CliCommand } from "./command.js";
-import { ROWS_A_BATCH, limitOf, parseJson } from "./export.js";
+import { ROWS_A_BATCH, collectionOf, limitOf, parseJson } from "./export.js";
 import { fieldsOfRows } from "./export/fields.js";
 import { interruptible, writeToStdout, type Bytes } from "./export/sink.js";
 import { csvWriter } from "./formats/csv-write.js";
@@ -53,6 +53,7 @@ async function run(args: string[]): Promise<number> {
   const pipeline = [...(Array.isArray(asked) ? asked : [{ $match: asked }]), ...(values.sort ? [{ $sort: parseJson(values.sort, "--sort") }] : []), ...(limit > 0 ? [{ $limit: limit }] : [])];
   return interruptible(async (signal) => {
     await using db = await openExisting(file!, values.database);
+    await collectionOf(db, file!, name!.replace(/^system\.buckets\./, ""));
     const collection = db.collection(name!);
     const cursor = (): Cursor => collection.aggregate(pipeline, { promoteValues: !canonical, bsonRegExp: true, batchSize: ROWS_A_BATCH, signal });
     if (values.explain) {

@@ -189,7 +189,7 @@ test("text in another encoding is refused, unless the encoding is named", () => 
 test("another database of the file takes an import, too", () => {
   const db = fresh();
   assert.equal(timepail(["import", db, "c", file("other.csv", STATIONS), "--database", "other"]).code, 0);
-  assert.equal(timepail(["stats", db]).out, "There are no collections.\n");
+  assert.equal(timepail(["stats", db]).out, "There are no collections.\n\nOther databases of the file, which --database names: other\n");
   assert.match(timepail(["import", db, "c", "other.csv", "--database", "other"]).out, /Into the collection c, which exists/);
 });
 

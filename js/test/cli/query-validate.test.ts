@@ -1,10 +1,11 @@
 // `timepail query` in each format, and `timepail validate` with healthy and damaged files.
 
 import assert from "node:assert/strict";
+import { existsSync, writeFileSync } from "node:fs";
 import { test } from "node:test";
 import { Int32 } from "bson";
 import { parse } from "csv-parse/sync";
-import { inDatabase, made, timepail } from "./export-harness.js";
+import { file, inDatabase, made, timepail } from "./export-harness.js";
 
 const START = Date.UTC(2025, 0, 1);
 const plant = made("plant.db", Array.from({ length: 40 }, (_, n) => ({ at: new Date(START + n * 1000), s: { id: n % 2 }, n, text: n === 3 ? "long ".repeat(60) : `t${n}`, ...(n === 5 && { "new\nline": "\u001b[31mred" }) })));
@@ -65,6 +66,25 @@ test("a whole file is valid, and a collection that is not there is an error", ()
   assert.match(timepail("validate", plant, "absent").err, /There is no collection absent/);
   const [line] = timepail("validate", plant, "c", "--json").out.split("\n");
   assert.deepEqual([JSON.parse(line!).collection, JSON.parse(line!).valid], ["c", true]);
+});
+
+test("--database names another database of a file", () => {
+  const path = made("many.db", [{ at: new Date(START), s: 1, n: 1 }]);
+  writeFileSync(file("other.ndjson"), `{"at":"2025-01-01T00:00:00Z","v":7}\n`);
+  assert.equal(timepail("import", path, "o", "other.ndjson", "--database", "other").code, 0);
+  assert.match(timepail("stats", path).out, /^collection .*\nc +1 +1 .*\n\nOther databases of the file, which --database names: other\n$/);
+  assert.match(timepail("stats", path, "--database", "other").out, /^collection .*\no +1 +1 .*\n$/);
+  assert.equal(timepail("query", path, "o", "{}", "--database", "other").out, '{"at":{"$date":"2025-01-01T00:00:00.000Z"},"v":7}\n');
+  assert.equal(timepail("export", path, "o", "--format", "csv", "--database", "other").out, "at,v\n2025-01-01T00:00:00.000Z,7\n");
+  assert.equal(timepail("export", path, "--dump", "dumped", "--database", "other").code, 0);
+  assert.ok(existsSync(file("dumped/other/o.metadata.json")));
+  assert.equal(timepail("validate", path, "--database", "other").out, "o: valid, 1 bucket, 0 indexes\n");
+  for (const command of [["stats"], ["query", "c", "{}"], ["export", "c"], ["validate"]]) {
+    const [name, ...rest] = command as [string, ...string[]];
+    const { code, err } = timepail(name, path, ...rest, "--database", "absent");
+    assert.deepEqual([code, err], [1, `timepail: There is no database absent in ${path}; it has many, other\n`]);
+  }
+  assert.match(timepail("query", path, "o", "{}").err, /There is no collection o in .*; it has c/);
 });
 
 /** A file in which the first bucket of three has damaged data. */
