@@ -5,7 +5,7 @@ use super::super::datum::{Datum, container};
 use super::super::globals::Globals;
 use super::super::operators::{Binds, Names, Op, Operator, Wants, asking, names, null_in};
 use super::calendar::{days_of, weekday};
-use super::units::parts;
+use super::units::{self, parts};
 use super::zone::Zone;
 use crate::error::ErrorCode::*;
 use crate::error::Result;
@@ -76,6 +76,18 @@ fn to_parts(operator: &Operator, arguments: Arguments<'_, '_>, globals: &Globals
         writer.int32(name, all.get(*at).and_then(|part| i32::try_from(*part).ok()).unwrap_or_default());
     }
     Ok(container(Kind::Object, writer))
+}
+
+/// The operator that gives a field of what `operator` gives, if that is `$dateToParts`. Both fail for the same arguments.
+pub fn part_of(operator: &Operator, by_week: bool, field: &str) -> Option<&'static Operator> {
+    if operator.name() != "$dateToParts" {
+        return None;
+    }
+    let (calendar, time) = CALENDAR.split_at_checked(3)?;
+    let all = (if by_week { &ISO } else { calendar }).iter().chain(time);
+    let (_, place) = all.into_iter().find(|(name, _)| *name == field)?;
+    // As an operator, the year of a week is an int64.
+    units::TABLE.get(*place).filter(|operator| operator.op != Op::IsoWeekYear)
 }
 
 /// Months, days and smaller fields may be any number, and carry over.

@@ -67,7 +67,7 @@ fn choose(chosen: &mut [u32], rows: &Bitmap, number: u32) {
 }
 
 /// The rows whose value is null, undefined or missing, of a vector without an index.
-fn nullish(vector: &Vector<'_>, rows: usize) -> Bitmap {
+pub fn nullish(vector: &Vector<'_>, rows: usize) -> Bitmap {
     let is_nullish =
         |value: Option<Value<'_>>| value.is_none_or(|value| matches!(value.kind(), Kind::Null | Kind::Undefined));
     match &vector.cells {

@@ -4,6 +4,7 @@ use super::run::Run;
 use crate::block::{Bitmap, Block, Column};
 use crate::error::Result;
 use crate::query::expr::bound::{BoundExpr, Columnwise};
+use crate::query::expr::date::part_of;
 use crate::query::expr::globals::Globals;
 use crate::query::expr::operators::{Evaluation, Op, Operator};
 use crate::query::expr::tree::{Expr, Variable};
@@ -21,8 +22,10 @@ pub enum ExprStep {
     Object(Vec<(Box<str>, usize)>),
     Array(Vec<usize>),
     Call(&'static Operator, Vec<usize>),
-    /// The body of a `$let`, and its variables, which may fail whether or not the body reads them.
-    Let(usize, Vec<usize>),
+    /// A value, and others that may fail whether or not it reads them, such as the variables of a `$let`.
+    Checked(usize, Vec<usize>),
+    /// The same value; rows where it is null or missing are left out.
+    NotNull(usize),
     /// An expression that is evaluated row by row: what has arrays to go through, asks the host, or is random.
     Single(Box<BoundExpr>),
 }
@@ -117,11 +120,7 @@ impl Compiler<'_> {
                     (Variable::Bound(hops), path) => (self.variable(*bound.iter().rev().nth(*hops)?)?, path),
                     _ => return None,
                 };
-                if path.is_empty() {
-                    return Some(start);
-                }
-                let reads = self.reads(start);
-                Some(self.push(ExprStep::Path(start, path.to_vec()), reads))
+                Some(self.below(start, path))
             }
             Expr::Object(fields) => {
                 let mut steps = Vec::with_capacity(fields.len());
@@ -137,14 +136,12 @@ impl Compiler<'_> {
             }
             Expr::Call(operator, arguments) if operator.op == Op::Let => {
                 let (body, variables) = arguments.split_last()?;
-                let (variables, reads) = self.all(variables, bound)?;
+                let (variables, _) = self.all(variables, bound)?;
                 let outside = bound.len();
                 bound.extend(&variables);
                 let body = self.add(body, bound);
                 bound.truncate(outside);
-                let body = body?;
-                let reads = reads.with(self.reads(body));
-                Some(self.push(ExprStep::Let(body, variables), reads))
+                Some(self.checked(body?, &variables))
             }
             Expr::Call(operator, arguments) => {
                 let is_known = matches!(operator.op, Op::And | Op::Or | Op::Cond | Op::IfNull | Op::Switch)
@@ -153,8 +150,14 @@ impl Compiler<'_> {
                 if !is_known {
                     return None;
                 }
-                let (arguments, reads) = self.all(arguments, bound)?;
-                Some(self.push(ExprStep::Call(operator, arguments), reads))
+                let (steps, reads) = self.all(arguments, bound)?;
+                let field = match (operator.op, arguments.as_slice(), steps.as_slice()) {
+                    (Op::GetField, [Expr::Constant(Some(name)), _], [_, object]) => {
+                        name.view().as_str().and_then(|name| self.field(*object, name, false))
+                    }
+                    _ => None,
+                };
+                field.or_else(|| Some(self.push(ExprStep::Call(operator, steps), reads)))
             }
         }
     }
@@ -168,6 +171,75 @@ impl Compiler<'_> {
             steps.push(step);
         }
         Some((steps, reads))
+    }
+
+    /// The step of what a path reaches in the value of a step.
+    fn below(&mut self, start: usize, path: &[Box<str>]) -> usize {
+        let Some((name, rest)) = path.split_first() else { return start };
+        if let Some(field) = self.field(start, name, true) {
+            return self.below(field, rest);
+        }
+        let reads = self.reads(start);
+        self.push(ExprStep::Path(start, path.to_vec()), reads)
+    }
+
+    /// The step of a field of an object that the expression makes, so that the object need not be made. `None` if it is not known
+    /// to have the field. `by_path`: where the object is null, the field is missing, and not null.
+    fn field(&mut self, object: usize, name: &str, by_path: bool) -> Option<usize> {
+        match self.steps.get(object)?.0.clone() {
+            ExprStep::Object(fields) => {
+                let mut found = fields.iter().filter(|(known, _)| **known == *name).map(|(_, step)| *step);
+                // Of two fields with one name, the first that has a value is read.
+                let (field, None) = (found.next()?, found.next()) else { return None };
+                let all: Vec<usize> = fields.iter().map(|(_, step)| *step).collect();
+                self.variable(field).map(|field| self.checked(field, &all))
+            }
+            ExprStep::Checked(body, others) => {
+                let field = self.field(body, name, by_path)?;
+                Some(self.checked(field, &others))
+            }
+            ExprStep::Call(operator, arguments) => {
+                let [date, zone, by_week] = *arguments.as_slice() else { return None };
+                let Some((ExprStep::Constant(by_week), _)) = self.steps.get(by_week) else { return None };
+                let by_week = by_week.as_ref().map_or(Some(false), |given| given.view().as_bool())?;
+                let part = part_of(operator, by_week, name)?;
+                let (arguments, reads) = (vec![date, zone], self.reads(object));
+                let part = self.push(ExprStep::Call(part, arguments), reads);
+                Some(if by_path { self.push(ExprStep::NotNull(part), reads) } else { part })
+            }
+            _ => None,
+        }
+    }
+
+    /// The step `body`, which is left out where one of `others` fails as well.
+    fn checked(&mut self, body: usize, others: &[usize]) -> usize {
+        let (mut own, mut failing) = (Vec::new(), Vec::new());
+        self.failing(body, &mut own);
+        others.iter().for_each(|step| self.failing(*step, &mut failing));
+        failing.retain(|step| !own.contains(step));
+        if failing.is_empty() {
+            return body;
+        }
+        let reads = failing.iter().fold(self.reads(body), |reads, step| reads.with(self.reads(*step)));
+        self.push(ExprStep::Checked(body, failing), reads)
+    }
+
+    /// Adds steps that are left out wherever this one fails.
+    fn failing(&mut self, step: usize, to: &mut Vec<usize>) {
+        let Some((what, _)) = self.steps.get(step) else { return };
+        match what.clone() {
+            ExprStep::Constant(_) | ExprStep::Column(_) => {}
+            ExprStep::Path(start, _) | ExprStep::NotNull(start) => self.failing(start, to),
+            ExprStep::Object(fields) => fields.iter().for_each(|(_, field)| self.failing(*field, to)),
+            ExprStep::Array(items) => items.iter().for_each(|item| self.failing(*item, to)),
+            ExprStep::Checked(body, others) => {
+                self.failing(body, to);
+                to.extend(others);
+            }
+            // Its parts fail where it does.
+            ExprStep::Call(..) => to.push(self.field(step, "hour", false).unwrap_or(step)),
+            ExprStep::Single(_) => to.push(step),
+        }
     }
 
     /// The step of a variable; `None` for one that is missing as a constant, which operators take for an omitted argument.

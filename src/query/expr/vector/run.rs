@@ -215,11 +215,16 @@ impl<'a> Run<'a> {
                 let values: Vec<_> = items.iter().map(|step| self.value(*step, frame)).collect();
                 general::array(&values, rows)
             }
-            ExprStep::Let(body, variables) => {
+            ExprStep::Checked(body, others) => {
                 let mut vector = (*self.value(*body, frame)).clone();
-                for variable in variables {
-                    vector.left.add(&self.value(*variable, frame).all_left());
+                for other in others {
+                    vector.left.add(&self.value(*other, frame).all_left());
                 }
+                vector
+            }
+            ExprStep::NotNull(value) => {
+                let mut vector = (*self.value(*value, frame).flat()).clone();
+                vector.left.add(&Mask::of(choice::nullish(&vector, rows)));
                 vector
             }
             ExprStep::Single(expr) => {

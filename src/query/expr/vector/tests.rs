@@ -165,6 +165,7 @@ fn expression() -> impl Strategy<Value = Bson> {
         ];
         let zone = prop::sample::select(vec!["UTC", "Europe/London", "+05:30", "Nowhere"]);
         let unit = prop::sample::select(vec!["hour", "day", "week", "month", "minute", "second", "year", "never"]);
+        let parts = (prop::sample::select(vec!["year", "day", "hour", "millisecond", "isoWeek", "isoWeekYear", "none"]), any::<bool>());
         let format = prop::sample::select(vec!["%Y-%m-%d", "%H:%M", "%Y-%m-%dT%H:%M:%S.%LZ", "%z", "%G-W%V", "%q"]);
         prop_oneof![
             3 => (prop::sample::select(unary), inner.clone()).prop_map(|(name, a)| call(name, vec![a])),
@@ -187,6 +188,17 @@ fn expression() -> impl Strategy<Value = Bson> {
             1 => inner.clone().prop_map(|x| call("$map", doc! { "input": [x, "$i"], "in": { "$type": "$$this" } })),
             1 => [inner.clone(), inner.clone()].prop_map(|[x, y]| Bson::from(doc! { "p": x, "q": y })),
             1 => [inner.clone(), inner.clone()].prop_map(|[x, y]| Bson::from(vec![x, y])),
+            1 => ([inner.clone(), inner.clone()], prop::sample::select(vec!["$$o.p", "$$o.q", "$$o.q.r", "$$o.q.hour", "$$o.none"]))
+                .prop_map(|([x, y], path)| call("$let", doc! { "vars": { "o": { "p": x, "q": y } }, "in": path })),
+            1 => (inner.clone(), inner.clone(), prop::sample::select(vec!["p", "q", "r"]))
+                .prop_map(|(x, y, field)| call("$getField", doc! { "field": field, "input": { "p": x, "q": { "r": y } } })),
+            1 => (prop_oneof![1 => Just(Bson::from("$d")), 1 => inner.clone()], zone.clone(), any::<bool>(), parts).prop_map(|(date, zone, by_week, (field, by_path))| {
+                let all = call("$dateToParts", doc! { "date": date, "timezone": zone, "iso8601": by_week });
+                match by_path {
+                    true => call("$let", doc! { "vars": { "o": { "q": all } }, "in": format!("$$o.q.{field}") }),
+                    false => call("$getField", doc! { "field": field, "input": all }),
+                }
+            }),
             1 => (inner.clone(), prop::collection::vec(constant(), 0..5)).prop_map(|(x, list)| call("$in", vec![x, list.into()])),
             1 => (inner.clone(), unit.clone(), 1..3_i32, zone.clone()).prop_map(|(date, unit, size, zone)| {
                 call("$dateTrunc", doc! { "date": date, "unit": unit, "binSize": size, "timezone": zone })
