@@ -5,6 +5,7 @@ import { AbstractCursor, BIG_BATCH } from "./cursor.js";
 import { pick, type Door } from "./door.js";
 import { LiveQuery, type LiveOptions } from "./live.js";
 import { COMMAND_OPTIONS, READ_OPTIONS, checkNames, integer } from "./options.js";
+import { setOwn } from "./rows.js";
 import type { CheckedProjection, Filter, ProjectionValue, SortOf } from "./schema.js";
 import type { Columns, Projected, ProjectedColumns } from "./shapes.js";
 import type { CollationOptions, Document, FindOptions, Hint, IndexKeys, Sort, SortDirection } from "./types.js";
@@ -179,7 +180,10 @@ export function withNulls(value: unknown, depth = 0, root = value): unknown {
   if (value instanceof Map) return new Map([...value].map(([key, part]) => [key, inner(part)]));
   // What has a form of its own in BSON keeps it.
   if (!isPlain(value) && (bsonType(value) !== undefined || ArrayBuffer.isView(value) || isOpaque(value) || "toBSON" in value)) return value;
-  return Object.fromEntries(Object.entries(value).map(([key, part]) => [key, inner(part)]));
+  // Not by entries: every query is copied, and they take four times as long.
+  const copy: Document = {};
+  for (const key of Object.keys(value)) setOwn(copy, key, inner((value as Document)[key]));
+  return copy;
 }
 
 const DIRECTIONS: Readonly<Record<string, number>> = { 1: 1, asc: 1, ascending: 1, "-1": -1, desc: -1, descending: -1 };

@@ -9,6 +9,8 @@ import type { BSONReadOptions, Document } from "./types.js";
 /** Gives the value of a row; `undefined` where there is none. Objects are new at every call. */
 export type Reader = (row: number) => unknown;
 
+/** For so many rows, no object is made first that has every field. */
+const FEW_ROWS = 8;
 const TWO_32 = 2 ** 32;
 const TWO_21 = 2 ** 21;
 
@@ -19,7 +21,7 @@ export function blockToDocuments(block: Block, options: BSONReadOptions = {}): D
   const count = names.length;
   const documents: Document[] = new Array(block.rows);
   const hasProto = names.includes("__proto__");
-  if (!hasProto && block.columns.every((column) => !column.presence)) {
+  if (!hasProto && block.rows > FEW_ROWS && block.columns.every((column) => !column.presence)) {
     // Copies of one object that has every field already share its hidden class; growing each field by field costs twice as much.
     const shape = JSON.parse(`{${names.map((name) => `${JSON.stringify(name)}:null`).join()}}`) as Document;
     for (let row = 0; row < block.rows; row++) {
