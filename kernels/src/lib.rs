@@ -11,6 +11,7 @@ pub mod arithmetic;
 pub mod bits;
 pub mod compare;
 pub mod convert;
+pub mod elements;
 pub mod extreme;
 pub mod gather;
 mod operand;

@@ -6,7 +6,7 @@ use super::raw::{Kind, Value, push_text};
 /// Builds a document field after field; nested documents are written in place.
 ///
 /// Names must not contain a NUL byte: they come from checked documents and blocks, or from this crate.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub struct DocWriter {
     bytes: Vec<u8>,
     open: Vec<usize>,

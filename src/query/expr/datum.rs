@@ -1,5 +1,7 @@
 //! The value of an expression.
 
+use kernels::elements::{self, Head};
+
 use crate::value::{DocWriter, Kind, OwnedValue, Value};
 
 /// The value of an expression: part of the document, or something new. Numbers and dates need no allocation.
@@ -116,21 +118,22 @@ fn width(kind: Kind) -> Option<usize> {
 }
 
 /// Builds an array.
+#[derive(Clone)]
 pub struct ArrayWriter {
     writer: DocWriter,
-    len: usize,
+    head: Head,
 }
 
 impl ArrayWriter {
     /// An empty array.
     pub fn new() -> ArrayWriter {
-        ArrayWriter { writer: DocWriter::new(), len: 0 }
+        ArrayWriter { writer: DocWriter::new(), head: Head::default() }
     }
 
     /// Appends an element; a missing one becomes null.
     pub fn push(&mut self, value: Option<Value<'_>>) {
-        self.writer.value(&self.len.to_string(), value.unwrap_or(Value::NULL));
-        self.len += 1;
+        let value = value.unwrap_or(Value::NULL);
+        elements::push(self.writer.buffer(), &mut self.head, value.kind().byte(), value.bytes());
     }
 
     /// The array.
@@ -154,4 +157,22 @@ pub fn is_nullish(value: Option<Value<'_>>) -> bool {
 /// The name of a value's type, for messages.
 pub fn type_name(value: Option<Value<'_>>) -> &'static str {
     value.map_or("missing", |value| value.kind().alias())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn elements_are_numbered_in_decimal_digits() {
+        let mut array = ArrayWriter::new();
+        let mut expected = bson::RawArrayBuf::new();
+        for n in 0..1102 {
+            array.push(Some(OwnedValue::int32(n)).as_ref().map(OwnedValue::view));
+            expected.push(n);
+        }
+        array.push(None);
+        expected.push(bson::RawBson::Null);
+        assert_eq!(array.finish().view().map(Value::bytes), Some(expected.as_bytes()));
+    }
 }

@@ -39,6 +39,7 @@ pub use bound::BoundExpr;
 pub use bucket::bucket_of;
 pub use compare::CompareOp;
 pub use date::TimeUnit;
+pub use datum::ArrayWriter;
 pub use globals::Globals;
 pub use operators::Operator;
 pub use quantiles::{is_continuous, percentiles_of, quantile};

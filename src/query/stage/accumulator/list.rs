@@ -2,12 +2,13 @@
 
 use std::ops::Range;
 
-use super::model::{Accumulator, Inputs, Times, each_cell, list_is_full, show_array};
+use super::model::{Accumulator, Inputs, Times, each_cell, list_is_full};
 use crate::block::Column;
 use crate::error::{Error, Result};
 use crate::limits::STAGE_SIZE_BYTES_MAX;
 use crate::query::exec::{Coder, MissingAs, NOTHING, Pairs};
-use crate::value::{Collation, Kind, Value, value_len};
+use crate::query::expr::ArrayWriter;
+use crate::value::{Collation, Value};
 
 /// Lists of values per group; missing values are left out.
 pub(super) struct Lists {
@@ -15,8 +16,8 @@ pub(super) struct Lists {
     is_set: bool,
     /// True if the list holds the elements of the values, which must be arrays.
     of_elements: bool,
-    /// The values of each group back to back: type byte, then value bytes.
-    groups: Vec<Vec<u8>>,
+    /// The array of each group.
+    groups: Vec<ArrayWriter>,
     /// The values of all sets, numbered.
     coder: Coder,
     /// Groups with the numbers of their values.
@@ -32,8 +33,7 @@ impl Lists {
 
     fn push(&mut self, group: usize, value: Value<'_>) -> Result<()> {
         if let Some(list) = self.groups.get_mut(group) {
-            list.push(value.kind().byte());
-            list.extend_from_slice(value.bytes());
+            list.push(Some(value));
         }
         self.size_bytes += value.bytes().len() + 32;
         if self.size_bytes > STAGE_SIZE_BYTES_MAX { Err(list_is_full()) } else { Ok(()) }
@@ -86,7 +86,7 @@ impl Lists {
 
 impl Accumulator for Lists {
     fn grow(&mut self, _: usize) {
-        self.groups.push(Vec::new());
+        self.groups.push(ArrayWriter::new());
     }
 
     fn add(&mut self, group: usize, inputs: &Inputs<'_>, rows: Range<usize>, _: Option<&Times<'_>>) -> Result<()> {
@@ -106,15 +106,8 @@ impl Accumulator for Lists {
     }
 
     fn show(&self, group: usize, see: &mut dyn FnMut(Value<'_>)) {
-        let mut rest = self.groups.get(group).map_or(&[][..], |list| list);
-        let mut values = std::iter::from_fn(|| {
-            let (kind, behind) = rest.split_first()?;
-            let kind = Kind::from_byte(*kind)?;
-            let (bytes, behind) = behind.split_at_checked(value_len(kind, behind).ok()?)?;
-            rest = behind;
-            Some(Value::new_checked(kind, bytes))
-        });
-        show_array(&mut values, see);
+        let list = self.groups.get(group).cloned().unwrap_or_else(ArrayWriter::new);
+        list.finish().view().into_iter().for_each(see);
     }
 
     fn size_bytes(&self) -> usize {

@@ -5,8 +5,8 @@ use std::ops::Range;
 
 use crate::block::{Bitmap, Block, Column, ColumnData};
 use crate::error::{Error, ErrorCode, Result};
-use crate::query::expr::BoundExpr;
-use crate::value::{Collation, DocWriter, Kind, Number, OwnedValue, Value};
+use crate::query::expr::{ArrayWriter, BoundExpr};
+use crate::value::{Collation, Kind, Number, OwnedValue, Value};
 
 /// An accumulator for all groups of a stage.
 pub trait Accumulator {
@@ -126,13 +126,9 @@ pub(super) fn list_is_full() -> Error {
 
 /// Shows an array of values.
 pub(super) fn show_array(values: &mut dyn Iterator<Item = Value<'_>>, see: &mut dyn FnMut(Value<'_>)) {
-    let mut writer = DocWriter::new();
-    let mut place = Vec::from(*b"0");
-    for value in values {
-        writer.value(std::str::from_utf8(&place).unwrap_or_default(), value);
-        count_up(&mut place);
-    }
-    see(Value::new_checked(Kind::Array, writer.finish().view().as_bytes()));
+    let mut array = ArrayWriter::new();
+    values.for_each(|value| array.push(Some(value)));
+    array.finish().view().into_iter().for_each(see);
 }
 
 /// Shows a double.
@@ -150,18 +146,6 @@ pub(super) fn present<T: Copy>(
     let presence = presence?;
     let all = rows.zip(groups.iter().zip(cells));
     Some(all.filter(|(row, _)| presence.get(*row)).map(|(_, (group, cell))| (*group, *cell)).unzip())
-}
-
-/// The next number after one in decimal digits.
-fn count_up(digits: &mut Vec<u8>) {
-    for digit in digits.iter_mut().rev() {
-        if *digit < b'9' {
-            *digit += 1;
-            return;
-        }
-        *digit = b'0';
-    }
-    digits.insert(0, b'1');
 }
 
 /// Calls `see` with every present cell of a range, and its row.
