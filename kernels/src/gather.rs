@@ -25,6 +25,14 @@ gathers! {
     object_ids [u8; 12];
 }
 
+/// Appends the entries of `table` at `codes`, up to the first one that is `none` or not there. Returns how many.
+#[inline(never)]
+pub fn known_codes(table: &[u32], codes: &[u32], none: u32, out: &mut Vec<u32>) -> usize {
+    let before = out.len();
+    out.extend(codes.iter().map_while(|code| table.get(*code as usize).copied().filter(|entry| *entry != none)));
+    out.len() - before
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -41,5 +49,14 @@ mod tests {
             let doubles_of: Vec<f64> = cells.iter().map(|n| *n as f64).collect();
             prop_assert_eq!(doubles(&doubles_of, &rows), expected.iter().map(|n| *n as f64).collect::<Vec<_>>());
         }
+    }
+
+    #[test]
+    fn entries_are_appended_up_to_the_first_unknown_one() {
+        let mut out = vec![7];
+        assert_eq!(known_codes(&[5, 6, 9], &[1, 0, 1, 2, 0], 9, &mut out), 3);
+        assert_eq!(known_codes(&[5, 6, 9], &[0, 3], 9, &mut out), 1);
+        assert_eq!(known_codes(&[], &[], 9, &mut out), 0);
+        assert_eq!(out, [7, 6, 5, 6, 5]);
     }
 }

@@ -210,9 +210,17 @@ pub fn read_texts(
         for _ in 0..slots {
             let slot = rest & ones;
             rest >>= layout.width;
-            let raw = u128::from(slot >> layout.count_bits) << ((slot & counts) as u32 * u32::from(layout.unit) % 128);
-            if raw > 0 {
-                here = here.wrapping_add((raw >> 1).cast_signed() ^ -(raw & 1).cast_signed());
+            // To shift 128 bits is a call.
+            let zeros = (slot & counts) as u32 * u32::from(layout.unit) % 128;
+            let short = slot >> layout.count_bits;
+            if short > 0 {
+                here = here.wrapping_add(match zeros {
+                    0 => ((short >> 1).cast_signed() ^ -(short & 1).cast_signed()).into(),
+                    _ => {
+                        let raw = u128::from(short) << zeros;
+                        (raw >> 1).cast_signed() ^ -(raw & 1).cast_signed()
+                    }
+                });
                 match known.get(place_of_text(here)) {
                     Some((same, found @ 1..)) if *same == here => number = found - 1,
                     _ => {

@@ -165,14 +165,17 @@ impl Entries {
             _ => self.values.get(*entry as usize),
         };
         // A dictionary of large values may stand for more bytes than a `usize` can count.
-        let lengths = self.index.iter().enumerate().map(|(row, entry)| value(row, entry).len());
-        let plain_bytes = lengths.fold(0, usize::saturating_add);
+        let plain_bytes = || {
+            let lengths = self.index.iter().enumerate().map(|(row, entry)| value(row, entry).len());
+            lengths.fold(0, usize::saturating_add)
+        };
         // A few large repeated values must not be copied, however many small ones do not repeat.
-        if entries * 2 <= self.present || plain_bytes / 2 > self.values.bytes.len() {
+        if entries * 2 <= self.present || plain_bytes() / 2 > self.values.bytes.len() {
             let values = Column::new(data(self.values), None);
             return Column::new(ColumnData::Dictionary(self.index, Box::new(values)), presence);
         }
-        let mut plain = VarData { offsets: Vec::with_capacity(rows + 1), bytes: Vec::with_capacity(plain_bytes) };
+        let mut plain =
+            VarData { offsets: Vec::with_capacity(rows + 1), bytes: Vec::with_capacity(self.values.bytes.len()) };
         plain.offsets.push(0);
         self.index.iter().enumerate().for_each(|(row, entry)| plain.push(value(row, entry)));
         Column::new(data(plain), presence)

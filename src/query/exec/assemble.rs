@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use kernels::runs;
+use kernels::{gather, runs};
 
 use crate::block::{Bitmap, Block, Bytes12, Column, ColumnBuilder, ColumnData, VarData, joined_weights};
 use crate::value::{Interner, Value};
@@ -219,7 +219,23 @@ impl Join<'_> {
                 runs::fill_codes(&mut joined, piece.rows.len(), number_of(dictionary, 0));
                 continue;
             }
-            for row in piece.rows.clone() {
+            let mut rows = piece.rows.clone();
+            if column.presence().is_none() {
+                // All rows whose entries are known by now, and one more.
+                while let Some(codes @ [at, ..]) = index.get(rows.clone()) {
+                    let at = *at as usize;
+                    if let Some(slot) = seen.get_mut(at).filter(|slot| **slot == UNSEEN) {
+                        *slot = number_of(dictionary, at);
+                    }
+                    let known = gather::known_codes(seen, codes, UNSEEN, &mut joined);
+                    if known == 0 {
+                        joined.push(0);
+                    }
+                    rows.start += known.max(1);
+                }
+                continue;
+            }
+            for row in rows {
                 let at = index.get(row).map_or(usize::MAX, |at| *at as usize);
                 let Some(slot) = seen.get_mut(at).filter(|_| column.is_present(row)) else {
                     joined.push(0);

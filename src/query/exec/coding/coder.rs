@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use kernels::runs;
+use kernels::{gather, runs};
 
 use super::super::known::KnownValues;
 use super::kernels::WordTable;
@@ -206,6 +206,9 @@ impl Coder {
     }
 
     fn number_of_word(&mut self, kind: Kind, word: u64) -> u32 {
+        if let Some(number) = table_of(kind).and_then(|table| self.words.get(table)?.get(word)) {
+            return number;
+        }
         let bytes = word.to_le_bytes();
         let len = match kind {
             Kind::Int32 => 4,
@@ -242,12 +245,29 @@ impl Coder {
         if values.len() > 2 * index.len() {
             return Numbers::of_codes(index, &mut |entry| self.number_of_row(values, entry as usize, &mut scratch));
         }
-        let mut known = vec![None; values.len()];
-        Numbers::of_codes(index, &mut |entry| match known.get_mut(entry as usize) {
-            Some(Some(number)) => *number,
-            Some(slot) => *slot.insert(self.number_of_row(values, entry as usize, &mut scratch)),
+        // A missing value may have the number `NOTHING`.
+        const UNSEEN: u32 = NOTHING - 1;
+        let mut known = vec![UNSEEN; values.len()];
+        let mut number = |known: &mut [u32], entry: u32| match known.get_mut(entry as usize) {
+            Some(slot) if *slot == UNSEEN => {
+                *slot = self.number_of_row(values, entry as usize, &mut scratch);
+                *slot
+            }
+            Some(slot) => *slot,
             None => NOTHING,
-        })
+        };
+        if let Some(ends) = runs::ends_of_codes(index, runs_max(index.len())) {
+            let code = |row: usize| index.get(row).copied().unwrap_or_default();
+            return Numbers::of_ends(&ends, &mut |row| number(&mut known, code(row)));
+        }
+        let mut numbers = Vec::with_capacity(index.len());
+        while let Some(codes @ [entry, ..]) = index.get(numbers.len()..) {
+            let first = number(&mut known, *entry);
+            if gather::known_codes(&known, codes, UNSEEN, &mut numbers) == 0 {
+                numbers.push(first);
+            }
+        }
+        Numbers::Each(numbers)
     }
 }
 

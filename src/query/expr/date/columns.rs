@@ -9,7 +9,7 @@ use super::super::globals::Globals;
 use super::super::operators::{Op, Operator};
 use super::calendar::TimeUnit;
 use super::text::{finest_unit, format_of, written};
-use super::units::{Bins, Borders, DIFF_WANTS, PART_WANTS, SHIFT_WANTS, parts, place_of_part};
+use super::units::{Bins, Borders, DIFF_WANTS, PART_WANTS, SHIFT_WANTS, part_at, place_of_part};
 use super::zone::Zone;
 use crate::value::{Number, Value};
 
@@ -46,7 +46,7 @@ pub fn cells_of_dates(
         _ => {
             let place = place_of_part(operator)?;
             let zone = zone(constants, 1, PART_WANTS.get(1)?, globals)?;
-            let part = |ms: i64, _| parts(zone.local(ms)).get(place).copied();
+            let part = |ms: i64, _| part_at(zone.local(ms), place);
             let cells = match Bins::of_values(operator, constants, globals) {
                 Some(bins) => by_bins(times, beyond, &|ms| bins.bin(ms), &part),
                 // Seconds and milliseconds.

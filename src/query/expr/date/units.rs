@@ -100,7 +100,7 @@ fn first_day(name: &str, arguments: Arguments<'_, '_>, at: usize) -> Result<i64>
 /// `$year` and its siblings.
 fn part(operator: &Operator, arguments: Arguments<'_, '_>, globals: &Globals) -> Result<Datum<'static>> {
     let ms = Zone::of(operator.name(), arguments, 1, globals)?.local(date(arguments, 0));
-    let part = place_of_part(operator).and_then(|place| parts(ms).get(place).copied()).unwrap_or_default();
+    let part = place_of_part(operator).and_then(|place| part_at(ms, place)).unwrap_or_default();
     Ok(match operator.op {
         Op::IsoWeekYear => Datum::int64(part),
         _ => Datum::int32(i32::try_from(part).unwrap_or_default()),
@@ -113,6 +113,20 @@ pub(super) fn place_of_part(operator: &Operator) -> Option<usize> {
     (operator.op as usize <= Op::Millisecond as usize).then_some(place)
 }
 
+/// The field of a date at a place in `parts`.
+pub(super) fn part_at(ms: i64, place: usize) -> Option<i64> {
+    // The time of day needs no calendar.
+    match place.checked_sub(9) {
+        Some(place) => time_parts(ms.rem_euclid(DAY_MS)).get(place).copied(),
+        None => parts(ms).get(place).copied(),
+    }
+}
+
+/// Hour, minute, second and millisecond.
+fn time_parts(of_day: i64) -> [i64; 4] {
+    [of_day / 3_600_000, of_day / 60_000 % 60, of_day / 1000 % 60, of_day % 1000]
+}
+
 /// The fields of a date, in the order of the operators.
 pub fn parts(ms: i64) -> [i64; 13] {
     let (days, of_day) = (ms.div_euclid(DAY_MS), ms.rem_euclid(DAY_MS));
@@ -122,6 +136,7 @@ pub fn parts(ms: i64) -> [i64; 13] {
     let thursday = days - monday_based + 3;
     let iso_year = civil(thursday).0;
     let first = days_of(year, 1, 1);
+    let [hour, minute, second, millisecond] = time_parts(of_day);
     [
         year,
         month,
@@ -133,10 +148,10 @@ pub fn parts(ms: i64) -> [i64; 13] {
         (thursday - days_of(iso_year, 1, 1)) / 7 + 1,
         iso_year,
         monday_based + 1,
-        of_day / 3_600_000,
-        of_day / 60_000 % 60,
-        of_day / 1000 % 60,
-        of_day % 1000,
+        hour,
+        minute,
+        second,
+        millisecond,
     ]
 }
 
