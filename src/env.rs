@@ -1,6 +1,8 @@
 //! What the host provides: time, turns of its event loop, randomness, regular expressions, collators, time zones, doubles as text. A run with a
 //! seed repeats exactly (I7).
 
+pub mod math;
+
 use std::cmp::Ordering;
 use std::future::Future;
 use std::pin::Pin;

@@ -81,10 +81,17 @@ async function optimise(folder, flags, { linked, marks, isPinned }) {
       shrink(other, flags, [], `${second}.new`),
     ]);
     const renames = JSON.parse(printed);
-    writeFileSync(join(WASM, "timepail.js"), shortened(glue, renames));
-    // All imports from the glue use one module name.
+    // All imports from the glue use one module name. Imports of the second half alone get numbers, which cannot collide with names of the first.
     const names = new Map(renames.imports.map(([, name, short]) => [name, short]));
-    writeFileSync(`${second}.new`, renamed(readFileSync(`${second}.new`), "a", names));
+    const nameOf = (name) => {
+      if (!names.has(name)) {
+        names.set(name, String(names.size));
+        renames.imports.push(["", name, names.get(name)]);
+      }
+      return names.get(name);
+    };
+    writeFileSync(`${second}.new`, renamed(readFileSync(`${second}.new`), "a", { get: nameOf }));
+    writeFileSync(join(WASM, "timepail.js"), shortened(glue, renames));
     for (const file of [first, second]) renameSync(`${file}.new`, file);
   }
   return [join(WASM, "timepail.js"), join(WASM, "timepail.d.ts"), first, second];
@@ -113,6 +120,8 @@ function shortened(glue, { imports, exports }) {
   for (const [, name, short] of imports) replace(new RegExp(`(?<=^ +)${literal(name)}(?=:)`, "m"), dollars(short));
   // Some exports are for tools and threads; the glue does not use them.
   for (const [name, short] of exports) glue = glue.replaceAll(new RegExp(`(?<=\\bwasm\\.)${literal(name)}\\b`, "g"), dollars(short));
+  // What only calls a function of `Math` is that function.
+  replace(/function\((arg\d(?:, arg\d)*)\) \{\s+const ret = (Math\.\w+)\(\1\);\s+return ret;\s+\}/, "$2");
   // All imports come from one module, which wasm-opt calls "a".
   replace(new RegExp(`"${literal(imports[0][0])}"(?=: import)`), '"a"');
   return glue;

@@ -4,6 +4,7 @@ use super::geometry::{Geometry, Polygon, Position, edges};
 use super::parse::{is_on_sphere, pair, point};
 use super::region::{EARTH_RADIUS_M, Region};
 use super::vector::Vector3;
+use crate::env::math;
 use crate::value::Value;
 
 /// A place from which distances are measured.
@@ -38,7 +39,9 @@ impl Near {
     /// points.
     pub fn distance(&self, value: Value<'_>) -> Option<f64> {
         match point(value) {
-            Some((x, y)) if self.on_plane => Some((x - self.from.x).hypot(y - self.from.y)).filter(|far| !far.is_nan()),
+            Some((x, y)) if self.on_plane => {
+                Some(math::hypot(x - self.from.x, y - self.from.y)).filter(|far| !far.is_nan())
+            }
             Some((x, y)) => is_on_sphere(x, y).then(|| self.from.at.angle(Vector3::on_sphere(x, y)) * self.unit),
             None if self.on_plane => None,
             None => Geometry::parse(value).ok().map(|geometry| geometry.angle(self.from.at) * self.unit),
@@ -76,7 +79,7 @@ fn edge_angle(a: Vector3, b: Vector3, from: Vector3) -> f64 {
     let height = from.dot(normal);
     let foot = from.plus(-height, normal);
     if a.cross(foot).dot(normal) >= 0.0 && foot.cross(b).dot(normal) >= 0.0 {
-        height.abs().atan2(foot.length())
+        math::atan2(height.abs(), foot.length())
     } else {
         from.angle(a).min(from.angle(b))
     }

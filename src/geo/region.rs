@@ -3,6 +3,7 @@
 use super::bounds::Rect;
 use super::geometry::{Geometry, Polygon, Position};
 use super::parse::{is_on_sphere, pair, point};
+use crate::env::math;
 use crate::value::{Doc, Number, Value};
 
 /// The radius of the earth, by which radians become metres.
@@ -123,7 +124,7 @@ impl Region {
             }
             return match (&self.shape, self.on_plane) {
                 (RegionShape::Rect, _) => true,
-                (RegionShape::Circle(center, radius), true) => (x - center.x).hypot(y - center.y) <= *radius,
+                (RegionShape::Circle(center, radius), true) => math::hypot(x - center.x, y - center.y) <= *radius,
                 (RegionShape::Within(geometry), true) => {
                     let at = Position::on_plane(x, y).at;
                     geometry.polygons.iter().any(|polygon| polygon.contains(at))

@@ -1,5 +1,7 @@
 //! Vectors, and on which side of an edge they lie.
 
+use crate::env::math;
+
 /// How far beside an edge, relative to its length, a place still counts as on it. This covers the rounding of
 /// coordinates.
 const NEAR: f64 = 1e-12;
@@ -12,7 +14,8 @@ impl Vector3 {
     /// The direction of a longitude and a latitude in degrees.
     pub fn on_sphere(lng: f64, lat: f64) -> Vector3 {
         let (lng, lat) = (lng.to_radians(), lat.to_radians());
-        Vector3([lat.cos() * lng.cos(), lat.cos() * lng.sin(), lat.sin()])
+        let (sin, cos) = (math::sin, math::cos);
+        Vector3([cos(lat) * cos(lng), cos(lat) * sin(lng), sin(lat)])
     }
 
     /// The place on the plane.
@@ -47,7 +50,7 @@ impl Vector3 {
 
     /// The angle to another direction, in radians. It is as exact for near directions as for far ones.
     pub fn angle(self, other: Vector3) -> f64 {
-        self.cross(other).length().atan2(self.dot(other))
+        math::atan2(self.cross(other).length(), self.dot(other))
     }
 }
 

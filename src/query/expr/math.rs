@@ -8,6 +8,7 @@ use super::arguments::{Arguments, Want::*, argument, failure, number};
 use super::datum::Datum;
 use super::decimals::datum;
 use super::operators::{ANY, MANY, NUMBER, Op, Operator, Syntax, Wants, null_in, operator, variadic, with_doubles};
+use crate::env::math;
 use crate::error::ErrorCode::*;
 use crate::error::{ErrorCode, Result};
 use crate::value::decimal;
@@ -29,29 +30,29 @@ macro_rules! of_one {
 }
 
 pub(super) static TABLE: &[Operator] = &[
-    of_one!("$exp", never, f64::exp, Some(decimal::exp)),
-    of_one!("$atan", never, f64::atan, None),
-    of_one!("$sinh", never, f64::sinh, None),
-    of_one!("$cosh", never, f64::cosh, None),
-    of_one!("$tanh", never, f64::tanh, None),
-    of_one!("$asinh", never, f64::asinh, None),
+    of_one!("$exp", never, math::exp, Some(decimal::exp)),
+    of_one!("$atan", never, math::atan, None),
+    of_one!("$sinh", never, math::sinh, None),
+    of_one!("$cosh", never, math::cosh, None),
+    of_one!("$tanh", never, math::tanh, None),
+    of_one!("$asinh", never, math::asinh, None),
     of_one!("$degreesToRadians", never, f64::to_radians, Some(to_radians)),
     of_one!("$radiansToDegrees", never, f64::to_degrees, Some(to_degrees)),
     of_one!("$sigmoid", never, logistic, Some(sigmoid)),
-    of_one!("$ln", no_logarithm, f64::ln, Some(decimal::ln)),
-    of_one!("$log10", no_decimal_logarithm, f64::log10, Some(decimal::log10)),
-    of_one!("$sin", infinite, f64::sin, None),
-    of_one!("$cos", infinite, f64::cos, None),
-    of_one!("$tan", infinite, f64::tan, None),
-    of_one!("$asin", beyond_one, f64::asin, None),
-    of_one!("$acos", beyond_one, f64::acos, None),
-    of_one!("$atanh", beyond_one, f64::atanh, None),
-    of_one!("$acosh", below_one, f64::acosh, None),
+    of_one!("$ln", no_logarithm, math::ln, Some(decimal::ln)),
+    of_one!("$log10", no_decimal_logarithm, math::log10, Some(decimal::log10)),
+    of_one!("$sin", infinite, math::sin, None),
+    of_one!("$cos", infinite, math::cos, None),
+    of_one!("$tan", infinite, math::tan, None),
+    of_one!("$asin", beyond_one, math::asin, None),
+    of_one!("$acos", beyond_one, math::acos, None),
+    of_one!("$atanh", beyond_one, math::atanh, None),
+    of_one!("$acosh", below_one, math::acosh, None),
     null_in(Op::More, "$log", BASE, log),
     null_in(Op::More, "$pow", POWER, power),
     null_in(Op::More, "$atan2", ANGLES, |_, x| {
         let (y, x) = (number(x, 0), number(x, 1));
-        let angle = y.near_double().atan2(x.near_double());
+        let angle = math::atan2(y.near_double(), x.near_double());
         Ok(if is_decimal(y) || is_decimal(x) { datum(decimal::from_double(angle)) } else { Datum::double(angle) })
     }),
     null_in(Op::More, "$bitNot", BITS, |_, x| bits(x, |_, n| !n)),
@@ -107,7 +108,7 @@ fn no_decimal_logarithm(x: Number) -> Option<ErrorCode> {
 }
 
 fn logistic(x: f64) -> f64 {
-    1.0 / (1.0 + (-x).exp())
+    1.0 / (1.0 + math::exp(-x))
 }
 
 fn never(_: Number) -> Option<ErrorCode> {
@@ -164,7 +165,7 @@ fn log(_: &Operator, arguments: Arguments<'_, '_>) -> Result<Datum<'static>> {
         let [x, base] = [x, base].map(|number| decimal::ln(decimal::of_number(number)));
         return Ok(datum(decimal::quotient(x, base)));
     }
-    Ok(Datum::double(x.near_double().ln() / base.near_double().ln()))
+    Ok(Datum::double(math::ln(x.near_double()) / math::ln(base.near_double())))
 }
 
 /// Integers stay integers if the power fits 64 bits.
@@ -187,7 +188,7 @@ fn power(_: &Operator, arguments: Arguments<'_, '_>) -> Result<Datum<'static>> {
     if is_decimal(base) || is_decimal(exponent) {
         return Ok(datum(decimal::power(decimal::of_number(base), decimal::of_number(exponent))));
     }
-    Ok(Datum::double(base.near_double().powf(exponent.near_double())))
+    Ok(Datum::double(math::pow(base.near_double(), exponent.near_double())))
 }
 
 /// True if all arguments are int32.

@@ -4,6 +4,7 @@
 //! of ISO 3, the E series (for resistors) those of IEC 60063. Shorter series take every second, fourth ... number of
 //! the longest.
 
+use crate::env::math;
 use crate::error::{Error, ErrorCode, Result};
 use crate::value::{Number, Value};
 
@@ -34,7 +35,7 @@ fn every<const N: usize>(numbers: &[u16; N], step: usize) -> PreferredNumbers {
 fn resistors(step: u16) -> PreferredNumbers {
     let number = |place: u16| match place {
         185 => 920.0,
-        _ => (100.0 * 10_f64.powf(f64::from(place) / 192.0)).round(),
+        _ => (100.0 * math::pow(10.0, f64::from(place) / 192.0)).round(),
     };
     PreferredNumbers::Decade((0..192).step_by(step.into()).map(number).collect())
 }
@@ -95,13 +96,14 @@ impl PreferredNumbers {
         };
         let first = one.first().copied().unwrap_or(1.0);
         // The decade from the logarithm may be off by one, so its neighbours are tried as well.
-        let decade = ((number / first).ln() / f64::ln(base)).floor();
+        let decade = (math::ln(number / first) / math::ln(base)).floor();
         let mut best: Option<f64> = None;
         for step in [-1.0, 0.0, 1.0] {
             let power: f64 = decade + step;
             for member in one {
                 // Powers of ten are exact above 1, but not below.
-                let member = if power < 0.0 { member / base.powf(-power) } else { member * base.powf(power) };
+                let member =
+                    if power < 0.0 { member / math::pow(base, -power) } else { member * math::pow(base, power) };
                 let (fits, better) = match up {
                     true => (member > number, best.is_none_or(|best| member < best)),
                     false => (member < number, best.is_none_or(|best| member > best)),

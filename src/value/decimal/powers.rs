@@ -6,6 +6,7 @@
 use super::arithmetic::{negated, product, quotient};
 use super::model::Decimal;
 use super::parse::{DIGITS_MAX, Digits, from_double};
+use crate::env::math;
 
 /// Limbs of integer and fraction, lowest first: 128 and 256 bits.
 const LIMBS: usize = 12;
@@ -142,7 +143,7 @@ fn scaled(coefficient: u128, exponent: i32) -> (Fixed, i32) {
 /// The natural logarithm of a number from 1 to 10.
 fn small_logarithm(x: &Fixed) -> Fixed {
     // Starts with the double's logarithm, slightly lowered, so that the remainder is positive.
-    let first = (x.rounded(false, 0).near_double().ln() - 1e-15).max(0.0);
+    let first = (math::ln(x.rounded(false, 0).near_double()) - 1e-15).max(0.0);
     let bits = ((first * (1_u64 << 52) as f64) as u128) << 12;
     let mut begun = ZERO;
     for (at, limb) in begun.0.iter_mut().skip(FRACTION_LIMBS - 2).take(3).enumerate() {
@@ -195,7 +196,7 @@ pub fn exp(x: Decimal) -> Decimal {
             power_of_e(&Fixed::new(coefficient, exponent), negative)
         }
         Decimal::Finite { .. } => 1.into(),
-        _ => from_double(size.exp()),
+        _ => from_double(math::exp(size)),
     }
 }
 
@@ -206,7 +207,7 @@ pub fn ln(x: Decimal) -> Decimal {
             let (found, negative) = natural(coefficient, exponent);
             if found == ZERO { 0.into() } else { found.rounded(negative, 0) }
         }
-        _ => from_double(x.near_double().ln()),
+        _ => from_double(math::ln(x.near_double())),
     }
 }
 
@@ -220,7 +221,7 @@ pub fn log10(x: Decimal) -> Decimal {
                 found.rounded(negative, 0)
             }
         },
-        _ => from_double(x.near_double().log10()),
+        _ => from_double(math::log10(x.near_double())),
     }
 }
 
@@ -263,7 +264,7 @@ pub fn power(x: Decimal, y: Decimal) -> Decimal {
     ) = (x, y)
     else {
         let is_one = matches!(y, Decimal::Finite { coefficient: 0, .. });
-        return if is_one { 1.into() } else { from_double(x.near_double().powf(y.near_double())) };
+        return if is_one { 1.into() } else { from_double(math::pow(x.near_double(), y.near_double())) };
     };
     let whole = whole(by, scale);
     let is_odd = whole.is_some_and(|whole| whole % 2 == 1);

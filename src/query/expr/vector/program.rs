@@ -11,7 +11,7 @@ use crate::query::expr::tree::{Expr, Variable};
 use crate::value::OwnedValue;
 
 /// A step. Numbers are those of the steps whose values it takes.
-#[derive(Clone, PartialEq)]
+#[derive(PartialEq)]
 pub enum ExprStep {
     /// `None` means missing.
     Constant(Option<OwnedValue>),
@@ -186,29 +186,30 @@ impl Compiler<'_> {
     /// The step of a field of an object that the expression makes, so that the object need not be made. `None` if it is not known
     /// to have the field. `by_path`: where the object is null, the field is missing, and not null.
     fn field(&mut self, object: usize, name: &str, by_path: bool) -> Option<usize> {
-        match self.steps.get(object)?.0.clone() {
+        let (step, reads) = self.steps.get(object)?;
+        let (field, others) = match step {
             ExprStep::Object(fields) => {
                 let mut found = fields.iter().filter(|(known, _)| **known == *name).map(|(_, step)| *step);
                 // Of two fields with one name, the first that has a value is read.
-                let (field, None) = (found.next()?, found.next()) else { return None };
+                let (Some(field), None) = (found.next(), found.next()) else { return None };
                 let all: Vec<usize> = fields.iter().map(|(_, step)| *step).collect();
-                self.variable(field).map(|field| self.checked(field, &all))
+                (self.variable(field)?, all)
             }
             ExprStep::Checked(body, others) => {
-                let field = self.field(body, name, by_path)?;
-                Some(self.checked(field, &others))
+                let (body, others) = (*body, others.clone());
+                (self.field(body, name, by_path)?, others)
             }
             ExprStep::Call(operator, arguments) => {
-                let [date, zone, by_week] = *arguments.as_slice() else { return None };
+                let (&[date, zone, by_week], reads) = (arguments.as_slice(), *reads) else { return None };
                 let Some((ExprStep::Constant(by_week), _)) = self.steps.get(by_week) else { return None };
                 let by_week = by_week.as_ref().map_or(Some(false), |given| given.view().as_bool())?;
-                let part = part_of(operator, by_week, name)?;
-                let (arguments, reads) = (vec![date, zone], self.reads(object));
-                let part = self.push(ExprStep::Call(part, arguments), reads);
-                Some(if by_path { self.push(ExprStep::NotNull(part), reads) } else { part })
+                let part = ExprStep::Call(part_of(operator, by_week, name)?, vec![date, zone]);
+                let part = self.push(part, reads);
+                return Some(if by_path { self.push(ExprStep::NotNull(part), reads) } else { part });
             }
-            _ => None,
-        }
+            _ => return None,
+        };
+        Some(self.checked(field, &others))
     }
 
     /// The step `body`, which is left out where one of `others` fails as well.
@@ -226,20 +227,20 @@ impl Compiler<'_> {
 
     /// Adds steps that are left out wherever this one fails.
     fn failing(&mut self, step: usize, to: &mut Vec<usize>) {
-        let Some((what, _)) = self.steps.get(step) else { return };
-        match what.clone() {
-            ExprStep::Constant(_) | ExprStep::Column(_) => {}
-            ExprStep::Path(start, _) | ExprStep::NotNull(start) => self.failing(start, to),
-            ExprStep::Object(fields) => fields.iter().for_each(|(_, field)| self.failing(*field, to)),
-            ExprStep::Array(items) => items.iter().for_each(|item| self.failing(*item, to)),
-            ExprStep::Checked(body, others) => {
-                self.failing(body, to);
-                to.extend(others);
+        let inner = match self.steps.get(step) {
+            Some((ExprStep::Path(start, _) | ExprStep::NotNull(start), _)) => vec![*start],
+            Some((ExprStep::Object(fields), _)) => fields.iter().map(|(_, field)| *field).collect(),
+            Some((ExprStep::Array(items), _)) => items.clone(),
+            Some((ExprStep::Checked(body, others), _)) => [others.as_slice(), &[*body]].concat(),
+            Some((ExprStep::Call(..), _)) => {
+                // Fields of dates fail where all of them do.
+                let step = self.field(step, "hour", false).unwrap_or(step);
+                return to.push(step);
             }
-            // Its parts fail where it does.
-            ExprStep::Call(..) => to.push(self.field(step, "hour", false).unwrap_or(step)),
-            ExprStep::Single(_) => to.push(step),
-        }
+            Some((ExprStep::Single(_), _)) => return to.push(step),
+            Some((ExprStep::Constant(_) | ExprStep::Column(_), _)) | None => return,
+        };
+        inner.into_iter().for_each(|step| self.failing(step, to));
     }
 
     /// The step of a variable; `None` for one that is missing as a constant, which operators take for an omitted argument.
