@@ -84,7 +84,7 @@ impl Rect {
             let Vector3([x, y, z]) = normal;
             // The point of the edge's great circle that is nearest to a pole.
             let top = Vector3([-x * z, -y * z, x * x + y * y]);
-            let highest = math::atan2(top.0[2].sqrt(), z.abs()).to_degrees();
+            let highest = top.0[2].sqrt().atan2(z.abs()).to_degrees();
             let is_on = |top: Vector3| a.cross(top).dot(normal) >= 0.0 && top.cross(b).dot(normal) >= 0.0;
             if is_on(top) {
                 rect.y[1] = rect.y[1].max(highest);
@@ -100,7 +100,7 @@ impl Rect {
         let Rect { x: [left, right], y: [low, high] } = self;
         let y = [(low - MARGIN).max(-90.0), (high + MARGIN).min(90.0)];
         let farthest = low.abs().max(high.abs());
-        let margin = MARGIN / math::cos(farthest.to_radians());
+        let margin = MARGIN / farthest.to_radians().cos();
         let x = [left - margin, right + margin];
         if farthest >= NEAR_POLE || x[1] - x[0] >= 360.0 { Rect { x: Rect::SPHERE.x, y } } else { Rect { x, y } }
     }

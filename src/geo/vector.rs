@@ -14,8 +14,8 @@ impl Vector3 {
     /// The direction of a longitude and a latitude in degrees.
     pub fn on_sphere(lng: f64, lat: f64) -> Vector3 {
         let (lng, lat) = (lng.to_radians(), lat.to_radians());
-        let (sin, cos) = (math::sin, math::cos);
-        Vector3([cos(lat) * cos(lng), cos(lat) * sin(lng), sin(lat)])
+        // Keys of indexes follow from it, so it is the same on every host.
+        Vector3([lat.cos() * lng.cos(), lat.cos() * lng.sin(), lat.sin()])
     }
 
     /// The place on the plane.
