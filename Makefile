@@ -42,7 +42,7 @@ test-js: tools $(MODULES)
 test-runtimes: tools $(MODULES)
 	node $(JS)/test.mjs build runtimes
 
-## make test-server  the built package served to the driver for Node, mongosh and PyMongo
+## make test-server   the built package served to the driver for Node, mongosh, PyMongo and what Compass is built on; the command line
 test-server: tools $(MODULES)
 	node $(JS)/test.mjs build server
 

@@ -54,11 +54,11 @@ try {
     }
   }
   const medians = (of, name, at) => median(of[name].map((both) => both[at]));
-  console.log(`${args.points} measurements, ${args.rounds} rounds, medians in milliseconds: time, ratio, and processor time of the process that stores\n`);
+  console.log(`${args.points} measurements, ${args.rounds} rounds, medians in milliseconds: time, ratio, processor time of the process that stores, and of the client\n`);
   console.log(`| task | ${names.join(" | ")} |\n|---|${"---|".repeat(names.length)}`);
   for (const [task, of] of Object.entries(times)) {
     const [base] = names.map((name) => medians(of, name, 0));
-    console.log(`| ${task} | ${names.map((name) => `${medians(of, name, 0).toFixed(0)} (${(medians(of, name, 0) / base).toFixed(2)}), ${medians(of, name, 1).toFixed(0)}`).join(" | ")} |`);
+    console.log(`| ${task} | ${names.map((name) => `${medians(of, name, 0).toFixed(0)} (${(medians(of, name, 0) / base).toFixed(2)}), ${medians(of, name, 1).toFixed(0)}${name === names[0] ? "" : `, ${medians(of, name, 2).toFixed(0)}`}`).join(" | ")} |`);
   }
   for (const task of Object.keys(times).slice(0, 2)) {
     for (const name of names) console.log(`- ${task}, ${name}: ${Math.round((Number(args.points) / medians(times[task], name, 0)) * 1000).toLocaleString("en-US")} measurements a second`);

@@ -181,7 +181,7 @@ async function nodeTests(wanted, env = process.env) {
   return result;
 }
 
-/** Tests `timepail serve` with the Node driver, mongosh and PyMongo, and the rest of the command line. Clients are installed first, so that no test waits for them. */
+/** Tests `timepail serve` with the Node driver, mongosh, PyMongo and Compass's data service, and the rest of the command line. Clients are installed first, so that no test waits for them. */
 async function server() {
   await (await import("./clients.mjs")).clients();
   return nodeTests(runs(testFiles(/^(server|cli)\//)));
