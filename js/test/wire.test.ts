@@ -7,6 +7,7 @@ import { test } from "node:test";
 import { deflateSync } from "node:zlib";
 import { deserialize, serialize, type Document } from "bson";
 import { serve, type ServeOptions, type Server } from "timepail/server";
+import type { HostStorage } from "timepail";
 import { MemoryStorage } from "timepail/testing";
 import { compressed, decompressed } from "../src/server/compression.ts";
 import { crc32c } from "../src/server/crc32c.ts";
@@ -370,6 +371,40 @@ test("a command whose inside is no BSON is refused, and the connection goes on",
     assert.deepEqual(codes, [22, undefined, undefined]);
     socket.destroy();
   }));
+
+test("a client that goes while its command waits hurts nobody, whatever the command is", async () => {
+  // What nobody catches ends a server.
+  const uncaught: unknown[] = [];
+  process.on("unhandledRejection", (error) => uncaught.push(error));
+  let release!: () => void;
+  const released = new Promise<void>((resolve) => (release = resolve));
+  const memory = new MemoryStorage();
+  // Nothing of the database comes before the client is gone.
+  const slow: HostStorage = {
+    getMany: async (keys) => (await released, memory.getMany(keys)),
+    scan: async (ranges, page) => (await released, memory.scan(ranges, page)),
+    commit: async (changes) => (await released, memory.commit(changes)),
+  };
+  await withServer({ storage: (name) => (name === "plant" ? slow : new MemoryStorage()) }, async (server) => {
+    const good = msg({ aggregate: "c", pipeline: [{ $match: { name: 1 } }], cursor: {}, $db: "plant" });
+    const damaged = Buffer.from(good);
+    damaged[damaged.indexOf("name\0") - 1] = 99;
+    const sockets = [];
+    for (const bytes of [good, damaged]) {
+      const { socket } = await opened(server);
+      sockets.push(ended(socket));
+      socket.end(bytes);
+      await once(socket, "finish");
+    }
+    // The server hears of their ends before it hears of these.
+    const operations = await ask(server, ...Array.from({ length: 3 }, () => ({ currentOp: 1, "command.aggregate": "c", $db: "admin" })));
+    assert.equal(operations.at(-1)!["inprog"].filter(({ killPending }: Document) => killPending).length, 1);
+    release();
+    await Promise.all(sockets);
+    assert.equal((await ask(server, { ping: 1 }))[0]!["ok"], 1);
+    assert.deepEqual(uncaught, []);
+  });
+});
 
 test("a stranger may send only what authentication takes", () =>
   withServer({ auth: { ada: "secret" } }, async (server) => {

@@ -77,7 +77,7 @@ class Conversation {
     const over = (): void => {
       this.#isOver = true;
       // The command that runs may be for nobody.
-      if (this.#isAnswering) dispatcher.gone(client);
+      if (this.#isAnswering) void dispatcher.gone(client);
       this.#wake?.();
     };
     socket.setNoDelay(true);

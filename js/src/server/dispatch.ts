@@ -84,8 +84,12 @@ export class Dispatcher {
   }
 
   /** A client is gone: nobody waits any more for what it reads. What it writes goes on, as on a server. */
-  gone({ running }: Client): void {
-    if (running && isRead(running)) kill(this.#state, running).catch(() => {});
+  async gone({ running }: Client): Promise<void> {
+    try {
+      if (running && isRead(running)) await kill(this.#state, running);
+    } catch {
+      // It ends by itself: it cannot be read, or the server closes.
+    }
   }
 
   async #run(request: Request, client: Client): Promise<Uint8Array> {

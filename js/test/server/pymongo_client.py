@@ -187,6 +187,25 @@ def errors_have_the_codes_of_a_server():
 
 
 @test
+def a_command_ends_when_its_time_is_over():
+    with connect() as client:
+        collection = fresh(client, "limits")
+        collection.insert_many([{"at": at(i), "station": i, "n": i} for i in range(2000)])
+        repeated = {"$reduce": {"input": {"$range": [0, 300]}, "initialValue": "", "in": {"$concat": ["$$value", {"$toString": "$n"}]}}}
+        slow = {"$expr": {"$lt": [{"$strLenCP": repeated}, 0]}}
+        refused(50, lambda: list(collection.find(slow).max_time_ms(20)))
+        refused(50, lambda: list(collection.aggregate([{"$match": slow}], maxTimeMS=20)))
+        with pymongo.timeout(0.05):
+            try:
+                list(collection.find(slow))
+                raise AssertionError("it had time enough")
+            except pymongo.errors.PyMongoError as error:
+                assert error.timeout, error
+        assert collection.count_documents({}) == 2000
+        assert client.admin.command("killOp", op=10**6)["ok"] == 1
+
+
+@test
 def sessions_are_accepted_and_transactions_refused():
     with connect() as client:
         collection = fresh(client, "sessions")
