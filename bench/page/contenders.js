@@ -17,9 +17,9 @@ function openIdb(name, upgrade) {
   return request(opening);
 }
 
-/** timepail: one time-series collection. */
-export async function timepail(name) {
-  const db = await openTimepail(name, { storage: "indexeddb", durability: "relaxed" });
+/** timepail: one time-series collection. `open` may be that of another build. */
+export async function timepail(name, open = openTimepail) {
+  const db = await open(name, { storage: "indexeddb", durability: "relaxed" });
   const points = await db.createCollection("points", { timeseries: { timeField: "at", metaField: "sensor" } });
   const range = (sensor, from, to) => ({ sensor, at: { $gte: new Date(from), $lt: new Date(to) } });
   return {
@@ -56,6 +56,51 @@ export async function bare(name) {
     count: () => request(db.transaction("points").objectStore("points").count()),
     close: () => db.close(),
   };
+}
+
+/**
+ * What IndexedDB does for a single insert into timepail, without timepail: a put and the key of a marker, in a transaction that is sealed at once. Before it,
+ * the page computes for `busyMs`.
+ */
+export async function byHand(name, busyMs = 0) {
+  const db = await openIdb(name, (db) => db.createObjectStore("entries"));
+  const write = () => db.transaction("entries", "readwrite", { durability: "relaxed" });
+  const marker = new ArrayBuffer(10);
+  const first = write();
+  first.objectStore("entries").put(new ArrayBuffer(1), marker);
+  await done(first);
+  const busy = computation(busyMs);
+  let n = 0;
+  return {
+    insert: async () => {
+      busy();
+      const key = new DataView(new ArrayBuffer(25));
+      key.setFloat64(8, n++);
+      const tx = write();
+      const store = tx.objectStore("entries");
+      const found = store.getKey(marker);
+      store.put(new ArrayBuffer(200), key.buffer);
+      tx.commit();
+      await done(tx);
+      if (found.result === undefined) throw new Error("The marker is gone");
+    },
+    close: () => db.close(),
+  };
+}
+
+/** A function that computes for `ms`. The clock of a page is too coarse to look at it each time, so steps are counted. */
+function computation(ms) {
+  const steps = (count) => {
+    let state = 1;
+    for (let i = 0; i < count; i++) state = (Math.imul(state, 1103515245) + 12345) | 0;
+    return state;
+  };
+  const PROBE = 1e7;
+  steps(PROBE);
+  const begin = performance.now();
+  steps(PROBE);
+  const count = Math.round((PROBE * ms) / (performance.now() - begin));
+  return () => steps(count);
 }
 
 /** Dexie, as its documentation shows it. */
