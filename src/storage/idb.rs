@@ -134,4 +134,8 @@ impl Storage for IdbStorage {
     fn commit(&self, changes: Changeset) -> LocalFuture<'_, ()> {
         Box::pin(async move { self.write(&changes).await })
     }
+
+    fn answers_by_event(&self) -> bool {
+        true
+    }
 }

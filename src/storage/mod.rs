@@ -182,4 +182,9 @@ pub trait Storage {
 
     /// Commits all of `changes` or none of them; resolves when durable. Errors: `WriteConflict` if a guard fails.
     fn commit(&self, changes: Changeset) -> LocalFuture<'_, ()>;
+
+    /// True if a commit that succeeds is answered by an event of the host, whose event loop has had a turn by then.
+    fn answers_by_event(&self) -> bool {
+        false
+    }
 }

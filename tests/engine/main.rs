@@ -18,3 +18,4 @@ mod reopening;
 mod retention;
 #[path = "../support/mod.rs"]
 mod support;
+mod turns;

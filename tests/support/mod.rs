@@ -65,6 +65,8 @@ pub struct TestEnv {
     pub elapsed_ms: Cell<f64>,
     /// By how much each look moves that clock on. If above 0, it is looked at wherever the engine might give a turn.
     pub look_ms: Cell<f64>,
+    /// How many turns the engine has given.
+    pub turns: Cell<usize>,
     pub random: Random,
 }
 
@@ -74,6 +76,7 @@ impl TestEnv {
             now_ms: Cell::new(1_800_000_000_000),
             elapsed_ms: Cell::default(),
             look_ms: Cell::default(),
+            turns: Cell::default(),
             random: Random::new(seed),
         })
     }
@@ -88,6 +91,7 @@ impl Env for TestEnv {
         self.elapsed_ms.get()
     }
     fn turn(&self) -> Option<Turn> {
+        self.turns.set(self.turns.get() + 1);
         Some(Box::pin(yield_now()))
     }
     fn looks_always(&self) -> bool {

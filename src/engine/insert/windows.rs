@@ -65,6 +65,7 @@ impl Engine {
             let written: Vec<JournalEntry> = self.add_records(collection, staged, order, &mut changes);
             match self.storage.commit(changes).await {
                 Ok(()) => {
+                    self.note_answer();
                     if extended_range {
                         collection.extended_range.set(true);
                     }

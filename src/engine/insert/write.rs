@@ -114,6 +114,7 @@ impl Engine {
         let epoch = collection.journal.epoch();
         match self.storage.commit(changes).await {
             Ok(()) => {
+                self.note_answer();
                 if extended_range {
                     collection.extended_range.set(true);
                 }

@@ -84,6 +84,13 @@ impl Engine {
         self.turns.seen_ms.set(f64::INFINITY);
     }
 
+    /// Notes that a commit has succeeded: if the answer came by an event, the host has had its turn.
+    pub(in crate::engine) fn note_answer(&self) {
+        if self.storage.answers_by_event() {
+            self.turns.began_ms.set(self.env.elapsed_ms());
+        }
+    }
+
     /// Ends the commands with this key at their next turn.
     pub fn kill(&self, key: i64) {
         let named = self.turns.named.borrow();
