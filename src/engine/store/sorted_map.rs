@@ -1,22 +1,21 @@
-//! A map for hundreds of entries: a deque in key order.
+//! A map for hundreds of entries: a vector in key order.
 //!
-//! A hash map or a tree costs kilobytes of code for each pair of types, this one a few hundred bytes.
+//! A hash map or a tree costs kilobytes of code for each pair of types, this one a few hundred bytes; a deque in place of the vector, half a
+//! kilobyte more.
 
 use std::borrow::Borrow;
-use std::collections::VecDeque;
 
 /// Entries in ascending key order.
 ///
-/// Adding and removing moves the entries on the shorter side, so both ends are as cheap as in a deque. Journals work at
-/// the ends: records are added at the back and folded from the front.
+/// Adding and removing moves the entries behind. Journals add records at the back, and drop those that are folded together.
 #[derive(Clone, Debug)]
 pub struct SortedMap<K, V> {
-    entries: VecDeque<(K, V)>,
+    entries: Vec<(K, V)>,
 }
 
 impl<K, V> Default for SortedMap<K, V> {
     fn default() -> Self {
-        SortedMap { entries: VecDeque::new() }
+        SortedMap { entries: Vec::new() }
     }
 }
 
