@@ -2,7 +2,7 @@
 
 import type { Collection } from "./collection.js";
 import type { Door, pick } from "./door.js";
-import type { BulkWriteError, TimepailError } from "./errors.js";
+import type { AbortedWriteError, BulkWriteError, TimepailError } from "./errors.js";
 import type { queryDocument, withNulls } from "./find.js";
 import type { checkNames } from "./options.js";
 import type { AnyBulkWriteOperation, BulkWriteOptions, BulkWriteResult, Document, WriteError } from "./types.js";
@@ -21,6 +21,7 @@ const KINDS: Readonly<Record<string, readonly [command: string, fixed: Document]
 export interface BulkTarget {
   door: Door;
   collection: Collection<any>;
+  AbortedWriteError: typeof AbortedWriteError;
   BulkWriteError: typeof BulkWriteError;
   checkNames: typeof checkNames;
   pick: typeof pick;
@@ -50,9 +51,9 @@ function stepOf({ checkNames, queryDocument, withNulls }: BulkTarget, operation:
 
 /** Runs `operations` on a collection: in their order where they are ordered, and inserts, updates and deletes each together where they are not. */
 export async function bulkWrite(target: BulkTarget, operations: readonly AnyBulkWriteOperation[], options: BulkWriteOptions): Promise<BulkWriteResult> {
-  const { door, collection, BulkWriteError, checkNames, pick } = target;
+  const { door, collection, AbortedWriteError, BulkWriteError, checkNames, pick } = target;
   if (!Array.isArray(operations) || operations.length === 0) throw new TypeError("bulkWrite takes an array of operations, which is not empty");
-  checkNames(options, ["ordered", "bypassDocumentValidation", "let", "comment"]);
+  checkNames(options, ["ordered", "bypassDocumentValidation", "let", "comment", "maxTimeMS", "signal"]);
   const ordered = options.ordered !== false;
   const steps = operations.map((operation, index) => stepOf(target, operation, index));
   if (!ordered) steps.sort((a, b) => (a.command < b.command ? 1 : a.command > b.command ? -1 : 0));
@@ -66,7 +67,7 @@ export async function bulkWrite(target: BulkTarget, operations: readonly AnyBulk
     try {
       const statements = run.map(({ statement }) => statement);
       if (command === "insert") {
-        const inserted = await collection.insertMany(statements, { ordered, ...pick(options, "bypassDocumentValidation", "comment") }).catch((error: unknown) => {
+        const inserted = await collection.insertMany(statements, { ordered, ...pick(options, "bypassDocumentValidation", "comment", "maxTimeMS", "signal") }).catch((error: unknown) => {
           if (!(error instanceof BulkWriteError)) throw error;
           refuse(error.writeErrors);
           return error.result;
@@ -74,7 +75,7 @@ export async function bulkWrite(target: BulkTarget, operations: readonly AnyBulk
         result.insertedCount += inserted.insertedCount;
         for (const [at, id] of Object.entries(inserted.insertedIds)) result.insertedIds[run[Number(at)]!.index] = id;
       } else {
-        const { reply } = await door.run({ [command]: collection.collectionName, [command + "s"]: statements, ordered, ...pick(options, "let", "comment") });
+        const { reply } = await door.run({ [command]: collection.collectionName, [command + "s"]: statements, ordered, ...pick(options, "let", "comment", "maxTimeMS", "signal") });
         if (command === "delete") result.deletedCount += Number(reply["n"]);
         else {
           result.matchedCount += Number(reply["n"]);
@@ -83,6 +84,11 @@ export async function bulkWrite(target: BulkTarget, operations: readonly AnyBulk
         refuse((reply["writeErrors"] as WriteError[] | undefined) ?? []);
       }
     } catch (error) {
+      const isSent = start > 0 || error instanceof AbortedWriteError;
+      if (isSent && options.signal?.aborted) {
+        if (error instanceof AbortedWriteError) result.insertedCount += error.insertedCount;
+        throw new AbortedWriteError(options.signal.reason, result.insertedCount, result);
+      }
       // Before the first command nothing has happened. Later, who tries again has to know what has.
       if (start === 0) throw error;
       const told = error as TimepailError;

@@ -100,7 +100,8 @@ export class Collection<TSchema extends Document = Document> {
   /**
    * Stores measurements and resolves when all of them are durable.
    *
-   * More than 100 000 measurements are sent in several commands, one after the other. If one of them fails, the error says how many measurements were stored before it.
+   * The documents are read before this returns; you may change them, and the array, at once. More than 100 000 measurements are sent in several commands, one after the
+   * other, and each reads its documents when it is sent. If one of them fails, the error says how many measurements were stored before it.
    * The last entry of its `writeErrors` has the index of the first measurement that was not tried or may not be stored.
    *
    * @throws BulkWriteError if measurements are refused. With `ordered: true` (default), those before the first refused one are stored; with `false`, all others are
@@ -258,7 +259,10 @@ export class Collection<TSchema extends Document = Document> {
    * Runs inserts, deletes and updates of metadata. With `ordered: true` (default), they run in their order and stop at the first that is refused. With `false`, all are
    * tried: updates first, then inserts, then deletes.
    *
+   * Operations of one kind that follow each other are sent in one command. `maxTimeMS` limits each command.
+   *
    * @throws BulkWriteError if operations are refused; `writeErrors` has their positions, and `result` what was carried out
+   * @throws AbortedWriteError if the `signal` aborts after the first command was sent; its `result` has what earlier commands have carried out
    * @example
    * ```ts
    * await weather.bulkWrite([{ insertOne: { document: { at: new Date(), station: 7, temp: 21.5 } } }, { deleteMany: { filter: { station: 8 } } }]);
@@ -268,7 +272,7 @@ export class Collection<TSchema extends Document = Document> {
     // The caller may use the array for others as soon as this has returned.
     const given = Array.isArray(operations) ? [...operations] : operations;
     const { bulkWrite } = await import("./later.js");
-    const target = { door: this.#door, collection: this, BulkWriteError, checkNames, pick, queryDocument, withNulls };
+    const target = { door: this.#door, collection: this, AbortedWriteError, BulkWriteError, checkNames, pick, queryDocument, withNulls };
     return bulkWrite(target, given as readonly AnyBulkWriteOperation[], options);
   }
 

@@ -94,12 +94,15 @@ export class AbortedWriteError extends TimepailError {
   override name = "AbortedWriteError";
   /** How many measurements are certain to be stored, by earlier commands of the same call. */
   readonly insertedCount: number;
+  /** After `bulkWrite`: what is certain to be carried out, by earlier commands of the same call. */
+  readonly result: BulkWriteResult | undefined;
 
   /** @internal */
-  constructor(reason: unknown, insertedCount = 0) {
+  constructor(reason: unknown, insertedCount = 0, result?: BulkWriteResult) {
     const stored = insertedCount ? `; ${insertedCount} measurements are stored in any case` : "";
     super(`The write was aborted after it was sent, and is not undone: it may take place, in whole or in part${stored}`, { cause: reason });
     this.insertedCount = insertedCount;
+    this.result = result;
   }
 }
 

@@ -418,7 +418,7 @@ export type AnyBulkWriteOperation<TSchema = Document> =
   | { updateMany: { filter: Filter<TSchema>; update: UpdateFilter<TSchema>; arrayFilters?: Document[]; collation?: CollationOptions; hint?: Hint } };
 
 /** Options of {@link Collection.bulkWrite}. */
-export interface BulkWriteOptions extends Omit<InsertManyOptions, "maxTimeMS" | "signal"> {
+export interface BulkWriteOptions extends InsertManyOptions {
   /** Variables for the expressions of the filters, `$$name`. */
   let?: Document | undefined;
 }

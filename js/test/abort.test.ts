@@ -46,6 +46,7 @@ const METHODS: Record<string, (db: Database, options: { signal: AbortSignal; max
   insertColumns: (db, options) => db.collection("c").insertColumns({ n: [1] }, options),
   delete: (db, options) => db.collection("c").deleteMany({}, options),
   update: (db, options) => db.collection("c").updateMany({}, { $set: { m: 1 } }, options),
+  bulkWrite: (db, options) => db.collection("c").bulkWrite([{ deleteMany: { filter: {} } }], options),
   createIndexes: (db, options) => db.collection("c").createIndex({ n: 1 }, options),
   flush: (db, options) => db.flush(options),
   validate: (db, options) => db.command({ validate: "c" }, options),
@@ -63,7 +64,7 @@ test("a signal that has aborted rejects with its reason, and nothing is sent", a
 
 test("an abort rejects at once, and ends the command in the engine; a write says that it was sent", async () => {
   for (const [name, method] of Object.entries(METHODS)) {
-    const command = /^insert/.test(name) ? "insert" : name;
+    const command = /^insert/.test(name) ? "insert" : name === "bulkWrite" ? "delete" : name;
     const { engine, db } = await database([command]);
     const controller = new AbortController();
     const running = method(db, { signal: controller.signal, maxTimeMS: 5 });
@@ -132,6 +133,43 @@ test("an insert of several commands says how much is stored for certain", async 
   const many = db.collection("c").insertColumns({ n: new Float64Array(250_000) }, { signal: controller.signal });
   await assert.rejects(many, (error) => error instanceof AbortedWriteError && error.insertedCount === 100_000 && /100000 measurements are stored/.test(error.message));
   assert.deepEqual(names(engine), ["insert", "insert", "killOp"]);
+});
+
+test("a bulkWrite says what is done for certain, wherever it is aborted", async () => {
+  const operations = [
+    { insertOne: { document: { n: 1000 } } },
+    { insertOne: { document: { n: 1001 } } },
+    { deleteMany: { filter: { n: 7 } } },
+    { updateMany: { filter: { n: 8 }, update: { $set: { m: 1 } } } },
+    { insertOne: { document: { n: 1002 } } },
+  ];
+  // By the command that waits when the signal aborts: what was done before it.
+  const cases: [string, number, number, number][] = [
+    ["insert", 0, 0, 0],
+    ["delete", 2, 0, 0],
+    ["update", 2, 1, 0],
+  ];
+  for (const [command, insertedCount, deletedCount, modifiedCount] of cases) {
+    const { engine, db } = await database([command]);
+    const controller = new AbortController();
+    const running = db.collection("c").bulkWrite(operations, { signal: controller.signal, maxTimeMS: 9 });
+    await settled();
+    controller.abort("enough");
+    await assert.rejects(running, (error: unknown) => {
+      assert.ok(error instanceof AbortedWriteError && error.cause === "enough", command);
+      const { result } = error;
+      assert.deepEqual([error.insertedCount, result!.insertedCount, result!.deletedCount, result!.modifiedCount], [insertedCount, insertedCount, deletedCount, modifiedCount]);
+      assert.equal(/2 measurements are stored/.test(error.message), insertedCount > 0);
+      return true;
+    });
+    assert.deepEqual(names(engine).at(-1), "killOp");
+    assert.ok(engine.commands.slice(0, -1).every(({ maxTimeMS }) => maxTimeMS === 9));
+  }
+  // Between two commands nothing is under way, and what was done is told all the same.
+  const { engine, db } = await database([]);
+  const controller = new AbortController();
+  engine.intercept = (command) => ("delete" in command ? (controller.abort("enough"), undefined) : undefined);
+  await assert.rejects(db.collection("c").bulkWrite(operations, { signal: controller.signal }), (error: unknown) => error instanceof AbortedWriteError && error.insertedCount === 2);
 });
 
 test("$out counts as a write", async () => {

@@ -71,6 +71,8 @@ export class FakeEngine implements Engine {
         this.collections.set(target, all.filter((document) => !gone.includes(document)));
         return { ok: 1, n: gone.length };
       }
+      case "update":
+        return { ok: 1, n: 1, nModified: 1 };
       case "listCollections":
         return { ok: 1, cursor: { id: 0, ns: "db.$cmd.listCollections", firstBatch: [...this.collections.keys()].map((each) => ({ name: each, type: "timeseries" })) } };
       case "ping":
