@@ -479,3 +479,19 @@ test("browsers without locks, or that refuse them, can still open", async () => 
     });
   }
 });
+
+test("documents and their array may be changed as soon as insertMany has returned", async () => {
+  const { db, engine } = await database();
+  for (const rows of [2, 20_000]) {
+    engine.collections.clear();
+    const documents = Array.from({ length: rows }, (_, n) => ({ at: new Date(n), place: { n }, n }));
+    const running = db.collection("c").insertMany(documents);
+    for (const document of documents) {
+      document.at.setTime(-1);
+      document.place.n = document.n = -1;
+    }
+    documents.length = 0;
+    assert.equal((await running).insertedCount, rows);
+    assert.ok(engine.collections.get("c")!.every((document, n) => document["n"] === n && document["place"].n === n && +document["at"] === n));
+  }
+});

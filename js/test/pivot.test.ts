@@ -266,6 +266,40 @@ test("toBSON is honoured in values", () => {
   assert.deepEqual(roundTrip([{ v: { toBSON: () => undefined }, w: 1 }]), [{ w: 1 }]);
 });
 
+test("many documents of one shape become the columns that a few of them become", () => {
+  const rows = 20_003;
+  const documents = Array.from({ length: rows }, (_, n) => ({
+    at: new Date(n),
+    station: `s${n % 7}`,
+    temp: n / 4,
+    count: new Int32(n),
+    big: BigInt(n) << 40n,
+    ok: n % 3 === 0,
+    sometimes: n % 5 === 0 ? undefined : n,
+    later: n < 9000 ? undefined : n,
+    changes: n < 12_000 ? n : `text ${n}`,
+    place: { x: n % 2 },
+    never: undefined,
+    id,
+  }));
+  const types: Record<string, number> = { at: B.DATE_F64, station: B.STRING, temp: B.F64, count: B.I32, big: B.I64, ok: B.BOOL, sometimes: B.F64, later: B.F64, changes: B.BSON, place: B.BSON, id: B.OBJECT_ID };
+  const block = pivot(documents);
+  assert.deepEqual(Object.fromEntries(block.columns.map(({ name, type }) => [name, type])), types);
+  assert.deepEqual(block.columns.map(({ name }) => name), Object.keys(types));
+  const expected = documents.map(({ count, never, ...others }) => ({ ...others, count: count.value }));
+  for (const document of expected) for (const [key, value] of Object.entries(document)) if (value === undefined) delete (document as Document)[key];
+  const found = blockToDocuments(block, { useBigInt64: true });
+  for (const [at, document] of found.entries()) assert.deepEqual(document, expected[at]);
+  // One among them that has another shape, or cannot be stored, is found wherever it is.
+  const more = documents.map(({ at, temp }) => ({ at, temp }) as Document);
+  more[15_000] = { temp: 1, at: new Date(1), more: true };
+  assert.deepEqual(roundTrip(more)[15_000], { at: new Date(1), temp: 1, more: true });
+  more[15_000] = { at: new Date(NaN), temp: 1 };
+  assert.throws(() => pivot(more), /Document 15000, field "at": Invalid Date/);
+  more[15_000] = new Date() as unknown as Document;
+  assert.throws(() => pivot(more), /Document 15000 is not a plain object/);
+});
+
 test("a hundred thousand documents of changing shape survive the round trip", () => {
   const documents = Array.from({ length: 100_000 }, (_, i) => ({
     at: new Date(1.7e12 + i * 1000),
