@@ -50,13 +50,6 @@ function typeOf(value: unknown): number {
   }
 }
 
-/** The presence of so many rows of which each has a value. */
-export function allPresent(rows: number): Uint8Array {
-  const bits = new Uint8Array(Math.ceil(rows / 8)).fill(255);
-  if (rows & 7) bits[rows >> 3] = (1 << (rows & 7)) - 1;
-  return bits;
-}
-
 /** Which rows have a value. Costs nothing until one has none. */
 class Presence {
   bits: Uint8Array | undefined;
@@ -66,7 +59,10 @@ class Presence {
   }
 
   clear(row: number): void {
-    this.bits ??= allPresent(this.rows);
+    if (!this.bits) {
+      this.bits = new Uint8Array(Math.ceil(this.rows / 8)).fill(255);
+      if (this.rows & 7) this.bits[this.rows >> 3] = (1 << (this.rows & 7)) - 1;
+    }
     this.bits[row >> 3]! &= ~(1 << (row & 7));
   }
 }

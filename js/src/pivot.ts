@@ -1,8 +1,8 @@
 // Documents, or columns given by the caller, to a block.
 
-import { BOOL, COLUMNS_MAX, DATE_F64, F64, I32, I64, encodeBlock, type Column, type ColumnData } from "./block.js";
+import { COLUMNS_MAX, F64, I32, I64, encodeBlock, type Column, type ColumnData } from "./block.js";
 import { bsonType, isDate, isPlain, rawDocument, type RawDocument } from "./bson.js";
-import { allPresent, buildColumn } from "./columns.js";
+import { buildColumn } from "./columns.js";
 import { isPrototypeClean } from "./dictionary.js";
 import { BadValueError } from "./errors.js";
 import type { ColumnInput } from "./shapes.js";
@@ -19,8 +19,6 @@ import type { Document } from "./types.js";
  * @throws BadValueError for a value that cannot be stored
  */
 export function documentsToBlock(documents: readonly Document[], ids?: readonly unknown[], firstRow = 0): Uint8Array | undefined {
-  const columns = ids ? undefined : pivotInParts(documents, firstRow);
-  if (columns) return encodeBlock(documents.length, columns);
   const shape = shapeOf(documents, firstRow);
   return shape.cells * 8 + 65_536 < shape.keys.length * documents.length || shape.keys.length >= COLUMNS_MAX
     ? undefined
@@ -48,51 +46,6 @@ export function withId(document: Document, id: unknown): Document {
 /** The columns of `documents`, however many they are. */
 export function documentsToColumns(documents: readonly Document[]): Column[] {
   return pivot(documents, shapeOf(documents, 0), undefined, 0);
-}
-
-/** Documents that are read for one column after the other: they are then still in the processor's caches, which takes half the time. A multiple of 8, for presence. */
-const PART_ROWS = 4096;
-/** Columns whose values lie side by side. */
-const FIXED: readonly number[] = [F64, I32, I64, BOOL, DATE_F64];
-
-/** The columns of many documents that all have the same keys; `undefined` where they do not, and where one of them cannot be stored: the plain way says why. */
-function pivotInParts(documents: readonly Document[], firstRow: number): Column[] | undefined {
-  const rows = documents.length;
-  if (rows < 2 * PART_ROWS) return undefined;
-  let keys: string[] = [];
-  const columns = new Map<string, Column | undefined>();
-  try {
-    for (let start = 0; start < rows; start += PART_ROWS) {
-      const part = documents.slice(start, start + PART_ROWS);
-      const shape = shapeOf(part, firstRow + start);
-      if (start === 0) keys = shape.keys;
-      if (!shape.uniform || JSON.stringify(keys) !== JSON.stringify(shape.keys)) return undefined;
-      for (const key of keys) {
-        const known = columns.get(key);
-        if (start > 0 && !known) continue;
-        checkName(key);
-        const column = buildColumn(key, part, key, firstRow + start);
-        const isFixed = column && !column.dictionary && FIXED.includes(column.type) && (known ?? column).type === column.type;
-        columns.set(key, isFixed ? withPart(known ?? emptyColumn(column, rows), column, start) : undefined);
-      }
-    }
-  } catch {
-    return undefined;
-  }
-  return keys.flatMap((key) => columns.get(key) ?? buildColumn(key, documents, key, firstRow) ?? []);
-}
-
-/** A column like this one, of so many rows, with a value in each. */
-function emptyColumn(column: Column, rows: number): Column {
-  const Data = column.data.constructor as new (rows: number) => ColumnData;
-  return { ...column, rows, presence: undefined, data: new Data(rows) };
-}
-
-/** `column` with the values of a part from `start` on. */
-function withPart(column: Column, { data, presence }: Column, start: number): Column {
-  (column.data as Float64Array).set(data as Float64Array, start);
-  if (presence) (column.presence ??= allPresent(column.rows)).set(presence, start >> 3);
-  return column;
 }
 
 function pivot(documents: readonly Document[], shape: Shape, ids: readonly unknown[] | undefined, firstRow: number): Column[] {
