@@ -74,4 +74,31 @@ for (const [name, { updates, fresh, how }] of Object.entries(live)) {
   const ways = Object.entries(how).map(([way, count]) => `${way} ${count}`);
   console.log(`| ${name} | ${median(updates).toFixed(2)} | ${median(fresh).toFixed(2)} | ${ways.join(", ")} |`);
 }
+
+// Many queries, of which one command tells the news, beside a command for each. The rounds of both take turns.
+const MANY = {
+  "100 queries of newest rows": (n) => ({ find: "plant", filter: { "station.id": n % SERIES }, sort: { at: -1 }, limit: 100 - Math.floor(n / SERIES), batchSize: 1000 }),
+  "100 queries of six minutes in the past": (n) => ({ find: "plant", filter: { "station.id": n % SERIES, at: { $gte: new Date(FIRST_MS), $lt: new Date(FIRST_MS + 360_000) } }, sort: { at: 1 }, batchSize: 1000 }),
+};
+console.log("\n| 100 queries, and a new row of each series between two updates | together | one by one | news of |\n|---|---|---|---|");
+for (const [name, query] of Object.entries(MANY)) {
+  const ids = [];
+  for (let n = 0; n < 100; n++) {
+    const { id } = await db.command({ liveQuery: 1, query: query(n) });
+    await db.command({ liveRefresh: id });
+    ids.push(id);
+  }
+  const [together, alone] = [[], []];
+  let news = 0;
+  for (let round = 0; round < Number(args.rounds); round++) {
+    await insert(SERIES);
+    news = (await timed(together, { liveRefresh: ids })).live.length;
+    await insert(SERIES);
+    const began = clock();
+    for (const id of ids) await db.command({ liveRefresh: id });
+    alone.push(clock() - began);
+  }
+  for (const id of ids) await db.command({ liveClose: id });
+  console.log(`| ${name} | ${median(together).toFixed(2)} | ${median(alone).toFixed(2)} | ${news} |`);
+}
 await db.close();

@@ -78,6 +78,15 @@ pub const LOOK_WORK: usize = 1024;
 /// What a bucket counts as.
 pub const BUCKET_WORK: usize = 128;
 
+/// So many rows of an insert get their buckets before the event loop may have a turn.
+pub const STAGED_ROWS_MAX: usize = 8192;
+/// So many bytes of journal records are decoded before the event loop may have a turn.
+pub const FETCHED_RECORDS_BYTES: usize = 128 << 10;
+/// So many sections of journal records are sorted into their buckets before the event loop may have a turn.
+pub const SORTED_SECTIONS_MAX: usize = 8192;
+/// Work of bringing a live query up to date, apart from its rows.
+pub const LIVE_QUERY_WORK: usize = 32;
+
 /// An idle cursor is dropped after this long: ten minutes.
 pub const CURSOR_IDLE_MS_MAX: i64 = 600_000;
 /// A cursor is dropped this long after it was opened, as a server drops those of a session that is not renewed: half an

@@ -1,7 +1,7 @@
 /// <reference lib="esnext.disposable" preserve="true" />
 // Cursors: batches of an engine cursor as documents, one at a time or all at once.
 
-import type { Block } from "./block.js";
+import { decodeBlock, type Block } from "./block.js";
 import { documentsToColumns } from "./pivot.js";
 import { pick, readOptions, type Answer, type Door } from "./door.js";
 import { CursorExhaustedError, CursorInUseError } from "./errors.js";
@@ -42,7 +42,7 @@ export abstract class AbstractCursor<TSchema = Document, TColumns = Partial<Colu
   #position = 0;
   #fetching: Promise<void> | undefined;
   #transform: ((document: Document) => unknown) | undefined;
-  /** A command that opens the cursor in place of its own, and what was answered. */
+  /** A command that opens the cursor in place of its own, or an answer that has its first batch as a block; and what was answered. */
   #given: Document | undefined;
   #reply: Document | undefined;
   readonly #readOptions: BSONReadOptions;
@@ -251,7 +251,7 @@ export abstract class AbstractCursor<TSchema = Document, TColumns = Partial<Colu
   }
 
   /**
-   * A function that reads all that any command answers, as `copy` of this cursor would.
+   * A function that reads all that any command answers, or has answered, as `copy` of this cursor would.
    * @internal
    */
   protected reader(copy: AbstractCursor<any, any>, asColumns?: boolean): (command: Document) => Promise<{ result: any; reply: Document }> {
@@ -299,7 +299,9 @@ export abstract class AbstractCursor<TSchema = Document, TColumns = Partial<Colu
         ? (this.#given ?? this.openingCommand(wantsAll))
         : { getMore: this.#id, collection: this.#collection, ...(size ? { batchSize: size } : {}), ...(this.#signal && { signal: this.#signal }) };
       if (isFirst) this.#state = "open";
-      answer = await this.door.run(command, undefined, this.#readOptions);
+      const { block } = command as { block?: { buffer: Uint8Array; position: number } };
+      if (block) answer = { reply: command, block: decodeBlock(block.buffer.subarray(0, block.position)) };
+      else answer = await this.door.run(command, undefined, this.#readOptions);
     } catch (error) {
       this.#state = "done";
       this.#isClosed = true;

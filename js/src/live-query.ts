@@ -1,8 +1,8 @@
 // What computes a live query: when its result is due, how it is asked for, and who is told.
 
-import { letExit } from "./events.js";
 import type { Feed, LiveExplanation, LiveQuery } from "./live.js";
 import { collectionsOf, divided, isSame } from "./live-parts.js";
+import { Together, type Told } from "./live-together.js";
 import type { ChangeEvent, Document } from "./types.js";
 
 /** So often the engine is asked whether the result still holds: a message of another tab may have been lost. */
@@ -11,6 +11,8 @@ const POLL_MS = 1000;
 const POLL_SHARE = 50;
 /** And all live queries of a database together do not ask more often than this. */
 const POLL_SPACING_MS = 20;
+/** Of this, the time between two questions is a multiple, so that many are asked together. */
+const POLL_STEP_MS = 100;
 /** So many times a computation begins anew because the engine has forgotten it. */
 const TRIES_MAX = 3;
 
@@ -25,6 +27,7 @@ type Plan = Pick<LiveExplanation, "mode" | "why"> & { id?: number };
 /** Keeps the result of a feed up to date as long as it has observers. At most one computation is in flight. */
 export class Follower<T> {
   readonly #feed: Feed<T>;
+  readonly #together: Together;
   readonly #collections: Set<string>;
   /** Counts up whenever the first observer comes: what was computed for earlier ones is not theirs. */
   #turn = 0;
@@ -32,9 +35,9 @@ export class Follower<T> {
   #isComputing = false;
   /** Something has changed since the last computation began. */
   #isDue = false;
-  /** Runs while the next computation has to wait. */
-  #pause: ReturnType<typeof setTimeout> | undefined;
-  #poll: ReturnType<typeof setTimeout> | undefined;
+  /** Ends the time that the next computation has to wait. */
+  #pause: (() => void) | undefined;
+  #poll: (() => void) | undefined;
   #pollMS = POLL_MS;
   /** What the engine has said of the query, and the number under which it follows it. */
   #plan: Plan | undefined;
@@ -46,6 +49,7 @@ export class Follower<T> {
 
   constructor(feed: Feed<T>) {
     this.#feed = feed;
+    this.#together = Together.of(feed.door);
     this.#collections = collectionsOf(feed.command);
   }
 
@@ -137,9 +141,9 @@ export class Follower<T> {
     globalThis.removeEventListener?.("pageshow", this.#change);
     globalThis.document?.removeEventListener("visibilitychange", this.#show);
     globalThis.document?.removeEventListener("resume", this.#change);
-    clearTimeout(this.#pause);
-    clearTimeout(this.#poll);
-    this.#pause = undefined;
+    this.#pause?.();
+    this.#poll?.();
+    this.#pause = this.#poll = undefined;
     if (!this.#isComputing) this.#release();
   }
 
@@ -162,7 +166,7 @@ export class Follower<T> {
   async #compute(): Promise<void> {
     const turn = this.#turn;
     const start = performance.now();
-    clearTimeout(this.#poll);
+    this.#poll?.();
     this.#isComputing = true;
     this.#isDue = false;
     try {
@@ -177,10 +181,11 @@ export class Follower<T> {
       if (turn === this.#turn && this.#isAwake) this.#end(this.#feed.door.isClosed ? "complete" : "error", error);
     }
     this.#isComputing = false;
-    this.#pollMS = Math.max(POLL_MS, (performance.now() - start) * POLL_SHARE, this.#feed.door.events.closing.size * POLL_SPACING_MS);
+    const pollMS = Math.max(POLL_MS, (performance.now() - start) * POLL_SHARE, this.#feed.door.events.closing.size * POLL_SPACING_MS);
+    this.#pollMS = Math.ceil(pollMS / POLL_STEP_MS) * POLL_STEP_MS;
     if (!this.#isAwake) this.#release();
     else if (turn !== this.#turn) this.#change();
-    else this.#pause = setTimeout(this.#goOn, this.#feed.throttleMS);
+    else this.#pause = this.#together.wait(this.#feed.throttleMS, this.#goOn);
   }
 
   /** After the pause between two computations. */
@@ -189,8 +194,7 @@ export class Follower<T> {
     if (this.#isDue) return this.#change();
     // Nobody else writes into memory.
     if (this.#feed.door.isAlone) return;
-    this.#poll = setTimeout(this.#show, this.#pollMS);
-    letExit(this.#poll);
+    this.#poll = this.#together.wait(this.#pollMS, this.#show, true);
   };
 
   /** The next result; `undefined` if the last one still holds. */
@@ -204,8 +208,11 @@ export class Follower<T> {
           this.#how = "fresh";
           return this.#unlessSame((await read(command)).result);
         }
-        const { result, reply } = await read({ liveRefresh: plan.id, ...limits });
-        const { changed, how } = reply["live"] as { changed: boolean; how: LiveExplanation["how"] };
+        // One with limits of its own is asked for by itself.
+        const told: Told | undefined = Object.keys(limits).length === 0 ? await this.#together.news(plan.id) : {};
+        if (!told) return void (this.#how = "nothing");
+        const { result, reply } = await read(told.block ? told : { liveRefresh: plan.id, ...limits });
+        const { changed, how } = (reply["live"] ?? { changed: true, how: "newRows" }) as { changed: boolean; how: LiveExplanation["how"] };
         this.#how = how;
         return changed ? this.#unlessSame(result) : undefined;
       } catch (error) {

@@ -56,7 +56,7 @@ export interface Feed<T> {
   readonly door: Door;
   /** The command of the query. */
   readonly command: Document;
-  /** Reads all that a command answers, as documents or columns; `reply` is the first one. */
+  /** Reads all that a command answers, as documents or columns; `reply` is the first one. In place of a command, it takes what the engine has told of a query. */
   readonly read: (command: Document) => Promise<{ result: T; reply: Document }>;
   readonly throttleMS: number;
   /** Each subscription has an object of its own. */

@@ -2,12 +2,13 @@
 
 import assert from "node:assert/strict";
 import { test, type TestContext } from "node:test";
-import { Long, type Document } from "bson";
+import { Binary, Long, type Document } from "bson";
 import { combineLatest, firstValueFrom, from, map } from "rxjs";
 import { derived, get } from "svelte/store";
 import type { Collection } from "../src/collection.ts";
 import { openWith, type Database } from "../src/database.ts";
 import { ServerError } from "../src/errors.ts";
+import { documentsToBlock } from "../src/pivot.ts";
 import { FakeEngine } from "./fake-engine.ts";
 
 /** Runs everything that does not wait for a timer. */
@@ -451,10 +452,29 @@ test("a pipeline that writes is refused", async (t) => {
   assert.equal(count("aggregate"), 0);
 });
 
+interface Followed {
+  query: Document;
+  last?: string;
+  /** A change has the query run again, so that it is asked for by itself. */
+  isFresh?: boolean;
+}
+
 /** Adds the commands for live queries to the fake engine; `forget` makes it lose its live queries. */
-function taught(engine: FakeEngine): { forget: () => void; followed: Map<number, { query: Document; last?: string }> } {
-  const followed = new Map<number, { query: Document; last?: string }>();
+function taught(engine: FakeEngine): { forget: () => void; followed: Map<number, Followed> } {
+  const followed = new Map<number, Followed>();
   let ids = 0;
+  const rowsOf = ({ query: { find, filter } }: Followed): Document[] =>
+    (engine.collections.get(find) ?? []).filter((row) => Object.entries(filter as Document).every(([key, value]) => row[key] === value));
+  const told = (id: number): Document[] => {
+    const entry = followed.get(id);
+    if (!entry) return [{ id }];
+    const rows = rowsOf(entry);
+    const now = JSON.stringify(rows);
+    if (now === entry.last) return [];
+    if (entry.isFresh) return [{ id }];
+    entry.last = now;
+    return [{ id, cursor: { id: 0, ns: `plant.${entry.query["find"]}` }, block: new Binary(documentsToBlock(rows)!) }];
+  };
   engine.intercept = (command) => {
     if ("liveQuery" in command) {
       followed.set(++ids, { query: command["query"] as Document });
@@ -462,10 +482,11 @@ function taught(engine: FakeEngine): { forget: () => void; followed: Map<number,
     }
     if ("liveClose" in command) return { ok: Number(followed.delete(command["liveClose"] as number)) };
     if (!("liveRefresh" in command)) return undefined;
+    if (Array.isArray(command["liveRefresh"])) return { ok: 1, live: command["liveRefresh"].flatMap(told) };
     const entry = followed.get(command["liveRefresh"] as number);
     if (!entry) return { ok: 0, code: 43, codeName: "CursorNotFound", errmsg: "no such live query" };
-    const { find, filter } = entry.query as { find: string; filter: Document };
-    const rows = (engine.collections.get(find) ?? []).filter((row) => Object.entries(filter).every(([key, value]) => row[key] === value));
+    const { find } = entry.query as { find: string };
+    const rows = rowsOf(entry);
     const now = JSON.stringify(rows);
     const live = { changed: now !== entry.last, how: entry.last === undefined ? "fresh" : now === entry.last ? "nothing" : "newRows" };
     entry.last = now;
@@ -660,4 +681,107 @@ test("an error of the engine keeps its class and code", async (t) => {
   engine.intercept = (command) => ("liveQuery" in command ? { ok: 0, code: 2, codeName: "BadValue", errmsg: "unknown operator: $nope" } : undefined);
   const failed = c.find({ v: { $nope: 1 } }).live()[Symbol.asyncIterator]().next();
   await assert.rejects(failed, (error: unknown) => error instanceof ServerError && error.code === 2);
+});
+
+/** What was asked of the engine about live queries: a number, or a list of numbers. */
+const asked = (engine: FakeEngine): unknown[] => engine.commands.filter((command) => "liveRefresh" in command).map((command) => command["liveRefresh"] as unknown);
+
+test("live queries that hear of one change are asked for in one command, and each gets its own result", async (t) => {
+  const { c, engine, insert, tick } = await opened(t);
+  const { followed } = taught(engine);
+  const heard = [0, 1, 2, 3].map((v) => {
+    const { heard, ...observer } = listener();
+    (v === 3 ? c.find({ v: 1 }, { maxTimeMS: 9 }) : c.find({ v })).live().subscribe(observer);
+    return heard;
+  });
+  const columns: unknown[] = [];
+  c.find({ v: 2 }).live({ columns: true }).subscribe((result) => columns.push(result));
+  await tick(16);
+  const [none, one, two] = [...followed.keys()];
+  followed.get(two!)!.isFresh = true;
+  engine.commands = [];
+  await c.insertMany([1, 2].map((v) => ({ at: new Date(v), v })));
+  await tick(16);
+  assert.deepEqual(heard, [[[]], [[], [1]], [[], [2]], [[], [1]]]);
+  assert.deepEqual(columns.at(-1), { at: Float64Array.of(2), v: Float64Array.of(2) });
+  const together = asked(engine).find(Array.isArray) as number[];
+  const [alone, ...again] = asked(engine).filter((id) => !Array.isArray(id));
+  assert.deepEqual([again, together.length, together.includes(alone as number)], [[two], 4, false], "one with a limit is asked for by itself, and one that runs again once more");
+  assert.deepEqual(together.slice(0, 3), [none, one, two]);
+  assert.equal(engine.commands.find((command) => command["liveRefresh"] === alone)!["maxTimeMS"], 9);
+  engine.commands = [];
+  await insert(7);
+  await tick(16);
+  assert.deepEqual([asked(engine).length, heard.flat().length], [2, 7], "what holds is not given again");
+});
+
+test("while changes go on, live queries that pause equally long are asked for together", async (t) => {
+  const { c, engine, insert, tick } = await opened(t);
+  taught(engine);
+  const stops = [0, 1, 2].map((v) => c.find({ v }).live().subscribe(() => {}));
+  c.find().live({ throttleMS: 100 }).subscribe(() => {});
+  await tick(100);
+  engine.commands = [];
+  for (let v = 0; v < 40; v++) {
+    await insert(v);
+    await tick(4);
+  }
+  const sizes = asked(engine).map((ids) => (Array.isArray(ids) ? ids.length : 1));
+  // Four at once, then three every sixteen milliseconds, and the other one every hundred.
+  assert.deepEqual([sizes[0], sizes.filter((size) => size === 3).length, sizes.filter((size) => size === 1).length, sizes.length], [4, 10, 1, 12]);
+  stops[1]!();
+  await tick(100);
+  await tick(100);
+  engine.commands = [];
+  await insert(100);
+  await tick(16);
+  assert.deepEqual(asked(engine).map((ids) => (ids as unknown[]).length), [3]);
+});
+
+test("whether results still hold is asked together, too", async (t) => {
+  // The time until the next question depends on how long the last one took.
+  t.mock.method(performance, "now", () => 0);
+  const { c, engine, tick } = await opened(t, SHARED);
+  taught(engine);
+  const stop = c.find({ v: 0 }).live().subscribe(() => {});
+  for (const v of [1, 2]) c.find({ v }).live().subscribe(() => {});
+  await tick(16);
+  engine.commands = [];
+  await tick(2000);
+  const ids = asked(engine);
+  assert.ok(ids.length > 0 && ids.every((some) => (some as unknown[]).length === 3), JSON.stringify(ids));
+  stop();
+  await tick(16);
+  engine.commands = [];
+  await tick(2000);
+  assert.ok(asked(engine).length > 0 && asked(engine).every((some) => (some as unknown[]).length === 2));
+});
+
+test("what is wrong with one of many is its own error, and one that the engine has forgotten is told anew", async (t) => {
+  const { c, engine, insert, tick, count } = await opened(t);
+  const { followed } = taught(engine);
+  const heard = [0, 1, 2].map((v) => {
+    const { heard, ...observer } = listener();
+    c.find({ v }).live().subscribe({ ...observer, error: (error) => heard.push(error) });
+    return heard;
+  });
+  await tick(16);
+  const [first, second] = [...followed.keys()];
+  followed.delete(first!);
+  const { intercept } = engine;
+  engine.intercept = (command) => {
+    if (command["liveRefresh"] === second) return { ok: 0, code: 292, codeName: "QueryExceededMemoryLimitNoDiskUseAllowed", errmsg: "no memory" };
+    const reply = intercept(command);
+    if (Array.isArray(command["liveRefresh"])) reply!["live"].push({ id: second });
+    return reply;
+  };
+  await c.insertMany([{ at: new Date(0), v: 0 }, { at: new Date(2), v: 2 }]);
+  await tick(16);
+  const error = heard[1]!.at(-1);
+  assert.ok(error instanceof ServerError && error.code === 292 && error.message === "no memory");
+  assert.deepEqual([heard[0], heard[2], count("liveQuery")], [[[], [0]], [[], [2]], 4]);
+  engine.intercept = (command) => ("liveRefresh" in command ? { ok: 0, code: 8, errmsg: "all of it" } : intercept(command));
+  await insert(9);
+  await tick(16);
+  assert.deepEqual([heard[0]!.at(-1), heard[2]!.at(-1)].map((error) => (error as Error).message), ["all of it", "all of it"]);
 });

@@ -8,17 +8,19 @@ use super::aggregate_arguments::{collection_of, parse};
 use super::find::{cursor, target};
 use super::reply::Reply;
 use super::request::{Request, missing_field, wrong_type};
-use crate::engine::{Defaults, Engine, LiveSpec};
+use crate::block;
+use crate::engine::{Defaults, Engine, LiveNews, LiveSpec};
 use crate::error::{Error, Result};
 use crate::query::{Aggregation, FindCommand, Globals};
-use crate::value::DocWriter;
+use crate::value::{Doc, DocWriter, Value};
 
 /// What makes the result of a query depend on the time or on chance. A name is preceded by the type of its value, which
 /// here is an object or an array; so a field called `sample` is something else.
 const VOLATILE: [&str; 6] = ["$$NOW", "$$CLUSTER_TIME", "\x03$rand\0", "\x04$rand\0", "\x03$sample\0", "$sampleRate\0"];
 
 /// `{liveQuery: 1, query: <find or aggregate>}` keeps a query open, and reads nothing yet. `{liveRefresh: id}` gives the
-/// result as it is now, or says that the last one still holds. `{liveClose: id}` ends it.
+/// result as it is now, or says that the last one still holds. `{liveRefresh: [id, ...]}` does so for many at once. `{liveClose: id}`
+/// ends it.
 pub async fn run(engine: &Rc<Engine>, request: &Request<'_>) -> Result<Reply> {
     let mut reply = DocWriter::new();
     if request.name() == "liveQuery" {
@@ -30,6 +32,9 @@ pub async fn run(engine: &Rc<Engine>, request: &Request<'_>) -> Result<Reply> {
     }
     request.allow_fields(&[])?;
     let name = request.name();
+    if let (Some(ids), "liveRefresh") = (request.target().as_array(), name) {
+        return refresh_together(engine, ids).await;
+    }
     let id = request.target_integer();
     let id = id.ok_or_else(|| wrong_type(name, name, "an integer", request.target()))?;
     if name == "liveClose" {
@@ -40,6 +45,28 @@ pub async fn run(engine: &Rc<Engine>, request: &Request<'_>) -> Result<Reply> {
     let mut reply = cursor(engine, &refreshed.ns, refreshed.batch.cursor_id, "firstBatch");
     reply.begin_doc("live").bool("changed", refreshed.how != "nothing").string("how", refreshed.how).end();
     Ok(Reply::ok(reply).with_batch(refreshed.batch.rows))
+}
+
+/// Brings many live queries up to date, and tells those of which there is news: the block of the first batch and its
+/// cursor, or that it has to be asked for by itself. Of the others the last result holds.
+async fn refresh_together(engine: &Engine, ids: Doc<'_>) -> Result<Reply> {
+    let number = |(_, id): (_, Value<'_>)| {
+        id.as_integer().ok_or_else(|| wrong_type("liveRefresh", "liveRefresh", "an array of integers", id))
+    };
+    let ids: Vec<i64> = ids.iter().map(number).collect::<Result<_>>()?;
+    let mut reply = DocWriter::new();
+    reply.begin_array("live");
+    for (place, LiveNews { id, batch }) in engine.refresh_live_together(&ids).await?.iter().enumerate() {
+        reply.begin_doc(&place.to_string()).int64("id", *id);
+        if let Some((batch, ns)) = batch {
+            reply.begin_doc("cursor").int64("id", batch.cursor_id);
+            reply.string("ns", &[engine.name(), ".", ns].concat()).end();
+            reply.binary("block", 0, &block::encode(&batch.rows));
+        }
+        reply.end();
+    }
+    reply.end();
+    Ok(Reply::ok(reply))
 }
 
 /// The query of `liveQuery`.

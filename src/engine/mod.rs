@@ -43,7 +43,7 @@ use find::cursor::Cursors;
 pub use find::planned::{Defaults, ParseFind, ParsePipeline, PlannedQuery};
 use find::series::Series;
 pub use indexes::Dropped;
-pub use live::{LiveBatch, LiveInfo, LiveSpec};
+pub use live::{LiveBatch, LiveInfo, LiveNews, LiveSpec};
 use store::bucket_cache::BucketCache;
 pub use store::entry::CollectionEntry;
 use store::keyspace::{CollectionId, ContextId};

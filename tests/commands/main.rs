@@ -16,6 +16,7 @@ mod explained_buckets;
 mod find_and_modify;
 mod listings;
 mod live;
+mod live_together;
 mod out;
 mod raw_buckets;
 mod raw_updates;

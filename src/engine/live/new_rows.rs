@@ -1,12 +1,38 @@
-//! The rows of a journal record with their metadata.
+//! The rows of journal records with their metadata.
+
+use std::cell::OnceCell;
+use std::rc::Rc;
 
 use crate::block::{Bitmap, Block, Column, ColumnBuilder, ColumnData};
 use crate::engine::collections::collection::Collection;
 use crate::engine::journal::JournalEntry;
 use crate::value::{Interner, OwnedValue};
 
+/// What was added to a journal since a moment, for all live queries that saw that moment.
+pub(super) struct Additions {
+    entries: Vec<Rc<JournalEntry>>,
+    rows: OnceCell<Vec<Block>>,
+}
+
+impl Additions {
+    /// These records.
+    pub fn new(entries: Vec<Rc<JournalEntry>>) -> Additions {
+        Additions { entries, rows: OnceCell::new() }
+    }
+
+    /// True if nothing was added.
+    pub fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
+    /// Their measurements, a block for each record; made once.
+    pub fn rows(&self, collection: &Collection) -> &[Block] {
+        self.rows.get_or_init(|| self.entries.iter().map(|entry| measurements_of(entry, collection)).collect())
+    }
+}
+
 /// The rows of a record as measurements: the time first, then the metadata, then the other fields.
-pub(super) fn measurements_of(entry: &JournalEntry, collection: &Collection) -> Block {
+fn measurements_of(entry: &JournalEntry, collection: &Collection) -> Block {
     let mut rows = entry.record.rows.clone();
     let time = rows.remove_column(collection.time_field());
     if let (Some(name), Some(column)) = (collection.meta_field(), metadata_of(entry)) {

@@ -44,7 +44,7 @@ pub struct LiveInfo {
 }
 
 pub(super) struct LiveQuery {
-    id: i32,
+    pub id: i32,
     pub spec: LiveSpec,
     /// True if every refresh runs it again.
     pub is_volatile: bool,
@@ -129,7 +129,10 @@ impl Engine {
         if live.open.borrow().len() >= LIVE_QUERIES_MAX {
             return Err(Error::new(ErrorCode::ExceededMemoryLimit, "Too many live queries are open"));
         }
-        live.last.set(live.last.get() + 1);
+        // Where a worker has taken the place of another, a number of the first one should be none of the second.
+        let last = Some(live.last.get()).filter(|last| *last > 0);
+        let last = last.unwrap_or_else(|| i32::try_from(self.env.random_u64() >> 34).unwrap_or_default());
+        live.last.set(last + 1);
         let nothing = Collation::default();
         let parsed = match &collection {
             Some(collection) => (spec.parse)(collection.defaults(spec.raw)),
@@ -173,7 +176,9 @@ impl Engine {
     pub(super) fn live_query(&self, id: i64) -> Result<Rc<LiveQuery>> {
         let live = self.live();
         let open = live.open.borrow();
-        let found = open.iter().find(|query| i64::from(query.id) == id).cloned();
+        // Their numbers ascend.
+        let place = open.binary_search_by_key(&id, |query| i64::from(query.id));
+        let found = place.ok().and_then(|place| open.get(place)).cloned();
         found.ok_or_else(|| Error::new(ErrorCode::CursorNotFound, format!("Live query {id} not found")))
     }
 
@@ -190,11 +195,17 @@ impl Engine {
     /// Notes what a query has seen: what is added after that, it wants to know.
     pub(super) fn want(&self, query: &LiveQuery, seen: Option<&(Rc<Collection>, JournalMark)>) {
         let before = query.wants.replace(seen.map(|(collection, mark)| (Rc::clone(collection), mark.added)));
-        let Some((collection, _)) = before else { return };
+        if let Some((collection, _)) = before {
+            self.forget_unwanted(&collection);
+        }
+    }
+
+    /// Forgets what no query wants to know any more of what was added to a journal.
+    pub(super) fn forget_unwanted(&self, collection: &Rc<Collection>) {
         let mut first: Option<u64> = None;
         for query in self.live().open.borrow().iter() {
             let wants = query.wants.borrow();
-            if let Some((_, added)) = wants.as_ref().filter(|(of, _)| Rc::ptr_eq(of, &collection)) {
+            if let Some((_, added)) = wants.as_ref().filter(|(of, _)| Rc::ptr_eq(of, collection)) {
                 first = Some(first.map_or(*added, |first| first.min(*added)));
             }
         }

@@ -6,7 +6,7 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
-use super::new_rows::measurements_of;
+use super::new_rows::Additions;
 use super::query::{LiveKept, LiveQuery, LiveState};
 use crate::block::Block;
 use crate::engine::Engine;
@@ -29,7 +29,7 @@ pub struct LiveBatch {
 }
 
 /// The collection as it is now.
-type Seen = Option<(Rc<Collection>, JournalMark)>;
+pub(super) type Seen = Option<(Rc<Collection>, JournalMark)>;
 
 /// A batch, and what the next one may be made of.
 type LiveAnswer = (CursorBatch, Option<LiveState>);
@@ -45,17 +45,12 @@ impl Engine {
             let _ = running.wait().await;
         }
         let _turn = query.turn();
-        let mut seen: Seen = None;
-        if let Some(collection) = self.collection(&query.spec.name).await? {
-            if !query.is_volatile {
-                collection.journal.keep_log(true);
-            }
-            let mark = self.journal_snapshot(&collection, &[]).await?.mark;
-            seen = Some((collection, mark));
-        }
+        let seen = self.live_seen(&query.spec.name, !query.is_volatile).await?;
         // Nothing is awaited between the snapshot and this.
         let known = query.state.borrow_mut().take().filter(|_| !query.is_volatile);
-        let (how, (batch, state)) = match known.and_then(|known| self.follow(&query, known, &seen)) {
+        let added = known.as_ref().and_then(|known| additions(known, &seen));
+        let followed = known.zip(added).and_then(|(known, added)| self.follow(&query, known, &seen, &added));
+        let (how, (batch, state)) = match followed {
             Some((None, state)) => ("nothing", (CursorBatch { rows: Block::new(0), cursor_id: 0 }, Some(state))),
             Some((Some(batch), state)) => ("newRows", (batch, Some(state))),
             None => {
@@ -68,15 +63,29 @@ impl Engine {
         Ok(LiveBatch { batch, how, ns: ns_of(&query.spec.name, query.spec.raw) })
     }
 
-    /// Goes on from an earlier result. Without a batch, that result still holds; `None` if the query must run again.
-    fn follow(&self, query: &LiveQuery, mut state: LiveState, seen: &Seen) -> Option<(Option<CursorBatch>, LiveState)> {
-        let (collection, now, before) = match (seen, &state.seen) {
-            (None, None) => return Some((None, state)),
-            (Some((there, now)), Some((known, before))) if Rc::ptr_eq(there, known) => (there, now, before),
-            _ => return None,
-        };
-        let added = collection.journal.additions_since(before)?;
-        let is_moved = now.epoch != before.epoch;
+    /// Looks at a collection; `is_logged`: what is added to it from now on is kept for live queries.
+    ///
+    /// Errors: those of storage; `NamespaceNotFound` if it was dropped meanwhile.
+    pub(super) async fn live_seen(&self, name: &str, is_logged: bool) -> Result<Seen> {
+        let Some(collection) = self.collection(name).await? else { return Ok(None) };
+        if is_logged {
+            collection.journal.keep_log(true);
+        }
+        let mark = self.journal_snapshot(&collection, &[]).await?.mark;
+        Ok(Some((collection, mark)))
+    }
+
+    /// Goes on from an earlier result, since which these records were added. Without a batch, that result still holds;
+    /// `None` if the query must run again.
+    pub(super) fn follow(
+        &self,
+        query: &LiveQuery,
+        mut state: LiveState,
+        seen: &Seen,
+        added: &Additions,
+    ) -> Option<(Option<CursorBatch>, LiveState)> {
+        let Some((collection, now)) = seen else { return Some((None, state)) };
+        let is_moved = state.seen.as_ref().is_none_or(|(_, before)| now.epoch != before.epoch);
         // A bucket that was read late may hold rows that were added since.
         if is_moved && (query.spec.raw || state.is_read && !added.is_empty()) {
             return None;
@@ -85,15 +94,16 @@ impl Engine {
         if added.is_empty() {
             return Some((None, state));
         }
-        let mut rows = added.iter().map(|entry| measurements_of(entry, collection));
+        let rows = added.rows(collection);
         // Whatever fails here fails again when the query runs.
         match &mut state.kept {
             LiveKept::Filter(filter) => {
                 let filter = filter.as_ref()?;
-                rows.all(|rows| filter.select(&rows).is_ok_and(|found| found.none())).then_some((None, state))
+                let changes_nothing = rows.iter().all(|rows| filter.select(rows).is_ok_and(|found| found.none()));
+                changes_nothing.then_some((None, state))
             }
             LiveKept::Standing(standing) => {
-                let batch = match standing.add(&mut rows).ok()? {
+                let batch = match standing.add(rows).ok()? {
                     true if !self.may_keep(query, standing) => return None,
                     true => Some(self.first_batch(query, standing.result().ok()?)),
                     false => None,
@@ -167,5 +177,17 @@ impl Engine {
         }
         query.is_too_large.set(true);
         Ok(None)
+    }
+}
+
+/// What was added to the collection since a result, as long as nothing else has happened; otherwise `None`. To be asked
+/// right after the snapshot, before anything is awaited.
+pub(super) fn additions(state: &LiveState, seen: &Seen) -> Option<Additions> {
+    match (seen, &state.seen) {
+        (None, None) => Some(Additions::new(Vec::new())),
+        (Some((there, _)), Some((known, before))) if Rc::ptr_eq(there, known) => {
+            there.journal.additions_since(before).map(Additions::new)
+        }
+        _ => None,
     }
 }

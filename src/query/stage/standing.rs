@@ -112,12 +112,19 @@ impl Standing {
     /// Adds rows that are new, with their metadata. False if the result stays as it is.
     ///
     /// Errors: those of filters and stages. The query must then begin again.
-    pub fn add(&mut self, rows: &mut dyn Iterator<Item = Block>) -> Result<bool> {
-        let mut exec = Exec::new(self.plan.clone());
+    pub fn add(&mut self, rows: &[Block]) -> Result<bool> {
+        let mut matching = None;
         for rows in rows {
-            // Without a limit there is never enough.
-            let _ = Sink::push(&mut exec, rows, None, false)?;
+            // Most new rows are of other series or times. They cost their filter, and nothing else is made for them.
+            let found = self.plan.residual.select(rows)?;
+            if !found.none() {
+                let exec = matching.get_or_insert_with(|| Exec::new(self.plan.clone()));
+                let rows = if found.count() == rows.rows() { rows.clone() } else { rows.gather(&found.to_rows()) };
+                // Without a limit there is never enough.
+                let _ = Sink::push(exec, rows, None, true)?;
+            }
         }
+        let Some(mut exec) = matching else { return Ok(false) };
         exec.finish()?;
         let mut is_changed = false;
         while exec.ready() > 0 {

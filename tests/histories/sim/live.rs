@@ -28,6 +28,8 @@ struct World {
     next: i64,
     sent: Vec<Document>,
     dedupes: bool,
+    /// True if queries of a context are brought up to date by one command, every second time. Derived from the seed alone.
+    are_together: bool,
     /// How often a result was brought up to date from new rows alone, and how often it was known to hold.
     kept: usize,
 }
@@ -41,7 +43,9 @@ pub fn history(seed: u64, trouble: Trouble) {
         let dedupes = random.chance(8);
         let contexts = (0..2 + random.below(2)).map(|_| (open(&storage, &env, &random, None), Vec::new())).collect();
         let (next, sent, kept) = (0, Vec::new(), 0);
-        let mut world = World { random, env, faulty, storage, contexts, trouble, next, sent, dedupes, kept };
+        let are_together = seed.is_multiple_of(2);
+        let mut world =
+            World { random, env, faulty, storage, contexts, trouble, next, sent, dedupes, are_together, kept };
         world.create(0).await;
         world.insert(0).await;
         if trouble == Trouble::Faults {
@@ -201,10 +205,20 @@ impl World {
 
     /// Refreshes a percentage of the queries of a context while storage may fail, and compares those that succeed.
     async fn look(&mut self, at: usize, percent: u64) {
-        let World { random, faulty, contexts, kept, .. } = self;
+        let World { random, faulty, contexts, kept, are_together, .. } = self;
         let (db, queries) = &mut contexts[at];
         while queries.len() < QUERIES {
             queries.push(faulty.without(LiveQuery::open(db, random)).await.unwrap());
+        }
+        if *are_together && random.chance(50) {
+            let mut some: Vec<_> = queries.iter_mut().filter(|_| random.chance(percent)).collect();
+            let ways = LiveQuery::refresh_together(&mut some).await;
+            for (query, how) in some.into_iter().zip(ways) {
+                let Some(how) = how else { continue };
+                *kept += usize::from(how != "fresh");
+                faulty.without(query.check()).await;
+            }
+            return;
         }
         for query in queries.iter_mut().filter(|_| random.chance(percent)) {
             let Some(how) = query.refresh().await else { continue };

@@ -3,7 +3,7 @@
 use bson::{Bson, DateTime, Document, RawDocumentBuf, doc, rawdoc};
 
 use super::ok;
-use crate::support::{Db, Random, multiset, raw, take_rows};
+use crate::support::{Db, Random, multiset, raw, rows_of, take_rows};
 
 const HOUR_MS: i64 = 3_600_000;
 
@@ -188,6 +188,37 @@ impl LiveQuery {
             assert!(rows.is_empty());
         }
         Some(live.get_str("how").unwrap().to_owned())
+    }
+
+    /// Brings queries of one context up to date with one command, and by themselves those that this leaves alone. Says how;
+    /// `None` where storage failed.
+    pub async fn refresh_together(queries: &mut [&mut LiveQuery]) -> Vec<Option<String>> {
+        let Some(first) = queries.first() else { return Vec::new() };
+        let db = first.db.clone();
+        let ids: Vec<Bson> = queries.iter().map(|query| query.id.into()).collect();
+        let reply = db.command(raw(&doc! { "liveRefresh": ids })).await;
+        assert!(ok(&reply), "where storage fails, each query is left for itself: {reply}");
+        let news: Vec<&Document> = reply.get_array("live").unwrap().iter().filter_map(Bson::as_document).collect();
+        let mut ways = Vec::new();
+        for query in queries {
+            let Some(told) = news.iter().find(|told| told.get_i64("id").unwrap() == i64::from(query.id)) else {
+                ways.push(Some("nothing".to_owned()));
+                continue;
+            };
+            ways.push(match told.get_document("cursor") {
+                Ok(cursor) => {
+                    let block = timepail::block::decode(told.get_binary_generic("block").unwrap()).unwrap();
+                    let rows: Vec<Bson> = rows_of(&block).into_iter().map(Bson::Document).collect();
+                    let mut cursor = cursor.clone();
+                    cursor.insert("firstBatch", rows);
+                    query.rows = None;
+                    query.rows = all_batches(&db, doc! { "ok": 1.0, "cursor": cursor }).await;
+                    query.rows.as_ref().map(|_| "newRows".to_owned())
+                }
+                Err(_) => query.refresh().await,
+            });
+        }
+        ways
     }
 
     pub async fn close(self) {

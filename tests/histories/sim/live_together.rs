@@ -11,7 +11,7 @@ use timepail::storage::Storage;
 use timepail::storage::memory::MemoryStorage;
 
 use super::live_queries::{LiveQuery, measurement};
-use super::{FIRST_NOW_MS, Trouble, at_most, ok, open};
+use super::{FIRST_NOW_MS, Trouble, at_most, env_of, ok, open};
 use crate::support::faults::{Faulty, Rates};
 use crate::support::log::{Log, Outcome, Ticket};
 use crate::support::rows::a_filter;
@@ -39,7 +39,7 @@ struct Task {
 
 /// Panics if a live query has a result that no fresh one could have had.
 pub fn history(seed: u64, trouble: Trouble) {
-    let (random, env) = (Random::new(seed), TestEnv::new(seed));
+    let (random, env) = (Random::new(seed), env_of(seed));
     let faulty = Faulty::new(Rc::new(MemoryStorage::new()), Random::new(seed + 1), true);
     let storage: Rc<dyn Storage> = faulty.clone();
     let first = open(&storage, &env, &random, None);
@@ -138,7 +138,7 @@ impl Task {
         self.end(ticket, reply.as_ref());
     }
 
-    /// Brings the live queries up to date, one after another.
+    /// Brings the live queries up to date, one after another or with one command.
     async fn look(&mut self) {
         while self.finds.len() + self.others.len() < 2 * QUERIES {
             let filter = a_filter(&self.random);
@@ -147,6 +147,18 @@ impl Task {
             let (Some(of_filter), Some(other)) = (of_filter, other) else { return };
             self.finds.push(of_filter);
             self.others.push(other);
+        }
+        if self.random.chance(50) {
+            let began = self.log.now();
+            let mut all: Vec<_> = self.finds.iter_mut().chain(&mut self.others).collect();
+            let ways = LiveQuery::refresh_together(&mut all).await;
+            for (query, how) in self.finds.iter().zip(ways) {
+                if let (Some(_), Some(rows)) = (how, &query.rows) {
+                    let filter = query.command.get_document("filter").unwrap();
+                    self.log.judge(filter, rows, began, self.log.now()).unwrap();
+                }
+            }
+            return;
         }
         for query in &mut self.finds {
             let began = self.log.now();
