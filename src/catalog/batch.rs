@@ -43,7 +43,7 @@ pub enum Staging {
     /// Every row has its bucket. `finish` or `abort` must follow.
     Staged(Staged),
     /// Some rows might go to stored buckets. Answer all of these requests with `offer`, in any order, and stage the
-    /// batch again.
+    /// batch again. Without requests, many rows have got a bucket, and the others are to be staged now.
     Reopen(Vec<ReopenRequest>),
 }
 

@@ -8,6 +8,7 @@ use super::series::{BatchSeries, BucketSearch};
 use super::state::{Catalog, StagedBucket};
 use crate::bucket::BucketId;
 use crate::error::Result;
+use crate::limits::STAGED_ROWS_MAX;
 
 /// The next step for a series.
 enum NextStep {
@@ -40,8 +41,7 @@ impl Catalog {
         if staged.is_err() {
             self.abort();
         }
-        staged?;
-        self.prepared = requests.is_empty();
+        self.prepared = staged? && requests.is_empty();
         Ok(if self.prepared { Staging::Staged(batch.staged()) } else { Staging::Reopen(requests) })
     }
 
@@ -61,14 +61,20 @@ impl Catalog {
         }
     }
 
-    fn stage_series(&mut self, batch: &mut Batch, requests: &mut Vec<ReopenRequest>) -> Result<()> {
+    /// False if rows are left that nothing keeps from being staged.
+    fn stage_series(&mut self, batch: &mut Batch, requests: &mut Vec<ReopenRequest>) -> Result<bool> {
         let Batch { block, series, order, sections, facts, restarts, .. } = batch;
         let times_ms = dates(block, &self.timeseries.time_field)?;
         let measurements = BatchRows { block, times_ms, order, facts: *facts };
+        let mut left = STAGED_ROWS_MAX;
         for (number, series) in series.iter_mut().enumerate() {
             while series.next < series.rows.end {
+                if left == 0 {
+                    return Ok(false);
+                }
                 match self.next_run(series, &measurements, *restarts)? {
                     NextStep::Run(index, taken) => {
+                        left = left.saturating_sub(taken.rows);
                         sections.extend(self.section(series, index, taken, &measurements).map(|s| (number, s)));
                     }
                     NextStep::Ask(archived) => {
@@ -86,7 +92,7 @@ impl Catalog {
                 }
             }
         }
-        Ok(())
+        Ok(true)
     }
 
     /// The bucket of a series' next rows and how many it took, or the stored bucket to look for first.

@@ -8,6 +8,7 @@ mod folding;
 mod full_buckets;
 mod index_builds;
 mod kept_buckets;
+mod large_inserts;
 mod live_tail;
 mod long_cursor;
 mod lost_answers;

@@ -4,10 +4,12 @@ use std::rc::Rc;
 
 use super::collection::Collection;
 use crate::engine::Engine;
-use crate::engine::journal::{ByBucket, JournalEntry, JournalMark, RefreshOutcome};
+use crate::engine::journal::{ByBucket, JournalEntry, JournalMark, RecordKey, RefreshOutcome};
 use crate::engine::store::keyspace::{self, Marker};
 use crate::error::{Error, ErrorCode, Result};
-use crate::limits::{CHANGE_CONFLICTS_MAX, JOURNAL_SIZE_BYTES_MAX};
+use crate::limits::{
+    CHANGE_CONFLICTS_MAX, FETCHED_RECORDS_BYTES, JOURNAL_SIZE_BYTES_MAX, LOOK_WORK, SORTED_SECTIONS_MAX,
+};
 use crate::storage::{Bytes, Entry, KeyRange};
 
 /// Roughly how much larger a record is in memory than in storage, if it has many series with one row each.
@@ -138,19 +140,54 @@ impl Engine {
                 missing
             }
         };
+        let mut values = Vec::new();
         if !missing.is_empty() {
-            let values = self.journal_values(&id, &missing, &listed, brought).await?;
+            values = self.journal_values(&id, &missing, &listed, brought).await?;
             reserve(&values);
-            if !journal.add_fetched(epoch, &missing, values)? {
-                *all = true;
-                return Ok(None);
-            }
         }
-        if !journal.end_refresh(&refresh, epoch) {
+        if !self.take_in(collection, epoch, &missing, values).await? || !journal.end_refresh(&refresh, epoch) {
             *all = true;
             return Ok(None);
         }
         Ok(Some(Snapshot { epoch, mark: journal.mark(), journal: journal.by_bucket(), also }))
+    }
+
+    /// Adds records that were fetched at that epoch, and sorts all into buckets, with turns in between. False if another
+    /// refresh is needed.
+    ///
+    /// Errors: `DataCorruptionDetected`; those of a turn.
+    async fn take_in(
+        &self,
+        collection: &Collection,
+        epoch: u64,
+        missing: &[RecordKey],
+        values: Vec<Option<Bytes>>,
+    ) -> Result<bool> {
+        let mut values = values.into_iter();
+        let mut start = 0;
+        loop {
+            let mut size_bytes = 0;
+            let some = values.as_slice().iter().take_while(|value| {
+                let is_one_more = size_bytes < FETCHED_RECORDS_BYTES;
+                size_bytes += value.as_ref().map_or(0, Vec::len);
+                is_one_more
+            });
+            let end = start + some.count();
+            if end > start {
+                let before = start.checked_sub(1).and_then(|before| missing.get(before)).copied();
+                let keys = missing.get(start..end).unwrap_or_default();
+                if !collection.journal.add_fetched(epoch, before, keys, values.by_ref().take(end - start))? {
+                    return Ok(false);
+                }
+                start = end;
+            } else if collection.journal.sort_some(SORTED_SECTIONS_MAX) {
+                return Ok(true);
+            }
+            // A row takes about eight bytes.
+            if let Some(turn) = self.turn((size_bytes / 8).max(LOOK_WORK))? {
+                turn.await?;
+            }
+        }
     }
 }
 

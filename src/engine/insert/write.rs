@@ -10,6 +10,7 @@ use crate::engine::journal::{CommitOrder, JournalEntry};
 use crate::engine::store::keyspace;
 use crate::engine::store::signal::{Signal, yield_now};
 use crate::error::{Error, ErrorCode, Result};
+use crate::limits::STAGED_ROWS_MAX;
 use crate::storage::Changeset;
 
 /// The right to commit what the queue holds. However the claimant ends, its waiters get an outcome and the queue
@@ -100,17 +101,20 @@ impl Engine {
             let stage = collection.catalog.borrow_mut().stage(&mut batch)?;
             match stage {
                 Staging::Staged(staged) => break staged,
+                Staging::Reopen(requests) if requests.is_empty() => {
+                    if let Some(turn) = self.pause(STAGED_ROWS_MAX) {
+                        let _ = turn.await;
+                    }
+                }
                 Staging::Reopen(requests) => self.reopen(collection, &requests).await?,
             }
         };
-        if let Some(turn) = self.pause(staged.rows.rows()) {
-            let _ = turn.await;
-        }
+        let extended_range = staged.extended_range;
+        let records = self.records_of(staged.rows, staged.sections, CommitOrder::default()).await;
         let id = collection.id();
         let mut changes = Changeset::new();
         changes.expect(keyspace::exists(&id, 0));
-        let extended_range = staged.extended_range;
-        let written = self.add_records(collection, staged, CommitOrder::default(), &mut changes);
+        let written = self.put_records(collection, records, extended_range, &mut changes);
         let epoch = collection.journal.epoch();
         match self.storage.commit(changes).await {
             Ok(()) => {

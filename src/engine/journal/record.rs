@@ -21,6 +21,10 @@ const VERSION: u8 = 3;
 const VERSION_ORDERED: u8 = 4;
 /// How many numbers a section has.
 const NUMBERS: usize = 6;
+/// How long the stored form of records is that were cut from a long one.
+const RECORD_SIZE_BYTES: usize = VALUE_SIZE_BYTES_SOFT_MAX - 4 * 1024;
+/// So many of many rows are compressed to know about how long all are.
+const SAMPLE_ROWS: usize = 1024;
 
 /// The place of a commit among the commits of all contexts. Compared first; then by context, then by seq.
 ///
@@ -153,26 +157,43 @@ impl Record {
     }
 
     /// Splits staged rows into records whose stored form stays near `VALUE_SIZE_BYTES_SOFT_MAX`, each with its stored
-    /// form (I12).
-    pub fn parts(rows: Block, sections: Vec<Section>, order: CommitOrder) -> Vec<(Record, Vec<u8>)> {
-        let total = rows.rows();
-        // Decoding a record must stay within its limits, however well its rows compress.
-        let metadata: usize =
-            sections.iter().map(|section| section.meta.as_ref().map_or(0, |m| m.tagged().len())).sum();
-        let pieces = rows.size_bytes().max(metadata).div_ceil(COLUMN_SIZE_BYTES_MAX / 2);
-        if pieces <= 1 || total <= 1 {
-            let (record, bytes) = Record::encode(rows, sections, order);
-            if bytes.len() <= VALUE_SIZE_BYTES_SOFT_MAX || total <= 1 {
-                return vec![(record, bytes)];
-            }
-            let pieces = bytes.len().div_ceil(VALUE_SIZE_BYTES_SOFT_MAX - 4 * 1024);
-            return Record::cut(&record.rows, record.sections, order, pieces);
-        }
-        Record::cut(&rows, sections, order, pieces)
+    /// form (I12). Each is made when it is asked for.
+    pub fn parts(rows: Block, sections: Vec<Section>, order: CommitOrder) -> Parts {
+        Parts { left: vec![(rows, sections)], order }
     }
+}
 
-    /// Parts with about equal numbers of rows; parts that are still too large are cut again.
-    fn cut(rows: &Block, sections: Vec<Section>, order: CommitOrder, pieces: usize) -> Vec<(Record, Vec<u8>)> {
+/// Staged rows that become records.
+pub struct Parts {
+    /// Those that come first are last.
+    left: Vec<(Block, Vec<Section>)>,
+    order: CommitOrder,
+}
+
+impl Iterator for Parts {
+    type Item = (Record, Vec<u8>);
+
+    fn next(&mut self) -> Option<(Record, Vec<u8>)> {
+        loop {
+            let (rows, sections) = self.left.pop()?;
+            let total = rows.rows();
+            let pieces = pieces_of(&rows, &sections);
+            if pieces > 1 && total > 1 {
+                self.cut(&rows, sections, pieces);
+                continue;
+            }
+            let (record, bytes) = Record::encode(rows, sections, self.order);
+            if bytes.len() <= VALUE_SIZE_BYTES_SOFT_MAX || total <= 1 {
+                return Some((record, bytes));
+            }
+            self.cut(&record.rows, record.sections, bytes.len().div_ceil(RECORD_SIZE_BYTES));
+        }
+    }
+}
+
+impl Parts {
+    /// Puts back parts with about equal numbers of rows; parts that are still too large are cut again.
+    fn cut(&mut self, rows: &Block, sections: Vec<Section>, pieces: usize) {
         let rows_max = rows.rows().div_ceil(pieces.max(2));
         let mut parts = Vec::new();
         let (mut start, mut at, mut part) = (0, 0, Vec::new());
@@ -185,16 +206,31 @@ impl Record {
                 at += take;
                 left -= take;
                 if at == start + rows_max {
-                    parts.extend(Record::parts(rows.slice(start..at), std::mem::take(&mut part), order));
+                    parts.push((rows.slice(start..at), std::mem::take(&mut part)));
                     start = at;
                 }
             }
         }
         if at > start {
-            parts.extend(Record::parts(rows.slice(start..at), part, order));
+            parts.push((rows.slice(start..at), part));
         }
-        parts
+        self.left.extend(parts.into_iter().rev());
     }
+}
+
+/// Into how many records rows are cut before anything is known of their stored form.
+fn pieces_of(rows: &Block, sections: &[Section]) -> usize {
+    // Decoding a record must stay within its limits, however well its rows compress.
+    let metadata: usize = sections.iter().map(|section| section.meta.as_ref().map_or(0, |m| m.tagged().len())).sum();
+    let pieces = rows.size_bytes().max(metadata).div_ceil(COLUMN_SIZE_BYTES_MAX / 2);
+    let total = rows.rows();
+    if total < 8 * SAMPLE_ROWS {
+        return pieces;
+    }
+    // Many rows are not compressed twice: those in the middle tell about how long all are.
+    let sample = rows.slice(total / 2..total / 2 + SAMPLE_ROWS);
+    let bytes: usize = sample.columns().iter().map(|(_, column)| column::encode(column).len()).sum();
+    pieces.max((bytes * total / SAMPLE_ROWS).div_ceil(RECORD_SIZE_BYTES))
 }
 
 /// The numbers of all sections as one column.
@@ -359,7 +395,7 @@ mod tests {
         // Random bytes, which do not compress.
         let noise = (0..20_000_u64).map(|n| (n.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 12) as f64 * 1e-16);
         rows.set_column("x", Column::new(ColumnData::F64(noise.collect()), None));
-        let parts = Record::parts(rows.clone(), sections.clone(), ORDER);
+        let parts: Vec<_> = Record::parts(rows.clone(), sections.clone(), ORDER).collect();
         assert!(parts.len() > 2, "{}", parts.len());
         for (record, bytes) in &parts {
             assert!(bytes.len() <= VALUE_SIZE_BYTES_SOFT_MAX);
@@ -375,7 +411,7 @@ mod tests {
     #[test]
     fn a_large_commit_that_compresses_well_is_one_value() {
         let (rows, sections) = record(20_000);
-        let parts = Record::parts(rows, sections, ORDER);
+        let parts: Vec<_> = Record::parts(rows, sections, ORDER).collect();
         assert_eq!(parts.len(), 1);
         assert!(parts[0].1.len() < 1000);
     }
@@ -389,7 +425,7 @@ mod tests {
         }
         rows.set_column("s", builder.finish());
         let section = Section { rows: 3, ..record(3).1.remove(1) };
-        assert_eq!(Record::parts(rows, vec![section], ORDER).len(), 3);
+        assert_eq!(Record::parts(rows, vec![section], ORDER).count(), 3);
     }
 
     #[test]

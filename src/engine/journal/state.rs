@@ -164,16 +164,30 @@ impl Journal {
 
     /// All known records, by bucket.
     pub fn by_bucket(&self) -> Rc<ByBucket> {
+        self.sort_some(usize::MAX);
+        Rc::clone(&self.state.borrow().by_bucket)
+    }
+
+    /// Sorts records into buckets until they have so many sections; true if none is left. `by_bucket` sorts the others.
+    pub fn sort_some(&self, sections_max: usize) -> bool {
         let state = &mut *self.state.borrow_mut();
         if std::mem::take(&mut state.some_went) {
             state.by_bucket = Rc::new(state.by_bucket.without_gone());
         }
-        if !state.unsorted.is_empty() {
-            // If somebody still reads the old one, this copies the groups that grow, but not their rows.
-            let by_bucket = Rc::make_mut(&mut state.by_bucket);
-            state.unsorted.drain(..).filter(|entry| !entry.is_gone()).for_each(|entry| by_bucket.push(&entry));
+        if state.unsorted.is_empty() {
+            return true;
         }
-        Rc::clone(&state.by_bucket)
+        let mut sections = 0;
+        let mut is_one_more = |entry: &Rc<JournalEntry>| {
+            let is_one_more = sections < sections_max;
+            sections = sections.saturating_add(entry.record.sections.len());
+            is_one_more
+        };
+        let count = state.unsorted.iter().take_while(|entry| is_one_more(entry)).count();
+        // If somebody still reads the old one, this copies the groups that grow, but not their rows.
+        let by_bucket = Rc::make_mut(&mut state.by_bucket);
+        state.unsorted.drain(..count).filter(|entry| !entry.is_gone()).for_each(|entry| by_bucket.push(&entry));
+        state.unsorted.is_empty()
     }
 
     /// The present moment.
