@@ -85,11 +85,11 @@ impl Engine {
 }
 
 /// What was added since a moment; `None` if that is not all that has happened.
-type Known = (JournalMark, Option<Rc<Additions>>);
+type AddedSince = (JournalMark, Option<Rc<Additions>>);
 
 /// The last result of a query and what to add to it; `None` if it must run again. Most queries have seen the same moment
 /// last, of which it is asked once what was added since.
-fn part_of(query: &LiveQuery, seen: &Seen, last: &mut Option<Known>) -> Option<(LiveState, Rc<Additions>)> {
+fn part_of(query: &LiveQuery, seen: &Seen, last: &mut Option<AddedSince>) -> Option<(LiveState, Rc<Additions>)> {
     let state = query.state.borrow_mut().take()?;
     let moment = match (seen, &state.seen) {
         (Some((there, _)), Some((before, mark))) if Rc::ptr_eq(there, before) => Some(*mark),
