@@ -20,11 +20,7 @@ pub async fn run(engine: &Rc<Engine>, request: &Request<'_>) -> Result<Reply> {
     let sizes = engine.sizes(&engine.existing_collection(user).await?).await?;
     let mut reply = DocWriter::new();
     reply.string("ns", &[engine.name(), ".", name].concat());
-    if raw {
-        let average = sizes.bucket_bytes.checked_div(sizes.buckets).unwrap_or_default();
-        reply.int64("count", long(sizes.buckets)).int64("avgObjSize", long(average));
-    }
-    engine.write_sizes(user, &sizes, scale, &mut reply).await?;
+    engine.write_sizes(user, raw, &sizes, scale, &mut reply).await?;
     Ok(Reply::ok(reply))
 }
 

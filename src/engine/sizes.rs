@@ -63,11 +63,22 @@ impl Engine {
         Ok(sizes)
     }
 
-    /// Writes the `collStats` of a collection, with sizes in units of `scale` bytes.
+    /// Writes the `collStats` of a collection, with sizes in units of `scale` bytes. With `raw`, it is that of the buckets, which are its documents.
     ///
     /// Errors: `NamespaceNotFound`, those of storage.
-    pub async fn write_sizes(&self, name: &str, sizes: &Sizes, scale: i64, writer: &mut DocWriter) -> Result<()> {
+    pub async fn write_sizes(
+        &self,
+        name: &str,
+        raw: bool,
+        sizes: &Sizes,
+        scale: i64,
+        writer: &mut DocWriter,
+    ) -> Result<()> {
         let collection = self.existing_collection(name).await?;
+        if raw {
+            let average = sizes.bucket_bytes.checked_div(sizes.buckets).unwrap_or_default();
+            writer.int64("count", long(sizes.buckets)).int64("avgObjSize", long(average));
+        }
         let stats = collection.stats();
         let size = |n: u64| long(n) / scale;
         writer.int64("size", size(sizes.bucket_bytes));
@@ -112,7 +123,7 @@ impl Engine {
         writer.date("localTime", self.now_ms());
         if let Some(scale) = asked.scale {
             writer.begin_doc("storageStats");
-            self.write_sizes(name, &sizes, scale, &mut writer).await?;
+            self.write_sizes(name, raw, &sizes, scale, &mut writer).await?;
             writer.end();
         }
         if asked.count {

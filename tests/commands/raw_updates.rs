@@ -241,6 +241,10 @@ fn statistics_by_the_name_of_the_buckets_are_of_buckets() {
             let counted = rows(doc! { "$collStats": { "count": {} } }, name).await.remove(0);
             assert_eq!((counted.get_str("ns").unwrap(), counted.get_i64("count").unwrap()), (ns, count));
         }
+        let stored = rows(doc! { "$collStats": { "storageStats": {} } }, RAW).await.remove(0);
+        let stored = stored.get_document("storageStats").unwrap();
+        assert_eq!(stored.get("count"), of_buckets.get("count"));
+        assert_eq!(stored.get("avgObjSize"), of_buckets.get("avgObjSize"));
         let keys = async |name: &str| -> Vec<(Document, bool)> {
             let of = |index: Document| {
                 let key = index.get_document("key").unwrap().clone();
