@@ -13,14 +13,14 @@ const observable = (Symbol as { observable?: symbol }).observable ?? "@@observab
 export interface LiveOptions {
   /** Results are columns, as `toColumns()` returns them, instead of documents. Default: `false`. */
   columns?: boolean;
-  /** So many milliseconds pass at least between the end of one computation and the start of the next. Default: 16. */
+  /** The minimum time between the end of one computation and the start of the next, in milliseconds. Default: 16. */
   throttleMS?: number;
 }
 
-/** What hears of results: the observer of an Observable. */
+/** The observer of an Observable. */
 export interface LiveObserver<T> {
   next?: ((result: T) => void) | undefined;
-  /** A computation failed. The subscription has ended; subscribe again to try again. */
+  /** A computation failed. The subscription has ended; subscribe again to retry. */
   error?: ((error: unknown) => void) | undefined;
   /** The live query or its database was closed. */
   complete?: (() => void) | undefined;
@@ -36,15 +36,15 @@ export interface LiveSubscription {
 export interface LiveExplanation {
   /** `"newRows"` if new measurements are added to the last result, `"fresh"` if the query runs again. */
   mode: "newRows" | "fresh";
-  /** Why it is this mode. */
+  /** The reason for the mode. */
   why: string;
   /** What the last computation did: `"nothing"` if the last result still held. */
   how?: "nothing" | "newRows" | "fresh";
-  /** How often the result was asked for so far: after changes, and about once a second. */
+  /** How often the engine was asked for the result: after changes, and otherwise at most once a second. */
   asked: number;
-  /** How often something was computed for it. */
+  /** How often the result was computed. */
   computed: number;
-  /** Results that subscribers were given so far. */
+  /** The number of delivered results. */
   delivered: number;
 }
 
@@ -120,7 +120,7 @@ export class LiveQuery<T> {
     if (this.#follower) this.#settle();
   }
 
-  /** Tells how the result is kept up to date, and why in this way. */
+  /** Explains how the result is kept up to date. */
   async explain(): Promise<LiveExplanation> {
     return (await this.#load()).explain();
   }
@@ -130,7 +130,7 @@ export class LiveQuery<T> {
     this.close();
   }
 
-  /** What libraries of Observables ask for. */
+  /** For libraries of Observables. */
   [observable](): this {
     return this;
   }

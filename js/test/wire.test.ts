@@ -352,7 +352,7 @@ test("a client that does not take its replies is cut off", () =>
 
 test("a server is refused for other machines without authentication, and with options that it does not know", async () => {
   const storage = new MemoryStorage();
-  for (const host of ["0.0.0.0", "::", "192.168.1.7", "example.org"]) await assert.rejects(serve({ storage, host, port: 0 }), /can be reached by other machines/, host);
+  for (const host of ["0.0.0.0", "::", "192.168.1.7", "example.org"]) await assert.rejects(serve({ storage, host, port: 0 }), /other machines can reach it/, host);
   await assert.rejects(serve({ port: 0 }), /either a file or a storage/);
   await assert.rejects(serve({ storage, auth: true, port: 0 }), /name users/);
   await assert.rejects(serve({ storage, prot: 0 } as ServeOptions), /Unknown option "prot"/);
@@ -436,7 +436,7 @@ test("a database that the storage is not for is empty, and takes nothing", () =>
     const [, listed, made, databases] = await ask(server, create, { listCollections: 1, $db: "other" }, { ...create, $db: "other" }, { listDatabases: 1, $db: "admin" });
     assert.deepEqual(listed!["cursor"].firstBatch, []);
     assert.equal(made!["ok"], 0);
-    assert.match(made!["errmsg"], /no place for the database "other"/);
+    assert.match(made!["errmsg"], /no storage for the database "other"/);
     assert.deepEqual(databases!["databases"].map(({ name }: Document) => name), ["plant"]);
   }));
 

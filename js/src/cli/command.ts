@@ -25,7 +25,7 @@ export interface CliCommand {
 /** Exactly these arguments, in this order. */
 export function positional(given: string[], ...names: string[]): string[] {
   const missing = names[given.length];
-  if (missing !== undefined) throw new Usage(`Which ${missing}?`);
+  if (missing !== undefined) throw new Usage(`Missing argument: ${missing}`);
   if (given.length > names.length) throw new Usage(`Unexpected argument ${given[names.length]}`);
   return given;
 }

@@ -14,8 +14,9 @@ import { openExisting } from "./place.js";
 import { Progress } from "./progress.js";
 
 const help = `
-Writes measurements to a file, or to standard output if there is no output or it is -. The format follows from the ending: ${WRITERS.flatMap(({ endings }) => endings).join(", ")},
-each also with .gz. Measurements come in the order of their times. A file appears when it is whole; a failed or interrupted export leaves nothing.
+Writes measurements to a file, or to standard output if the output is missing or -. Measurements are sorted by time. The extension chooses the format:
+${WRITERS.flatMap(({ endings }) => endings).join(", ")}, each also with .gz.
+A file gets its name when it is complete; a failed or interrupted export leaves no file.
 
   timepail export plant.db weather weather.csv
   timepail export plant.db weather weather.bson.gz --query '{ "station": 7 }'
@@ -24,26 +25,26 @@ each also with .gz. Measurements come in the order of their times. A file appear
   timepail export plant.db weather daily.csv --pipeline '[{ "$group": { "_id": "$station", "mean": { "$avg": "$temp" } } }]'
   timepail export plant.db --dump backup --gzip
 
-Which measurements:
-  --query <json>      those that match a filter, in Extended JSON
-  --pipeline <json>   the results of a pipeline
-  --sort <json>       in this order, such as '{ "at": -1 }'; '{}' is the order of storage, and the quickest
-  --limit <n>         at most so many
+Selection:
+  --query <json>      only measurements that match a filter, in Extended JSON
+  --pipeline <json>   the results of a pipeline instead of measurements
+  --sort <json>       sort order, such as '{ "at": -1 }'; '{}' keeps the order of storage, which is fastest
+  --limit <n>         at most n results
   --fields <a,b.c>    only these fields, in this order
-  --database <name>   of another database of the file, such as clients of timepail serve make
+  --database <name>   another database of the file, as created by clients of timepail serve
 
-How they are written:
-  --format <name>     ${WRITERS.map(({ name }) => name).join(", ")} (standard output: ndjson unless you say otherwise)
-  --gzip              compressed
-  --canonical         ndjson and json: with the type of each number
+Output:
+  --format <name>     ${WRITERS.map(({ name }) => name).join(", ")} (default for standard output: ndjson)
+  --gzip              compress the output
+  --canonical         write the type of each number; only for ndjson and json
   --force             overwrite the output if it exists
-  --quiet             say nothing on standard error
+  --quiet             print nothing on standard error
 
 Dumps:
-  --dump <folder>     write the buckets of all collections, or of the one you name, as mongodump does. mongorestore and timepail import read them
+  --dump <folder>     write the buckets of all collections, or of one, in the format of mongodump; mongorestore and timepail import can read it
 `;
 
-export const exportCommand: CliCommand = { usage: "export <file> <collection> [output] [options]", summary: "to CSV, NDJSON, BSON, Arrow or Parquet, or a dump", help, run };
+export const exportCommand: CliCommand = { usage: "export <file> <collection> [output] [options]", summary: "export to CSV, JSON, BSON, Arrow or Parquet, or as a dump", help, run };
 
 const OPTIONS = {
   query: { type: "string" },
@@ -74,10 +75,10 @@ async function run(args: string[]): Promise<number> {
 
 async function exportBuckets(values: Values, positionals: string[], folder: string): Promise<number> {
   const [file, name, more] = positionals;
-  if (file === undefined) throw new Usage("Which file?");
+  if (file === undefined) throw new Usage("Missing argument: file");
   if (more !== undefined) throw new Usage(`Unexpected argument ${more}`);
   for (const option of ["query", "pipeline", "fields", "sort", "limit", "format"] as const) {
-    if (values[option] !== undefined) throw new Usage(`--dump writes whole buckets; --${option} does not go with it`);
+    if (values[option] !== undefined) throw new Usage(`--dump writes whole buckets, so --${option} is not allowed`);
   }
   existing(file);
   if (statSync(folder, { throwIfNoEntry: false })?.isDirectory() === false) throw new Error(`${folder} is not a folder`);
@@ -152,7 +153,7 @@ async function exportRows(values: Values, positionals: string[]): Promise<number
 /** What of the collection is wanted. */
 function askedFor(values: Values): { filter?: Document; pipeline?: Document[]; sort?: Document; limit: number; fields?: string[] } {
   const { query, pipeline, sort, fields } = values;
-  if (query !== undefined && pipeline !== undefined) throw new Usage("--query and --pipeline do not go together; begin the pipeline with a $match");
+  if (query !== undefined && pipeline !== undefined) throw new Usage("--query and --pipeline exclude each other; begin the pipeline with a $match");
   const wanted: ReturnType<typeof askedFor> = { limit: limitOf(values.limit) };
   if (query !== undefined) wanted.filter = documentOf(query, "--query");
   if (pipeline !== undefined) {
@@ -163,7 +164,7 @@ function askedFor(values: Values): { filter?: Document; pipeline?: Document[]; s
   if (sort !== undefined) wanted.sort = documentOf(sort, "--sort");
   if (fields !== undefined) {
     wanted.fields = fields.split(",").map((field) => field.trim());
-    if (wanted.fields.includes("")) throw new Usage("--fields takes names with commas between them");
+    if (wanted.fields.includes("")) throw new Usage("--fields takes names separated by commas");
     if (new Set(wanted.fields).size < wanted.fields.length) throw new Usage("--fields names a field twice");
   }
   return wanted;
@@ -174,13 +175,13 @@ function formatOf(named: string | undefined, path: string | undefined): FileForm
   const names = WRITERS.map(({ name }) => name).join(", ");
   if (named !== undefined) {
     const format = WRITERS.find(({ name, endings }) => name === named || endings.includes(`.${named}`));
-    if (!format) throw new Usage(`There is no format ${named}; the formats are ${names}`);
+    if (!format) throw new Usage(`Unknown format ${named}; the formats are ${names}`);
     return format;
   }
   if (path === undefined) return WRITERS.find(({ name }) => name === "ndjson")!;
   const plain = path.toLowerCase().replace(/\.gz$/, "");
   const format = WRITERS.find(({ endings }) => endings.some((ending) => plain.endsWith(ending)));
-  if (!format) throw new Usage(`The ending of ${path} names no format; --format takes ${names}`);
+  if (!format) throw new Usage(`The extension of ${path} is not a known format; choose one with --format: ${names}`);
   return format;
 }
 

@@ -11,49 +11,49 @@ import { bareName } from "./formats/readers.js";
 import { lookInto, openDatabase } from "./place.js";
 
 const help = `
-Brings measurements into a database file: CSV, TSV and other delimited text, JSON (a document a line, or an array), Apache Arrow and Parquet, and BSON and folders of
-mongodump, each compressed with gzip or not. - is the standard input. Without a collection, the name of the input is that of the collection. The fields and what they were taken for
-are shown first. A collection that exists is inserted into; otherwise it is created.
+Imports measurements into a database file: CSV, TSV and other delimited text, JSON (one document per line, or an array), Apache Arrow and Parquet, and BSON and folders
+of mongodump, each optionally compressed with gzip. - stands for standard input. The collection defaults to the name of the input. It is created if it does not exist. The
+detected fields and types are printed first.
 
-  --dry-run                  show what would be done, and do nothing
-  --strict                   stop at the first row that cannot be stored, with exit code 1. Without it, bad rows are skipped, shown and counted
-  --quiet                    say nothing but what went wrong
-  --progress                 print a line after each batch, on what is no terminal, too
+  --dry-run                  print what would be done, without doing it
+  --strict                   stop at the first bad row, with exit code 1; by default, bad rows are skipped, printed and counted
+  --quiet                    print only errors, such as bad rows
+  --progress                 print a line after each batch, even if the output is not a terminal
 
-What is in the file:
-  --format <name>            csv, ndjson, bson, arrow or parquet, where the name of the file does not tell
-  --types <field=type,…>     number, int, long, decimal, date, string, bool, objectId, object (JSON), mixed (each by itself), skip (leave it out)
-  --rename <field=name,…>    store fields under other names; station.id goes into the document station
-  --names <a,b,…>            the columns of delimited text that has no line of names
-  --delimiter <character>    what separates cells, such as ; or tab
+Input:
+  --format <name>            csv, ndjson, bson, arrow or parquet (default: by the name or content of the file)
+  --types <field=type,…>     number, int, long, decimal, date, string, bool, objectId, object (JSON), mixed (each value has its own type), skip (not stored)
+  --rename <field=name,…>    store fields under other names; the name station.id is a field of the document station
+  --names <a,b,…>            the column names of delimited text without a header line
+  --delimiter <character>    the character between cells, such as ; or tab
   --encoding <name>          the encoding of text, such as windows-1252 (default: utf-8)
-  --flat                     keep dots in the names of columns; otherwise station.id and station.site become the document station
-  --time-unit <unit>         what times that are numbers count: s, ms, us or ns
-  --timezone <name>          where times without a zone were written, such as Europe/Berlin (default: UTC)
+  --flat                     keep dots in column names; by default, station.id and station.site become the document station
+  --time-unit <unit>         the unit of numeric times: s, ms, us or ns
+  --timezone <name>          the time zone of times without one, such as Europe/Berlin (default: UTC)
   --date-order <order>       dmy or mdy, for dates such as 3/4/2025
 
-The collection, when it is created:
-  --time-field <field>       the time of the measurements
-  --meta-field <field>       what names their source
-  --meta <a,b,…>             these fields together are the document of --meta-field
-  --granularity <name>       seconds, minutes or hours: the usual distance of measurements of one source
-  --expire-after <time>      delete measurements that are older, such as 30d, 12h or 3600
-  --dedupe                   what has the same metadata and time is one measurement: an import can be repeated
-  --dedupe-by <a,b,…>        fields that tell measurements apart as well
-  --dedupe-keep <which>      last (default) or first
+For a new collection:
+  --time-field <field>       the field that holds the time
+  --meta-field <field>       the field that identifies the source of a measurement
+  --meta <a,b,…>             combine these fields into one document, named by --meta-field
+  --granularity <name>       seconds, minutes or hours: the typical interval between measurements of one source
+  --expire-after <time>      delete measurements older than this, such as 30d, 12h or 3600 (seconds)
+  --dedupe                   rows with the same metadata and time are one measurement, so an import can be repeated
+  --dedupe-by <a,b,…>        further fields that distinguish measurements
+  --dedupe-keep <which>      of such rows, keep the last (default) or first
 
-  --collection <name>        the collection, where the argument could be a file, too
-  --database <name>          another database of the file, such as timepail serve makes
+  --collection <name>        the collection, if its name could also be a file
+  --database <name>          another database of the file, as created by clients of timepail serve
 
   timepail import plant.db weather stations.csv --dry-run
   timepail import plant.db weather stations.csv --meta-field station --types rpm=int,remark=skip
   zcat *.ndjson.gz | timepail import plant.db weather - --time-field at --dedupe
   timepail import plant.db dump/plant
 
-Ctrl-C stops after the batch that is being stored, says what is stored, and the exit code is 130.
+Ctrl-C stops after the current batch and prints how many rows are stored; the exit code is 130.
 `;
 
-export const importCommand: CliCommand = { usage: "import <file> [collection] <input…> [options]", summary: "CSV, JSON, Arrow, Parquet, or a dump of mongodump into a file", help, run };
+export const importCommand: CliCommand = { usage: "import <file> [collection] <input…> [options]", summary: "import CSV, JSON, BSON, Arrow, Parquet, or a dump of mongodump", help, run };
 
 async function run(args: string[]): Promise<number> {
   const options = importOptions(args);
@@ -87,7 +87,7 @@ function folderWorks(folder: string, { collection, isQuiet }: ImportOptions): ((
   const { collections, others } = dumpedIn(folder);
   const wanted = collections.filter(({ name }) => collection === undefined || name === collection);
   if (wanted.length === 0) throw new Usage(`There is no time-series collection ${collection ?? ""} in ${folder}`.replace("  ", " "));
-  if (others.length > 0 && collection === undefined && !isQuiet) process.stderr.write(`Left out, for they are no time-series collections: ${others.join(", ")}\n`);
+  if (others.length > 0 && collection === undefined && !isQuiet) process.stderr.write(`Skipped, because they are not time-series collections: ${others.join(", ")}\n`);
   return wanted.map((dump) => dumpWork(dump, dump.name));
 }
 

@@ -20,7 +20,7 @@ function help(): string {
 
 ${rows.join("\n")}
 
-timepail <command> --help tells more of a command.
+timepail <command> --help shows the options of a command.
 `;
 }
 
@@ -31,7 +31,7 @@ async function main([name, ...args]: string[]): Promise<number> {
   }
   const command = Object.hasOwn(COMMANDS, name) ? COMMANDS[name] : undefined;
   try {
-    if (!command) throw new Usage(`There is no command ${name}`);
+    if (!command) throw new Usage(`Unknown command ${name}`);
     if (args.includes("--help") || args.includes("-h")) {
       process.stdout.write(`Usage: timepail ${command.usage}\n\n${command.help.trim()}\n`);
       return 0;

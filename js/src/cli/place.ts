@@ -1,4 +1,4 @@
-// The databases of a file: the one that is named like the file, and those that clients of `timepail serve` have made beside it.
+// The databases of a file: the one with the name of the file, and those that clients of `timepail serve` have created.
 
 import { existsSync } from "node:fs";
 // By name and not by path: the engine is the one that the rest of the program uses.
@@ -29,7 +29,7 @@ export async function openExisting(path: string, name = databaseName(path), dura
   throw new Error(`There is no database ${name} in ${path}; it has ${names.join(", ")}`);
 }
 
-/** The databases of a file beside the one that is named like it. */
+/** The databases of a file, except the one with the name of the file. */
 export async function otherDatabases(path: string): Promise<string[]> {
   const handle = await openSqlite(existing(path));
   try {

@@ -14,21 +14,21 @@ import { openExisting } from "./place.js";
 
 const help = `
 Prints the measurements that match a filter, or the results of a pipeline. Filter and pipeline are Extended JSON: {} matches everything,
-and { "at": { "$gte": { "$date": "2025-06-01T00:00:00Z" } } } is since June.
+and { "at": { "$gte": { "$date": "2025-06-01T00:00:00Z" } } } matches everything since 1 June 2025.
 
-  --limit <n>        print at most so many (default: all)
-  --sort <json>      in this order, such as '{ "at": -1 }'
+  --limit <n>        print at most n results (default: all)
+  --sort <json>      sort order, such as '{ "at": -1 }'
   --format <name>    table, ndjson or csv (default: table on a terminal, ndjson elsewhere)
-  --canonical        ndjson with the type of each number
-  --database <name>  another database of the file, such as clients of timepail serve make
-  --explain          print the plan and figures of its execution, in place of the results
+  --canonical        write the type of each number; only for ndjson
+  --database <name>  another database of the file, as created by clients of timepail serve
+  --explain          print the plan and its execution statistics instead of the results
 
   timepail query plant.db weather '{ "station": 7 }' --limit 10
   timepail query plant.db weather '[{ "$group": { "_id": "$station", "mean": { "$avg": "$temp" } } }]'
   timepail query plant.db weather '{ "temp": { "$gt": 30 } }' --format csv > hot.csv
 `;
 
-export const query: CliCommand = { usage: "query <file> <collection> <filter or pipeline> [options]", summary: "find, or aggregate", help, run };
+export const query: CliCommand = { usage: "query <file> <collection> <filter or pipeline> [options]", summary: "run a query or a pipeline", help, run };
 
 const FORMATS = [tableWriter, ndjsonWriter, csvWriter];
 
@@ -49,7 +49,7 @@ async function run(args: string[]): Promise<number> {
   const wanted = values.format ?? (process.stdout.isTTY && !canonical ? "table" : "ndjson");
   const format = FORMATS.find((each) => each.name === wanted);
   if (!format) throw new Usage(`--format must be ${FORMATS.map((each) => each.name).join(", ")}, not ${wanted}`);
-  if (canonical && format !== ndjsonWriter) throw new Usage("--canonical goes with --format ndjson");
+  if (canonical && format !== ndjsonWriter) throw new Usage("--canonical requires --format ndjson");
   const pipeline = [...(Array.isArray(asked) ? asked : [{ $match: asked }]), ...(values.sort ? [{ $sort: parseJson(values.sort, "--sort") }] : []), ...(limit > 0 ? [{ $limit: limit }] : [])];
   return interruptible(async (signal) => {
     await using db = await openExisting(file!, values.database);

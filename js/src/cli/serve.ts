@@ -1,4 +1,4 @@
-// `timepail serve`: a file for drivers and shells of MongoDB.
+// `timepail serve`: serves a file to MongoDB's drivers and shells.
 
 import { readFileSync } from "node:fs";
 import { parseArgs } from "node:util";
@@ -8,22 +8,22 @@ import { serve, type ServeOptions } from "timepail/server";
 import { Usage, positional, type CliCommand } from "./command.js";
 
 const help = `
-Listens for MongoDB's drivers and shells: mongosh, Compass, PyMongo, the official drivers. They see time-series collections. The file is created if it does not
-exist. The database that is named like the file is the one that openFile of timepail/file opens; clients can make others beside it.
+Serves the time-series collections of a database file to MongoDB's drivers and shells: mongosh, Compass, PyMongo, the official drivers.
+The file is created if it does not exist. The database with the name of the file is the one that openFile of timepail/file opens. Clients can create others in the same file.
 
-  --port <port>           port to listen on; 0 takes a free one (default 27017)
-  --host <address>        address to listen on (default 127.0.0.1). One that other machines can reach needs --auth
-  --auth                  only users of the file may connect; timepail user makes them
-  --tls-cert <file.pem>   speak TLS with this certificate
-  --tls-key <file.pem>    and this key
-  --tls-ca <file.pem>     accept only clients with a certificate of this authority
-  --durability strict     answer a write when it is on disk. Without it, a write survives a crash of the process, and a loss of power may destroy the last moments
-  --quiet                 say nothing
+  --port <port>           port to listen on; 0 chooses a free one (default: 27017)
+  --host <address>        address to listen on (default: 127.0.0.1). An address that other machines can reach requires --auth
+  --auth                  only users of the file may connect; timepail user creates them
+  --tls-cert <file.pem>   use TLS with this certificate
+  --tls-key <file.pem>    and this private key
+  --tls-ca <file.pem>     accept only clients with a certificate from this authority
+  --durability strict     acknowledge a write when it is on disk. Without this option, a write survives a crash of the process, but a power failure may lose the last writes
+  --quiet                 print nothing
 
-Ctrl-C ends it.
+Ctrl-C stops the server.
 `;
 
-export const serveCommand: CliCommand = { usage: "serve <file> [options]", summary: "listen for MongoDB's drivers and shells", help, run };
+export const serveCommand: CliCommand = { usage: "serve <file> [options]", summary: "serve MongoDB's drivers and shells", help, run };
 
 async function run(args: string[]): Promise<number> {
   const { values, positionals } = parseArgs({
@@ -48,7 +48,7 @@ async function run(args: string[]): Promise<number> {
   const say = quiet ? () => {} : (line: string): void => void process.stderr.write(`${line}\n`);
   const options: ServeOptions = { file, host, port, auth, durability, log: say };
   const { "tls-cert": cert, "tls-key": key, "tls-ca": ca } = values;
-  if ((cert === undefined) !== (key === undefined)) throw new Usage("--tls-cert and --tls-key belong together");
+  if ((cert === undefined) !== (key === undefined)) throw new Usage("--tls-cert and --tls-key must be used together");
   if (cert !== undefined && key !== undefined) options.tls = { cert: readFileSync(cert), key: readFileSync(key), ca: ca === undefined ? undefined : readFileSync(ca) };
   collectSeldom();
   const server = await serve(options);
@@ -58,7 +58,7 @@ async function run(args: string[]): Promise<number> {
   // Programs read this line to learn the port.
   if (!quiet) process.stdout.write(`Listening on ${server.uri}\n`);
   await ended;
-  // Whoever does not want to wait says so again.
+  // A second signal ends the process at once.
   for (const signal of ["SIGINT", "SIGTERM"] as const) process.on(signal, () => process.exit(130));
   await server.close();
   return 0;
@@ -72,6 +72,6 @@ function collectSeldom(): void {
   try {
     v8.setFlagsFromString("--no-incremental-marking");
   } catch {
-    // A runtime without V8, or without this function, does as it likes.
+    // A runtime without V8, or without this function, keeps its own settings.
   }
 }

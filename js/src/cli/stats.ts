@@ -5,13 +5,13 @@ import { positional, type CliCommand } from "./command.js";
 import { openExisting, otherDatabases } from "./place.js";
 
 const help = `
-Shows the collections of a file: how many measurements and buckets they have, and how many bytes they take.
+Shows the collections of a file: the numbers of their measurements and buckets, and their sizes in bytes.
 
-  --json              as JSON, one collection a line
-  --database <name>   another database of the file, such as clients of timepail serve make
+  --json              print JSON, one collection per line
+  --database <name>   another database of the file, as created by clients of timepail serve
 `;
 
-export const stats: CliCommand = { usage: "stats <file> [options]", summary: "collections, measurements, bytes", help, run };
+export const stats: CliCommand = { usage: "stats <file> [options]", summary: "show collections, measurements and bytes", help, run };
 
 async function run(args: string[]): Promise<number> {
   const { values, positionals } = parseArgs({ args, allowPositionals: true, options: { json: { type: "boolean", default: false }, database: { type: "string" } } });
@@ -31,7 +31,7 @@ async function run(args: string[]): Promise<number> {
   }
   process.stdout.write(values.json ? rows.map((row) => `${JSON.stringify(row)}\n`).join("") : table(rows));
   const others = values.json || values.database !== undefined ? [] : await otherDatabases(file!);
-  if (others.length > 0) process.stdout.write(`\nOther databases of the file, which --database names: ${others.join(", ")}\n`);
+  if (others.length > 0) process.stdout.write(`\nOther databases of the file, for --database: ${others.join(", ")}\n`);
   return 0;
 }
 

@@ -7,27 +7,27 @@ import { FilePlaces } from "../server/places.js";
 import { Usage, type CliCommand } from "./command.js";
 
 const help = `
-Makes a user of a file, or gives one a new password. The password is asked for; if the standard input is not a terminal, it is its first line. The file keeps
-what SCRAM-SHA-256 needs to check a password, and not the password. Every user may do everything.
+Creates a user in a file, or changes the password of a user. On a terminal, the command asks for the password; otherwise it reads the first line of standard input.
+The file stores salted keys for SCRAM-SHA-256, not the password. Every user may do everything.
 
   --remove     remove the user
-  --list       list the users; needs no name
+  --list       list the users; takes no name
 `;
 
-export const user: CliCommand = { usage: "user <file> <name> [options]", summary: "who may connect with --auth", help, run };
+export const user: CliCommand = { usage: "user <file> <name> [options]", summary: "manage the users for serve --auth", help, run };
 
 async function run(args: string[]): Promise<number> {
   const options = { remove: { type: "boolean", default: false }, list: { type: "boolean", default: false } } as const;
   const { values, positionals } = parseArgs({ args, allowPositionals: true, options });
   const [file, name, more] = positionals;
-  if (file === undefined) throw new Usage("Which file?");
-  if (name === undefined && !values.list) throw new Usage("Which user?");
+  if (file === undefined) throw new Usage("Missing argument: file");
+  if (name === undefined && !values.list) throw new Usage("Missing argument: name");
   if (more !== undefined) throw new Usage(`Unexpected argument ${more}`);
   const places = await FilePlaces.open(file, "strict");
   try {
     if (values.list) for (const each of places.users.names()) process.stdout.write(`${each}\n`);
     else if (!values.remove) places.users.set(name!, await password(name!));
-    else if (!places.users.remove(name!)) throw new Error(`There is no user ${name}`);
+    else if (!places.users.remove(name!)) throw new Error(`Unknown user ${name}`);
     return 0;
   } finally {
     places.close();
@@ -47,6 +47,6 @@ async function password(name: string): Promise<string> {
   });
   lines.close();
   if (isTerminal) process.stderr.write("\n");
-  if (line === "") throw new Usage("A password is needed");
+  if (line === "") throw new Usage("The password is empty");
   return line;
 }

@@ -7,26 +7,26 @@ import { collectionOf, timeSeries } from "./export.js";
 import { openExisting } from "./place.js";
 
 const help = `
-Examines every bucket, journal record and index entry of a file, or of one collection. The exit code is 0 if all is valid, and 1 if not.
+Checks every bucket, journal record and index entry of a file, or of one collection. The exit code is 0 if everything is valid, and 1 otherwise.
 
-  --full      decode all measurements as well; takes longer and finds more
-  --repair    correct index entries, and set aside what cannot be read. What can be read of a damaged bucket stays; its old bytes are kept until the collection is dropped.
-              Implies --full
-  --json      a line of JSON for each collection: the reply of the command validate
+  --full      also decode all measurements; takes longer and finds more
+  --repair    correct index entries, and set unreadable data aside. The readable part of a damaged bucket stays; the original bytes are kept until the collection is
+              dropped. Implies --full
+  --json      print the reply of the command validate, one line of JSON per collection
   --database <name>
-              another database of the file, such as clients of timepail serve make
+              another database of the file, as created by clients of timepail serve
 
   timepail validate plant.db --full
   timepail validate plant.db weather --repair
 `;
 
-export const validate: CliCommand = { usage: "validate <file> [collection] [options]", summary: "look for damage, and repair it", help, run };
+export const validate: CliCommand = { usage: "validate <file> [collection] [options]", summary: "check for damage, and repair it", help, run };
 
 async function run(args: string[]): Promise<number> {
   const flag = { type: "boolean", default: false } as const;
   const { values, positionals } = parseArgs({ args, allowPositionals: true, options: { full: flag, repair: flag, json: flag, database: { type: "string" } } });
   const [file, name, more] = positionals;
-  if (file === undefined) throw new Usage("Which file?");
+  if (file === undefined) throw new Usage("Missing argument: file");
   if (more !== undefined) throw new Usage(`Unexpected argument ${more}`);
   // A repair that was answered is on disk.
   await using db = await openExisting(file, values.database, "strict");

@@ -404,8 +404,8 @@ export const COMMANDS: Readonly<Record<string, Handler>> = {
   replSetGetConfig: noReplicas,
   getShardMap: noReplicas,
   isdbgrid: refuse(59, "CommandNotFound", "no such command: 'isdbgrid'"),
-  createUser: refuse(20, "IllegalOperation", "Users are made beside the server: npx timepail user <file> <name>"),
-  updateUser: refuse(20, "IllegalOperation", "Users are changed beside the server: npx timepail user <file> <name>"),
-  dropUser: refuse(20, "IllegalOperation", "Users are removed beside the server: npx timepail user <file> <name> --remove"),
-  shutdown: refuse(20, "IllegalOperation", "The server is ended by its process: Ctrl-C, or a signal"),
+  createUser: refuse(20, "IllegalOperation", "Users are created outside of the server: npx timepail user <file> <name>"),
+  updateUser: refuse(20, "IllegalOperation", "Users are changed outside of the server: npx timepail user <file> <name>"),
+  dropUser: refuse(20, "IllegalOperation", "Users are removed outside of the server: npx timepail user <file> <name> --remove"),
+  shutdown: refuse(20, "IllegalOperation", "Stop the server by Ctrl-C or a signal to its process"),
 };

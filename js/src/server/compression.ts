@@ -24,9 +24,9 @@ export function decompressed(message: Uint8Array, most: number): { message: Uint
   const length = view.getInt32(20, true);
   const compressor = message[24]!;
   if (opcode === OP_COMPRESSED) throw new ProtocolError("A compressed message is compressed again");
-  if (length < 0 || length > most - HEADER_BYTES) throw new ProtocolError(`A message says that it has ${length} bytes, and may have ${most - HEADER_BYTES}`);
+  if (length < 0 || length > most - HEADER_BYTES) throw new ProtocolError(`A message announces ${length} bytes; the maximum is ${most - HEADER_BYTES}`);
   const body = inflate(compressor, message.subarray(start), length);
-  if (body.length !== length) throw new ProtocolError("A compressed message has another length than it says");
+  if (body.length !== length) throw new ProtocolError("The length of a compressed message does not match its header");
   const whole = new Uint8Array(HEADER_BYTES + length);
   whole.set(message.subarray(0, HEADER_BYTES));
   whole.set(body, HEADER_BYTES);
@@ -38,7 +38,7 @@ export function decompressed(message: Uint8Array, most: number): { message: Uint
 
 function inflate(compressor: number, bytes: Uint8Array, length: number): Uint8Array {
   if (compressor === NOOP) return bytes;
-  if (compressor !== ZLIB) throw new ProtocolError(`There is no compressor ${compressor}`);
+  if (compressor !== ZLIB) throw new ProtocolError(`Unknown compressor ${compressor}`);
   try {
     return inflateSync(bytes, { maxOutputLength: Math.max(1, length) });
   } catch {

@@ -12,7 +12,7 @@ export interface EngineSettings {
   durability: "relaxed" | "strict";
 }
 
-/** Retention and journals are looked after this often while nobody asks anything. */
+/** The interval of retention and folds while no client sends commands. */
 const MAINTENANCE_MS = 60_000;
 
 const openEngine = wasmEngine(

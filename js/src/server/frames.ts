@@ -40,8 +40,8 @@ export class Frames {
     if (this.#wanted === 0) {
       if (this.#held < HEADER_BYTES) return undefined;
       const length = this.#announced();
-      if (length < HEADER_BYTES) throw new ProtocolError(`A message says that it has ${length} bytes`);
-      if (length > most) throw new ProtocolError(`A message says that it has ${length} bytes, and may have ${most}`);
+      if (length < HEADER_BYTES) throw new ProtocolError(`A message announces an invalid length of ${length} bytes`);
+      if (length > most) throw new ProtocolError(`A message announces ${length} bytes; the maximum is ${most}`);
       this.#wanted = length;
     }
     if (this.#held < this.#wanted) return undefined;

@@ -15,33 +15,33 @@ export type * from "../storage.js";
 
 /** Options of {@link serve}. Either `file` or `storage` is given. */
 export interface ServeOptions {
-  /** Path of a SQLite file; it is created if it does not exist. It can hold many databases. The one named like the file is the one that `openFile` opens. */
+  /** Path of a SQLite file; it is created if it does not exist. It can hold many databases. The database with the name of the file is the one that `openFile` opens. */
   file?: string | undefined;
-  /** A storage for one database, or a function that gives the storage of each database by name, and `undefined` for names that it does not know. */
+  /** A storage for one database, or a function that returns the storage of each database by its name, and `undefined` for unknown names. */
   storage?: HostStorage | ((database: string) => HostStorage | undefined) | undefined;
   /** Name of the database in `storage`, if that is not a function. Default `"test"`. */
   database?: string | undefined;
-  /** Address to listen on. Default `"127.0.0.1"`. Addresses that other machines can reach need `auth`. */
+  /** Address to listen on. Default `"127.0.0.1"`. Addresses that other machines can reach require `auth`. */
   host?: string | undefined;
-  /** Port to listen on; 0 takes a free one. Default 27017. */
+  /** Port to listen on; 0 chooses a free one. Default 27017. */
   port?: number | undefined;
   /** Who may connect: `true` for the users of the file, or names with their passwords. Every user may do everything. Default: anybody. */
   auth?: boolean | Readonly<Record<string, string>> | undefined;
-  /** Certificate and key, in PEM, to speak TLS. With `ca`, clients need a certificate of that authority. */
+  /** Certificate and private key for TLS, in PEM. With `ca`, clients need a certificate from that authority. */
   tls?: { cert: string | Uint8Array; key: string | Uint8Array; passphrase?: string | undefined; ca?: string | Uint8Array | undefined } | undefined;
-  /** When a write is answered, as in `sqliteStorage`. Default `"relaxed"`. */
+  /** When a write is acknowledged, as in `sqliteStorage`. Default `"relaxed"`. */
   durability?: "relaxed" | "strict" | undefined;
   /** Maximum number of connections at once. Default 1000. */
   connectionsMax?: number | undefined;
-  /** Maximum number of bytes that messages take together that have not come completely, over all connections. Default 256 MiB. */
+  /** Maximum total size of incomplete messages over all connections, in bytes. Default 256 MiB. */
   incompleteBytesMax?: number | undefined;
-  /** How long a client may pause in the middle of a message, before its first one, or while it takes a reply, in milliseconds. Between commands it may rest for ever. Default 30 000. */
+  /** How long a client may pause in the middle of a message, before its first one, or while it takes a reply, in milliseconds. Idle time between commands is not limited. Default 30 000. */
   stallTimeoutMS?: number | undefined;
-  /** Called with a line for each message that is no message, and each failure of the server itself. Default: nobody is told. */
+  /** Called with a line for each invalid message and each internal error. Default: they are not reported. */
   log?: ((line: string) => void) | undefined;
 }
 
-/** A server that listens; {@link serve} makes it. */
+/** A running server, as {@link serve} returns it. */
 export interface Server {
   readonly host: string;
   readonly port: number;
@@ -49,7 +49,7 @@ export interface Server {
   readonly uri: string;
   /** Number of connections. */
   readonly connections: number;
-  /** Ends all connections, finishes what they have begun to write, and closes the file. */
+  /** Closes all connections, finishes pending writes, and closes the file. */
   close(): Promise<void>;
   [Symbol.asyncDispose](): Promise<void>;
 }
@@ -59,9 +59,9 @@ const OPTIONS: Record<keyof ServeOptions, 1> = {
 };
 
 /**
- * Listens for drivers and shells of MongoDB: mongosh, Compass, PyMongo, the official driver for Node. They see time-series collections. Needs Node 22.13 or later, Deno or Bun.
+ * Serves time-series collections to MongoDB's drivers and shells: mongosh, Compass, PyMongo, the official driver for Node. Needs Node 22.13 or later, Deno or Bun.
  *
- * @throws TypeError if it would listen for other machines without authentication, and for options that it does not know
+ * @throws TypeError if other machines could connect without authentication, and for unknown options
  * @example
  * ```ts
  * import { serve } from "timepail/server";
@@ -75,11 +75,11 @@ export async function serve(options: ServeOptions): Promise<Server> {
   for (const name of Object.keys(options)) if (!Object.hasOwn(OPTIONS, name)) throw new TypeError(`Unknown option ${JSON.stringify(name)}; known are ${Object.keys(OPTIONS).join(", ")}`);
   const { host = "127.0.0.1", port = 27_017, auth = false, durability = "relaxed" } = options;
   if ((options.file === undefined) === (options.storage === undefined)) throw new TypeError("serve takes either a file or a storage");
-  if (!auth && !isLoopback(host)) throw new TypeError(`${host} can be reached by other machines: serve needs auth to listen there`);
-  if (auth === true && options.file === undefined) throw new TypeError("auth: true means the users of a file; with a storage, name users and their passwords");
+  if (!auth && !isLoopback(host)) throw new TypeError(`serve requires auth to listen on ${host}, because other machines can reach it`);
+  if (auth === true && options.file === undefined) throw new TypeError("auth: true uses the users of a file; with a storage, pass an object of users and passwords");
   const users = typeof auth === "object" ? givenUsers(auth) : undefined;
   const places: Places = options.file === undefined ? givenPlaces(options.storage!, options.database ?? "test") : await FilePlaces.open(options.file, durability);
-  if (auth === true && places.users?.names().length === 0) options.log?.(`Nobody can connect yet: ${options.file} has no users. Make one: npx timepail user ${options.file} <name>`);
+  if (auth === true && places.users?.names().length === 0) options.log?.(`Nobody can connect yet: ${options.file} has no users. Create one: npx timepail user ${options.file} <name>`);
   const server = new WireServer(places, users ?? (auth === true ? places.users : undefined), options);
   try {
     await server.listen(host, port);

@@ -44,7 +44,7 @@ export function readMessage(message: Uint8Array, scratch: Scratch): Request {
     case OP_QUERY:
       return readQuery(message, view, id);
     default:
-      throw new ProtocolError(`There is no opcode ${view.getInt32(12, true)}`);
+      throw new ProtocolError(`Unknown opcode ${view.getInt32(12, true)}`);
   }
 }
 
@@ -59,10 +59,10 @@ interface Sequence {
 function readMsg(message: Uint8Array, view: DataView, id: number, scratch: Scratch): Request {
   if (message.length < FLAGS_END + 6) throw new ProtocolError("A message is too short");
   const flags = view.getUint32(HEADER_BYTES, true);
-  if ((flags & REQUIRED & ~(CHECKSUM_PRESENT | MORE_TO_COME)) !== 0) throw new ProtocolError(`A message has flags that nobody knows: ${flags}`);
+  if ((flags & REQUIRED & ~(CHECKSUM_PRESENT | MORE_TO_COME)) !== 0) throw new ProtocolError(`A message has unknown flags: ${flags}`);
   const hasChecksum = (flags & CHECKSUM_PRESENT) !== 0;
   const end = message.length - (hasChecksum ? CHECKSUM_BYTES : 0);
-  if (hasChecksum && view.getUint32(end, true) !== crc32c(message.subarray(0, end))) throw new ProtocolError("A message has another checksum than it says");
+  if (hasChecksum && view.getUint32(end, true) !== crc32c(message.subarray(0, end))) throw new ProtocolError("The checksum of a message is wrong");
   let body: Uint8Array | undefined;
   const sequences: Sequence[] = [];
   let documentBytes = 0;
@@ -76,7 +76,7 @@ function readMsg(message: Uint8Array, view: DataView, id: number, scratch: Scrat
       at += length;
     } else if (kind === 1) {
       const length = end - at >= 5 ? view.getInt32(at, true) : 0;
-      if (length < 5 || length > end - at) throw new ProtocolError("A document sequence has another length than it says");
+      if (length < 5 || length > end - at) throw new ProtocolError("A document sequence has an invalid length");
       const last = at + length;
       const zero = nameEnd(message, at + 4, last);
       const sequence: Sequence = { name: message.subarray(at + 4, zero), start: zero + 1, end: last, count: 0 };
@@ -87,7 +87,7 @@ function readMsg(message: Uint8Array, view: DataView, id: number, scratch: Scrat
       }
       sequences.push(sequence);
     } else {
-      throw new ProtocolError(`There is no section of kind ${kind}`);
+      throw new ProtocolError(`Unknown section kind ${kind}`);
     }
   }
   if (!body) throw new ProtocolError("A message has no command");
@@ -161,7 +161,7 @@ function readQuery(message: Uint8Array, view: DataView, id: number): Request {
   // Flags; the name of the collection; how many to skip, and how many to give.
   const zero = nameEnd(message, FLAGS_END, message.length);
   const at = zero + 9;
-  if (!decoder.decode(message.subarray(FLAGS_END, zero)).endsWith(".$cmd")) throw new ProtocolError("OP_QUERY is for commands alone");
+  if (!decoder.decode(message.subarray(FLAGS_END, zero)).endsWith(".$cmd")) throw new ProtocolError("OP_QUERY is supported for commands only");
   const length = documentLength(message, view, at, message.length);
   return { id, command: message.subarray(at, at + length), kind: OP_QUERY, isSilent: false, hasChecksum: false, documentBytes: length };
 }

@@ -41,7 +41,7 @@ function nowhere(name: string): HostStorage {
   return new LazyStorage(
     () => undefined,
     () => {
-      throw new Error(`This server has no place for the database ${JSON.stringify(name)}`);
+      throw new Error(`This server has no storage for the database ${JSON.stringify(name)}`);
     },
   );
 }

@@ -28,14 +28,14 @@ export function viewOf(bytes: Uint8Array): DataView {
 /** The length that a document at `at` says it has; it ends by `end`, and with a zero. */
 export function documentLength(bytes: Uint8Array, view: DataView, at: number, end: number): number {
   const length = end - at >= 5 ? view.getInt32(at, true) : 0;
-  if (length < 5 || length > end - at || bytes[at + length - 1] !== 0) throw new ProtocolError("A document has another length than it says");
+  if (length < 5 || length > end - at || bytes[at + length - 1] !== 0) throw new ProtocolError("A document has an invalid length");
   return length;
 }
 
 /** Where the zero of a name at `at` stands. */
 export function nameEnd(bytes: Uint8Array, at: number, end: number): number {
   const zero = bytes.indexOf(0, at);
-  if (zero < 0 || zero >= end) throw new ProtocolError("A name does not end");
+  if (zero < 0 || zero >= end) throw new ProtocolError("A name has no terminating NUL");
   return zero;
 }
 
@@ -68,7 +68,7 @@ function valueLength(bytes: Uint8Array, view: DataView, type: number, at: number
   if (type === 2 || type === 13 || type === 14) return length + 4;
   if (type === 12) return length + 16;
   if (type === 15) return length;
-  throw new ProtocolError(`There is no BSON type ${type}`);
+  throw new ProtocolError(`Unknown BSON type ${type}`);
 }
 
 /** The string of a field, if it is one. */
@@ -103,6 +103,6 @@ function decoded(bytes: Uint8Array): string {
   try {
     return decoder.decode(bytes);
   } catch {
-    throw new ProtocolError("A text is not UTF-8");
+    throw new ProtocolError("A string is not valid UTF-8");
   }
 }

@@ -9,7 +9,7 @@ export const MECHANISM = "SCRAM-SHA-256";
 /** A conversation fails in one way: who tries names must not learn which exist. */
 const failed = (): CommandError => new CommandError(18, "AuthenticationFailed", "Authentication failed.");
 
-/** For names that nobody has: the same salt each time, as for one that somebody has. */
+/** For unknown users: a fixed salt per name, so that they cannot be distinguished from known ones. */
 const secret = randomBytes(32);
 
 function nobody(name: string): Credentials {

@@ -34,7 +34,7 @@ test("the ending of the output names the format, and .gz compresses", () => {
       assert.deepEqual(read((gz ? gunzipSync(bytes) : bytes).toString()), Array.from({ length: 100 }, (_, n) => n), ending + gz);
     }
   }
-  assert.match(timepail("export", plant, "c", file("x.unknown")).err, /names no format/);
+  assert.match(timepail("export", plant, "c", file("x.unknown")).err, /is not a known format/);
   assert.equal(timepail("export", plant, "c", "--format", "xml").code, 2);
   assert.deepEqual(unfinished(), []);
 });

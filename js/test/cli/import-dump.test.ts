@@ -44,7 +44,7 @@ test("a folder with buckets restores the collection, its options and its indexes
   const { code, out, err } = timepail(["import", db, plant]);
   assert.equal(code, 0, err);
   assert.match(out, /New collection weather, with the options of the dump/);
-  assert.match(err, /^Left out, for they are no time-series collections: users\n/);
+  assert.match(err, /^Skipped, because they are not time-series collections: users\n/);
   assert.match(err, new RegExp(`\\n${buckets.length} buckets stored in weather in `));
   assert.deepEqual(numbers(db, "weather"), [...wanted].sort((a, b) => a - b));
   const [first] = rows(db, "weather").filter(({ n }) => Number(n) === 7);
@@ -52,7 +52,7 @@ test("a folder with buckets restores the collection, its options and its indexes
   const plan = timepail(["query", db, "weather", '[{"$indexStats":{}},{"$project":{"name":1}}]']);
   assert.match(plan.out, /by_id/);
   const again = timepail(["import", db, plant]);
-  assert.match(again.err, new RegExp(`0 buckets stored in weather in .*, ${buckets.length} there already`));
+  assert.match(again.err, new RegExp(`0 buckets stored in weather in .*, ${buckets.length} already stored`));
   const hint = timepail(["import", fresh(), "dump"]);
   assert.deepEqual([hint.code, hint.err], [1, "timepail: There is no .bson file in dump; its databases are dump/plant\n"]);
 });
@@ -120,7 +120,7 @@ test("a file that is damaged or of another kind is refused with the byte, and wh
   assert.equal(code, 1);
   assert.match(err, /14,999 rows stored in cut in .*\ntimepail: cut\.bson ends in the middle of a document, at byte \d+\n$/);
   assert.equal(rows(db, "cut").length, 14_999);
-  assert.match(timepail(["import", db, "text", file("text.bson", "hello world, this is text")]).err, /text\.bson is no BSON at byte 0/);
+  assert.match(timepail(["import", db, "text", file("text.bson", "hello world, this is text")]).err, /text\.bson is not valid BSON at byte 0/);
   dumpFolder("strange", { "system.buckets.c.bson": bson([{ a: 1 }]) });
   assert.match(timepail(["import", db, "strange"]).err, /does not hold buckets of a time-series collection/);
 });

@@ -89,16 +89,16 @@ test("texts become values of their type, or do not fit", () => {
       return error.message;
     }
   };
-  assert.deepEqual(["1", "-1.5e3", " 7 ", "", "NA", "null", "NaN", "0x1f", "1,5", "x", "9007199254740993", "9007199254740992"].map((text) => read("number", text)), [1, -1500, 7, undefined, undefined, undefined, NaN, "“0x1f” is no number", "“1,5” is no number", "“x” is no number", "“9007199254740993” has more digits than a number keeps: long and decimal keep them", 9007199254740992]);
-  assert.deepEqual(["1,5", "1.5", "1.234,5"].map((text) => read("number", text, true)), [1.5, 1.5, "“1.234,5” is no number"]);
-  assert.deepEqual(["7", "7.0", "-2147483648", "2147483648", "1.5"].map((text) => read("int", text)), [new Int32(7), new Int32(7), new Int32(-2147483648), "“2147483648” is no whole number of 32 bits", "“1.5” is no whole number of 32 bits"]);
-  assert.deepEqual(["9223372036854775807", "+5", "9223372036854775808", "x"].map((text) => read("long", text)), [9223372036854775807n, 5n, "“9223372036854775808” is no whole number of 64 bits", "“x” is no whole number"]);
+  assert.deepEqual(["1", "-1.5e3", " 7 ", "", "NA", "null", "NaN", "0x1f", "1,5", "x", "9007199254740993", "9007199254740992"].map((text) => read("number", text)), [1, -1500, 7, undefined, undefined, undefined, NaN, "“0x1f” is not a number", "“1,5” is not a number", "“x” is not a number", "“9007199254740993” has more digits than a number can hold; long and decimal can hold them", 9007199254740992]);
+  assert.deepEqual(["1,5", "1.5", "1.234,5"].map((text) => read("number", text, true)), [1.5, 1.5, "“1.234,5” is not a number"]);
+  assert.deepEqual(["7", "7.0", "-2147483648", "2147483648", "1.5"].map((text) => read("int", text)), [new Int32(7), new Int32(7), new Int32(-2147483648), "“2147483648” is not a whole number of 32 bits", "“1.5” is not a whole number of 32 bits"]);
+  assert.deepEqual(["9223372036854775807", "+5", "9223372036854775808", "x"].map((text) => read("long", text)), [9223372036854775807n, 5n, "“9223372036854775808” is not a whole number of 64 bits", "“x” is not a whole number"]);
   assert.deepEqual(["true", "No", "1", "perhaps"].map((text) => read("bool", text)), [true, false, true, "“perhaps” is neither true nor false"]);
   assert.deepEqual([" a ", "", "NA", "007"].map((text) => read("string", text)), [" a ", undefined, "NA", "007"]);
   assert.deepEqual(["7", "007", "true", "a", "  "].map((text) => read("mixed", text)), [7, "007", true, "a", undefined]);
   assert.equal(String(read("decimal", "1.10")), "1.10");
-  assert.equal(read("objectId", "12"), "“12” is no ObjectId");
-  assert.equal(read("object", "{"), "“{” is no JSON");
+  assert.equal(read("objectId", "12"), "“12” is not an ObjectId");
+  assert.equal(read("object", "{"), "“{” is not JSON");
 });
 
 test("values of other types are converted where nothing is lost", () => {
@@ -127,7 +127,7 @@ test("text read in pieces equals text read at once, wherever it is split", () =>
   assert.deepEqual(whole, {
     cells: [["a", "b"], ["1", 'x "y",\r\nz'], ["2", ""], ["4", '5"'], ["6", "7"]],
     lines: [1, 2, 5, 7, 8],
-    bad: [{ line: 6, message: "a quote stands where none may be" }],
+    bad: [{ line: 6, message: "a quote is in the wrong place" }],
   });
   for (let cut = 0; cut <= text.length; cut++) assert.deepEqual(read([text.slice(0, cut), text.slice(cut)]), whole, String(cut));
   assert.deepEqual(read([...text]), whole);
@@ -152,7 +152,7 @@ test("columns get their names, types and documents, and rows that do not fit go 
   const columns = { t: Float64Array.of(1, 2, 3), "station.id": ["a", undefined, "c"], place: [undefined, undefined, "x"], n: [1, 1.5, 3n], big: BigInt64Array.of(1n, 2n, 3n) };
   const { columns: made, lines, bad } = shaped({ columns, rows: 3, lines: 11 }, shape);
   assert.deepEqual({ ...made }, { at: [new Date(1000), new Date(3000)], station: [{ id: "a" }, { id: "c", place: "x" }], n: [new Int32(1), new Int32(3)], big: BigInt64Array.of(1n, 3n) });
-  assert.deepEqual([lines, bad], [[11, 13], [{ line: 12, message: "n: “1.5” is no whole number of 32 bits" }]]);
+  assert.deepEqual([lines, bad], [[11, 13], [{ line: 12, message: "n: “1.5” is not a whole number of 32 bits" }]]);
   const flat = shaped({ columns: { "station.id": ["a"] }, rows: 1, lines: [4], bad: [{ line: 3, message: "no" }] }, { names: new Map(), converters: new Map(), isFlat: true });
   assert.deepEqual({ ...flat, columns: { ...flat.columns } }, { columns: { "station.id": ["a"] }, lines: [4], bad: [{ line: 3, message: "no" }] });
 });
@@ -163,11 +163,11 @@ test("documents get the same, and keep their dots", () => {
   assert.deepEqual(shaped({ documents, lines: [1, 2, 5] }, shape), {
     documents: [{ station: { id: 1, site: "A" }, n: new Int32(1), "a.b": 2 }, { station: { id: 2 }, n: null }],
     lines: [1, 5],
-    bad: [{ line: 2, message: "n: “x” is no whole number of 32 bits" }],
+    bad: [{ line: 2, message: "n: “x” is not a whole number of 32 bits" }],
   });
 });
 
-test("names that cannot stand in one document are known", () => {
+test("names that cannot be in one document are known", () => {
   assert.equal(conflict(["a", "b.c", "b.d"]), undefined);
   assert.equal(conflict(["a", "a"]), "two fields would be called a");
   assert.equal(conflict(["a.b", "a"]), "a cannot be a value and hold a.b");

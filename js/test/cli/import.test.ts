@@ -48,7 +48,7 @@ test("gzip is known by its bytes, the standard input by a dash, and a collection
   assert.equal(rows(db, "My_stations").length, 4);
   assert.equal(rows(db, "in").length, 4);
   assert.equal(rows(db, "zip").length, 1);
-  assert.match(timepail(["import", db, "-"], STATIONS).err, /Which collection\? The standard input has no name/);
+  assert.match(timepail(["import", db, "-"], STATIONS).err, /Missing argument: collection; standard input has no name/);
 });
 
 test("semicolons, decimal commas, seconds since 1970 and dotted names are understood", () => {
@@ -95,7 +95,7 @@ test("bad lines are skipped, told by their numbers, and counted", () => {
   const text = ["when,value,note", "2025-03-01,1,", 'never,2,"two\nlines"', "2025-03-02,3", '2025-03-03,4,"x"y', "2025-03-04,many,", "2025-03-05,6,"].join("\n");
   const { code, err } = timepail(["import", db, "few", file("bad.csv", text), "--types", "value=number"]);
   assert.equal(code, 0);
-  assert.deepEqual(err.split("\n").slice(0, 4), ["Line 3: when: “never” is no time", "Line 5: has 2 cells in place of 3", "Line 6: a quote stands where none may be", "Line 7: value: “many” is no number"]);
+  assert.deepEqual(err.split("\n").slice(0, 4), ["Line 3: when: “never” is not a time", "Line 5: has 2 cells instead of 3", "Line 6: a quote is in the wrong place", "Line 7: value: “many” is not a number"]);
   assert.match(err, /\n2 rows stored in few in .*, 4 bad rows skipped\n$/);
   assert.deepEqual(plainRows(db, "few").map(({ value }) => value).sort(), [1, 6]);
 });
@@ -104,7 +104,7 @@ test("of many bad lines ten are shown", () => {
   const db = fresh();
   const text = `at,v\n${"2025-01-01,1\n".repeat(30)}${"2025-01-01,x\n".repeat(25)}`;
   const { err } = timepail(["import", db, "c", file("many.csv", text), "--types", "v=number"]);
-  assert.equal(err.match(/^Line \d+: v: “x” is no number$/gm)!.length, 10);
+  assert.equal(err.match(/^Line \d+: v: “x” is not a number$/gm)!.length, 10);
   assert.match(err, /^Line 32: /);
   assert.match(err, /\nand 15 more\n30 rows stored in c in .*, 25 bad rows skipped\n$/);
 });
@@ -114,7 +114,7 @@ test("with --strict the first bad line ends the import, and what stands before i
   const text = "at,v\n2025-01-01,1\n2025-01-02,2\n2025-01-03,x\n2025-01-04,4\n";
   const { code, err } = timepail(["import", db, "c", file("strict.csv", text), "--types", "v=number", "--strict"]);
   assert.equal(code, 1);
-  assert.match(err, /^Line 4: v: “x” is no number\nStopped: 2 rows stored in c in .*, 1 bad row\n$/);
+  assert.match(err, /^Line 4: v: “x” is not a number\nStopped: 2 rows stored in c in .*, 1 bad row\n$/);
   assert.deepEqual(plainRows(db, "c").map(({ v }) => v).sort(), [1, 2]);
 });
 
@@ -144,7 +144,7 @@ test("lines of JSON keep their values, Extended JSON and long numbers among them
   const lines = ['{"t":1735689600000,"big":12345678901234567,"l":{"$numberLong":"5"},"i":{"$numberInt":"6"},"n":7,"o":{"a":[1,null]},"id":{"$oid":"0123456789abcdef01234567"}}', "[1]", '{"t":'];
   const { err, out } = timepail(["import", db, "c", "-"], lines.join("\n"));
   assert.match(out, /t +date +1735689600000 +time, milliseconds since 1970\n/);
-  assert.match(err, /^Line 2: is no document\nLine 3: is no JSON: /);
+  assert.match(err, /^Line 2: is not a document\nLine 3: is not JSON: /);
   const [row] = rows(db, "c");
   assert.deepEqual([row!["big"], row!["l"], row!["i"], Number(row!["n"])], [Long.fromString("12345678901234567"), Long.fromNumber(5), new Int32(6), 7]);
   assert.deepEqual([row!["t"], row!["id"]], [at("2025-01-01"), new ObjectId("0123456789abcdef01234567")]);
@@ -163,7 +163,7 @@ test("a JSON array may span lines as it likes", () => {
   const db = fresh();
   const text = '\n[ {"t": "2025-01-01",\n "s": "a]},[\\"" }\n,\n{"t":"2025-01-02","s":"b"}, 5\n]\n';
   const { err } = timepail(["import", db, "c", file("array.json", text)]);
-  assert.match(err, /^Line 5: is no document\n2 rows stored/);
+  assert.match(err, /^Line 5: is not a document\n2 rows stored/);
   assert.deepEqual(plainRows(db, "c").map(({ s }) => s).sort(), ['a]},["', "b"]);
   assert.match(timepail(["import", db, "d", file("open.json", '[{"t":"2025-01-01"}')]).err, /Line 1: the array has no end/);
 });
@@ -189,7 +189,7 @@ test("text in another encoding is refused, unless the encoding is named", () => 
 test("another database of the file takes an import, too", () => {
   const db = fresh();
   assert.equal(timepail(["import", db, "c", file("other.csv", STATIONS), "--database", "other"]).code, 0);
-  assert.equal(timepail(["stats", db]).out, "There are no collections.\n\nOther databases of the file, which --database names: other\n");
+  assert.equal(timepail(["stats", db]).out, "There are no collections.\n\nOther databases of the file, for --database: other\n");
   assert.match(timepail(["import", db, "c", "other.csv", "--database", "other"]).out, /Into the collection c, which exists/);
 });
 
@@ -211,12 +211,12 @@ test("calls that are not understood are refused with exit code 2, and failures w
   const db = fresh();
   const input = file("fine.csv", STATIONS);
   const cases: [string[], number, RegExp][] = [
-    [[], 2, /Which file\?/],
-    [[db], 2, /Which input\?/],
+    [[], 2, /Missing argument: file/],
+    [[db], 2, /Missing argument: input/],
     [[db, "c", input, "--granularity", "days"], 2, /--granularity is one of seconds, minutes, hours, not days/],
     [[db, "c", input, "--types", "wind=float"], 2, /--types wind is one of number, int, /],
     [[db, "c", input, "--types", "gusts=number"], 2, /There is no field gusts among time, station, /],
-    [[db, "c", input, "--timezone", "Mars"], 2, /--timezone: there is no Mars/],
+    [[db, "c", input, "--timezone", "Mars"], 2, /--timezone: unknown value Mars/],
     [[db, "c", input, "--expire-after", "soon"], 2, /--expire-after is a time such as 30d/],
     [[db, "c", input, "--meta-field", "gusts"], 2, /There is no field gusts for the metadata/],
     [[db, "c", input, "--format", "xls"], 2, /--format is one of csv, ndjson, bson/],
@@ -224,10 +224,10 @@ test("calls that are not understood are refused with exit code 2, and failures w
     [[db, "c", input, "--rename", "wind=Temp °C"], 2, /two fields would be called Temp °C/],
     [[db, "c", "missing.csv"], 1, /There is no file missing\.csv/],
     [[db, "c", file("empty.csv", "")], 1, /empty\.csv is empty/],
-    [[db, "c", file("zero.csv", "a\0b\n1")], 1, /zero\.csv is no text/],
+    [[db, "c", file("zero.csv", "a\0b\n1")], 1, /zero\.csv is not text/],
     [[db, "c", file("cut.csv.gz", gzipSync(STATIONS).subarray(0, 40))], 1, /cut\.csv\.gz cannot be decompressed: unexpected end of file/],
     [[db, "c", file("names.csv", "at,b\n")], 1, /names\.csv has no rows/],
-    [[db, "c", file("timeless.csv", "a,b\n1,2\n")], 2, /No field of a, b is surely a time/],
+    [[db, "c", file("timeless.csv", "a,b\n1,2\n")], 2, /No field of a, b is recognised as a time/],
     [[db, "c", file("doubtful.csv", "at,b\n3/4/2025,2\n")], 2, /--date-order say how to read it/],
   ];
   for (const [args, code, reason] of cases) {

@@ -10,7 +10,7 @@ import { file, inDatabase, made, timepail } from "./export-harness.js";
 const START = Date.UTC(2025, 0, 1);
 const plant = made("plant.db", Array.from({ length: 40 }, (_, n) => ({ at: new Date(START + n * 1000), s: { id: n % 2 }, n, text: n === 3 ? "long ".repeat(60) : `t${n}`, ...(n === 5 && { "new\nline": "\u001b[31mred" }) })));
 
-test("a query on a pipe prints a document a line", () => {
+test("a query on a pipe prints one document per line", () => {
   assert.deepEqual(timepail("query", plant, "c", '{ "n": { "$lt": 2 } }', "--sort", '{ "n": -1 }').out, '{"at":{"$date":"2025-01-01T00:00:01.000Z"},"s":{"id":1},"n":1,"text":"t1"}\n{"at":{"$date":"2025-01-01T00:00:00.000Z"},"s":{"id":0},"n":0,"text":"t0"}\n');
   assert.equal(timepail("query", plant, "c", '[{ "$match": { "n": 3 } }, { "$project": { "n": 1, "_id": 0 } }]', "--canonical").out, '{"n":{"$numberInt":"3"}}\n');
 });
@@ -53,7 +53,7 @@ test("a query writes CSV, with the columns of all its rows", () => {
   assert.equal(timepail("query", plant, "c", "{}", "--format", "csv", "--canonical").code, 2);
 });
 
-test("--explain prints the plan in place of the results", () => {
+test("--explain prints the plan instead of the results", () => {
   const plan = JSON.parse(timepail("query", plant, "c", '{ "s.id": 1 }', "--explain").out);
   assert.match(JSON.stringify(plan), /"executionStats"/);
   assert.match(JSON.stringify(plan), /\$_internalUnpackBucket/);
@@ -72,7 +72,7 @@ test("--database names another database of a file", () => {
   const path = made("many.db", [{ at: new Date(START), s: 1, n: 1 }]);
   writeFileSync(file("other.ndjson"), `{"at":"2025-01-01T00:00:00Z","v":7}\n`);
   assert.equal(timepail("import", path, "o", "other.ndjson", "--database", "other").code, 0);
-  assert.match(timepail("stats", path).out, /^collection .*\nc +1 +1 .*\n\nOther databases of the file, which --database names: other\n$/);
+  assert.match(timepail("stats", path).out, /^collection .*\nc +1 +1 .*\n\nOther databases of the file, for --database: other\n$/);
   assert.match(timepail("stats", path, "--database", "other").out, /^collection .*\no +1 +1 .*\n$/);
   assert.equal(timepail("query", path, "o", "{}", "--database", "other").out, '{"at":{"$date":"2025-01-01T00:00:00.000Z"},"v":7}\n');
   assert.equal(timepail("export", path, "o", "--format", "csv", "--database", "other").out, "at,v\n2025-01-01T00:00:00.000Z,7\n");

@@ -68,7 +68,7 @@ impl Engine {
             }
             ids.dedup();
             // A bucket with unfolded rows of others may be open elsewhere; two contexts filling it at once would fill
-            // it twice. Journals of contexts that are gone are folded by whoever comes next.
+            // it twice. The next context folds the journals of contexts that are gone.
             let is_ours = |id: &BucketId| {
                 request.archived.is_some() || journal.sections_of(id).iter().all(|s| s.commit().0 == self.context)
             };

@@ -42,7 +42,7 @@ impl Engine {
                 Ok(false) => self.commit_rows(collection, collection.rows_of(&written)).await,
                 Err(e) => {
                     if e.code == ErrorCode::NamespaceNotFound {
-                        // Nobody else would remove them.
+                        // No other code would remove them.
                         let id = collection.id();
                         let mut left = Changeset::new();
                         let keys = written.iter().map(|entry| keyspace::journal(&id, &entry.context, entry.seq));

@@ -37,7 +37,7 @@ impl Drop for Claim<'_> {
                 queue.blocks.clear();
             }
             let was_running = queue.running.take_if(|running| running.is(&self.outcome)).is_some();
-            // If the commit was given up halfway, nobody knows whether its rows are stored.
+            // If the commit was given up halfway, it is unknown whether its rows are stored.
             if was_running && !self.outcome.is_resolved() {
                 self.collection.journal.doubtful();
                 self.collection.catalog.borrow_mut().abort();

@@ -12,7 +12,7 @@ use crate::value::Value;
 #[derive(Default)]
 pub(super) struct Measurements {
     time_field: Box<str>,
-    /// The meta field, if somebody reads it.
+    /// The meta field, if it is read.
     meta_field: Option<Box<str>>,
     residual: Filter,
     pub counters: Counters,

@@ -31,7 +31,7 @@ impl Unparser<'_> {
                 match from {
                     Variable::Root if path.is_empty() => text.push_str("ROOT"),
                     Variable::Root => text.clear(),
-                    // The names of these are lost; whoever shows a stage that reads one shows the original.
+                    // The names of these are lost; code that shows a stage that reads one shows the original.
                     Variable::Outer(number) => text.push_str(&["outer", &number.to_string()].concat()),
                     Variable::Bound(at) => {
                         let place = self.names.len().checked_sub(at + 1);

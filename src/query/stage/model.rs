@@ -77,7 +77,7 @@ pub struct Foreign {
     pub(super) globals: Globals,
     /// What the rows must pass behind the stages.
     pub(super) filter: Filter,
-    /// The top-level fields of the rows that somebody reads.
+    /// The top-level fields of the rows that are read.
     pub(super) fields: FieldSet,
 }
 

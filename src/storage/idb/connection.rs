@@ -21,7 +21,7 @@ const VERSION: u32 = 1;
 /// Opens the database `name` on demand.
 pub(super) struct Connection {
     name: String,
-    /// The connection that the host began to open, until somebody waits for it.
+    /// The connection that the host began to open, until it is awaited.
     early: RefCell<Option<Promise>>,
     state: RefCell<ConnectionState>,
 }
@@ -60,7 +60,7 @@ impl Drop for OpenDatabase {
 }
 
 impl Connection {
-    /// `early` is a promise of the first connection, if somebody has already requested it.
+    /// `early` is a promise of the first connection, if that was requested already.
     pub(super) fn new(name: String, early: Option<Promise>) -> Rc<Connection> {
         Rc::new(Connection { name, early: RefCell::new(early), state: RefCell::new(ConnectionState::Absent) })
     }
@@ -89,7 +89,7 @@ impl Connection {
         }
     }
 
-    /// Drops `database` if it is the current connection: it is dead, or somebody wants it closed.
+    /// Drops `database` if it is the current connection: it is dead, or it blocks the deletion of the database.
     pub(super) fn forget(&self, database: &IdbDatabase) {
         let is_current = matches!(&*self.state.borrow(), ConnectionState::Open(open) if open.handle == *database);
         if is_current {
@@ -129,7 +129,7 @@ impl Connection {
         // `idb` offers no second handle, and taking its only one would lose its callbacks.
         let handle = IdbDatabase::from(database);
         database = ::idb::Database::from(handle.clone());
-        // `versionchange` means that somebody deletes the database: we close at once and open again when needed.
+        // `versionchange` means that the database is about to be deleted: we close at once and open again when needed.
         // `close` means that the browser has already cut the connection.
         let (weak, gone) = (Rc::downgrade(self), handle.clone());
         database.on_version_change(move |_| forget_weak(&weak, &gone));

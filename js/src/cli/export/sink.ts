@@ -1,4 +1,4 @@
-// Where exported bytes go: a file that appears when it is whole, or standard output.
+// Where exported bytes go: a file that gets its name when it is complete, or standard output.
 
 import { once } from "node:events";
 import { existsSync, statSync } from "node:fs";
@@ -15,7 +15,7 @@ export type Bytes = AsyncIterable<Uint8Array>;
 export async function* gzipped(pieces: Bytes): Bytes {
   const gzip = createGzip();
   const fed = pipeline(Readable.from(pieces), gzip);
-  // Whoever reads hears of the error.
+  // The reader of the result gets the error.
   fed.catch(() => {});
   yield* gzip as Bytes;
   await fed;
@@ -31,7 +31,7 @@ export function checkTarget(path: string, mayOverwrite: boolean, database: strin
   if (!mayOverwrite) throw new Error(`${path} exists; --force overwrites it`);
 }
 
-/** Writes a file beside its place and moves it there when it is whole and on disk. Whatever ends it earlier leaves nothing. */
+/** Writes a file under another name, and renames it when it is complete and on disk. If the export ends earlier, no file is left. */
 export async function writeFileWhole(path: string, pieces: Bytes, { force, signal }: { force: boolean; signal: AbortSignal }): Promise<void> {
   const unfinished = join(dirname(path), `.${basename(path)}.${process.pid}.unfinished`);
   const file = await open(unfinished, "w");
@@ -46,7 +46,7 @@ export async function writeFileWhole(path: string, pieces: Bytes, { force, signa
     } finally {
       await file.close();
     }
-    if (!force && existsSync(path)) throw new Error(`${path} has come while the export ran; --force overwrites it`);
+    if (!force && existsSync(path)) throw new Error(`${path} was created during the export; --force overwrites it`);
     await rename(unfinished, path);
   } catch (error) {
     await rm(unfinished, { force: true });
@@ -84,7 +84,7 @@ export async function interruptible(work: (signal: AbortSignal) => Promise<numbe
   let code = USAGE_CODE;
   const handlers = ([["SIGINT", 130], ["SIGTERM", 143]] as const).map(([name, number]) => {
     const handler = (): void => {
-      // Whoever does not want to wait says so again.
+      // A second signal ends the process at once.
       if (stop.signal.aborted) process.exit(number);
       code = number;
       stop.abort();

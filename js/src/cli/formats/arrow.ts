@@ -22,7 +22,7 @@ async function* read(file: InputFile): AsyncGenerator<Piece> {
       yield { documents, lines: documents.map(() => line++), bad: [] };
     }
   } catch (error) {
-    throw new Error(`${file.name} is not a whole file of Apache Arrow: ${(error as Error).message}`, { cause: error });
+    throw new Error(`${file.name} is not a complete file of Apache Arrow: ${(error as Error).message}`, { cause: error });
   }
 }
 

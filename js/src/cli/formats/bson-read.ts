@@ -34,7 +34,7 @@ export async function* documentsOf(file: InputFile): AsyncGenerator<Piece> {
       const size = view.getInt32(at, true);
       if (size < 5 || size > DOCUMENT_MAX) {
         yield piece;
-        throw new Error(`${file.name} is no BSON at byte ${start + at}`);
+        throw new Error(`${file.name} is not valid BSON at byte ${start + at}`);
       }
       if (at + size > all.length) break;
       row++;
@@ -42,7 +42,7 @@ export async function* documentsOf(file: InputFile): AsyncGenerator<Piece> {
         piece.documents.push(deserialize(all.subarray(at, at + size), AS_STORED) as Document);
         piece.lines.push(row);
       } catch (error) {
-        piece.bad.push({ line: row, message: `is no BSON: ${(error as Error).message}` });
+        piece.bad.push({ line: row, message: `is not valid BSON: ${(error as Error).message}` });
       }
       at += size;
     }

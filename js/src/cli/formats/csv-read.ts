@@ -31,7 +31,7 @@ async function open(file: InputFile, options: ReadOptions): Promise<OpenedFile> 
     else beginning += value;
   }
   if (beginning.trim() === "") throw new Error(`${file.name} is empty`);
-  if (beginning.includes("\0")) throw new Error(`${file.name} is no text`);
+  if (beginning.includes("\0")) throw new Error(`${file.name} is not text`);
   const delimiter = options.delimiter ?? (/\.(tsv|tab)$/i.test(file.name.replace(/\.gz$/i, "")) ? "\t" : delimiterOf(beginning.split(/[\n\r]/)[0]!));
   const reader = new DelimitedReader(delimiter, beginning);
   const first: Records = { cells: [], lines: [], bad: [] };
@@ -181,7 +181,7 @@ class RowReader {
     const values = this.#values;
     // Some programs end each line with a separator.
     if (cells.length !== columns.length && !(cells.length > columns.length && cells.slice(columns.length).every((cell) => cell === ""))) {
-      this.#bad.push({ line, message: `has ${cells.length} cells in place of ${columns.length}` });
+      this.#bad.push({ line, message: `has ${cells.length} cells instead of ${columns.length}` });
       return;
     }
     let at = 0;

@@ -85,7 +85,7 @@ export class FlatRows {
         if (at !== undefined && this.#isChosen) put(cells, at, path, value);
         this.#fill(cells, value, `${path}.`);
       } else if (at !== undefined) put(cells, at, path, value);
-      else if (!this.#isChosen) throw new Error(`The field ${path} has come while the export ran; run it again, or name the columns with --fields`);
+      else if (!this.#isChosen) throw new Error(`The field ${path} was added during the export; run it again, or name the columns with --fields`);
       else if (isOuter && Array.isArray(value)) throw new Error(`--fields names a field inside of ${path}, which is an array here; name ${path}`);
     }
   }

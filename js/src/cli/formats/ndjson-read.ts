@@ -32,7 +32,7 @@ async function splitterOf(file: InputFile, encoding: string | undefined): Promis
     yield parsed(splitter.push(decoder.end()));
     yield parsed(splitter.end());
   }
-  return [isArray ? "a JSON array of documents" : "JSON, a document a line", pieces()];
+  return [isArray ? "a JSON array of documents" : "JSON, one document per line", pieces()];
 }
 
 function parsed({ texts, lines }: JsonTexts): Piece {

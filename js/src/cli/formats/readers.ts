@@ -21,7 +21,7 @@ export const hasKnownEnding = (name: string): boolean => READERS.some(({ endings
 export function readerOf(file: InputFile, chosen: string | undefined): FileFormat {
   if (chosen !== undefined) {
     const format = READERS.find(({ name }) => name === chosen);
-    if (!format) throw new Usage(`There is no format ${chosen}; there are ${READERS.map(({ name }) => name).join(", ")}`);
+    if (!format) throw new Usage(`Unknown format ${chosen}; the formats are ${READERS.map(({ name }) => name).join(", ")}`);
     return format;
   }
   const bare = bareName(file.name).toLowerCase();

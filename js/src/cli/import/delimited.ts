@@ -3,9 +3,9 @@
 import Papa from "papaparse";
 import type { BadRow } from "../formats/model.js";
 
-/** A record with a quote that nobody closes ends here: it would swallow the rest of the file. */
+/** The maximum length of a record, in characters: a quote that is not closed would otherwise take in the rest of the file. */
 const RECORD_MAX = 1_000_000;
-/** After a record that makes no sense, so many characters are tried, and then twice as many. */
+/** After an invalid record, the next part that is parsed has this many characters; each part after it is twice as long. */
 const CAREFUL = 4096;
 
 export interface Records {
@@ -77,7 +77,7 @@ export class DelimitedReader {
     // What is wrong with a record that has not ended may be that it has not ended.
     const [error] = errors.filter(({ row }: { row: number }) => row < data.length);
     if (!error) return { rows: data, length: isLast ? text.length : meta.cursor };
-    const problem = error.code === "MissingQuotes" ? "a quote is not closed" : "a quote stands where none may be";
+    const problem = error.code === "MissingQuotes" ? "a quote is not closed" : "a quote is in the wrong place";
     if (error.row === 0) return { rows: [], length: 0, problem };
     const before = parse(error.row);
     return { rows: before.data, length: before.meta.cursor, problem };

@@ -30,7 +30,7 @@ export function dumped(path: string): Dumped {
   return { path, name: collectionName?.replace(BUCKETS, "") ?? unescaped(base), hasBuckets, options: options?.timeseries && creation({ ...options, ...timepail }), indexes: indexes.map(plain) };
 }
 
-/** The collections of a folder with a dump, and the names of those that are no time-series collections. */
+/** The collections of a folder with a dump, and the names of those that are not time-series collections. */
 export function dumpedIn(folder: string): { collections: Dumped[]; others: string[] } {
   const names = readdirSync(folder).sort();
   const files = names.filter((name) => /\.bson$/i.test(bareName(name)) && !/^system\.(?!buckets\.)/.test(name));
@@ -51,7 +51,7 @@ function metadata(folder: string, name: string): Document | undefined {
   try {
     return EJSON.parse((path.endsWith(".gz") ? gunzipSync(bytes) : bytes).toString("utf8")) as Document;
   } catch (cause) {
-    throw new Error(`${path} is no metadata of mongodump: ${(cause as Error).message}`);
+    throw new Error(`${path} is not a metadata file of mongodump: ${(cause as Error).message}`);
   }
 }
 

@@ -71,7 +71,7 @@ export class ArraySplitter {
       }
       if (code <= 32) continue;
       const isClosing = code === 93 || code === 125;
-      if (this.#hasEnded) throw new Error(`Line ${this.#line}: there is text behind the end of the array`);
+      if (this.#hasEnded) throw new Error(`Line ${this.#line}: there is text after the end of the array`);
       if (this.#depth === 1 && (code === 44 || isClosing)) {
         close(at);
         start = at + 1;
@@ -103,9 +103,9 @@ export function documentOf(text: string): Document {
     parsed = WIDE.test(text) ? parseWide(text) : JSON.parse(text);
   } catch (error) {
     if (error instanceof Misfit) throw error;
-    throw new Misfit(`is no JSON: ${(error as Error).message}`);
+    throw new Misfit(`is not JSON: ${(error as Error).message}`);
   }
-  if (typeof parsed !== "object" || parsed === null || Array.isArray(parsed) || "_bsontype" in parsed) throw new Misfit("is no document");
+  if (typeof parsed !== "object" || parsed === null || Array.isArray(parsed) || "_bsontype" in parsed) throw new Misfit("is not a document");
   return text.includes('"$') ? (revived(parsed as Document) as Document) : (parsed as Document);
 }
 
@@ -116,10 +116,10 @@ function parseWide(text: string): unknown {
     if (typeof value !== "number" || Number.isSafeInteger(value)) return value;
     const source = context?.source ?? "";
     if (context && !/^-?\d+$/.test(source)) return value;
-    if (!context) throw new Misfit(`${quoted(String(value))} may have more digits than a number keeps`);
+    if (!context) throw new Misfit(`${quoted(String(value))} may have more digits than a number can hold`);
     const integer = BigInt(source);
     if (integer === BigInt(value)) return value;
-    if (integer !== BigInt.asIntN(64, integer)) throw new Misfit(`${quoted(source)} has more digits than a number keeps`);
+    if (integer !== BigInt.asIntN(64, integer)) throw new Misfit(`${quoted(source)} has more digits than a number can hold`);
     return Long.fromBigInt(integer);
   };
   return JSON.parse(text, revive as (key: string, value: unknown) => unknown);
@@ -143,13 +143,13 @@ function extended(value: Document): unknown {
   const { $date: date } = value;
   if (date !== undefined) {
     const time = typeof date === "string" ? timeOfText(date) : typeof date === "number" ? date : Number((revived(date) as { toString(): string }).toString());
-    if (Number.isNaN(time)) throw new Misfit(`${quoted(value)} is no time`);
+    if (Number.isNaN(time)) throw new Misfit(`${quoted(value)} is not a time`);
     return new Date(time);
   }
   try {
     const read = EJSON.deserialize({ value }, { relaxed: false })["value"];
     return read?._bsontype === "Double" ? read.valueOf() : read;
   } catch (error) {
-    throw new Misfit(`is no Extended JSON: ${(error as Error).message}`);
+    throw new Misfit(`is not Extended JSON: ${(error as Error).message}`);
   }
 }

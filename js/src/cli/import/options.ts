@@ -54,15 +54,15 @@ export function importOptions(args: string[]): ImportOptions {
     },
   });
   const [file, ...rest] = positionals;
-  if (file === undefined) throw new Usage("Which file?");
+  if (file === undefined) throw new Usage("Missing argument: file");
   const hasName = values.collection === undefined && rest.length > 1 && !isInput(rest[0]!);
   const inputs = hasName ? rest.slice(1) : rest;
-  if (inputs.length === 0) throw new Usage("Which input?");
+  if (inputs.length === 0) throw new Usage("Missing argument: input");
   const keep = oneOf("--dedupe-keep", values["dedupe-keep"], ["first", "last"]);
   const by = list(values["dedupe-by"]);
   const isDeduped = values.dedupe || by.length > 0 || keep !== undefined;
   const meta = list(values.meta);
-  if (meta.length > 0 && values["meta-field"] === undefined) throw new Usage("--meta needs the name of the document: --meta-field");
+  if (meta.length > 0 && values["meta-field"] === undefined) throw new Usage("--meta requires --meta-field, the name of the document");
   return {
     file,
     database: values.database,
@@ -96,7 +96,7 @@ const isInput = (argument: string): boolean => argument === "-" || hasKnownEndin
 
 /** The collection of an input that no other argument names: `My stations.csv.gz` is `My_stations`. */
 export function collectionOf(input: string): string {
-  if (input === "-") throw new Usage("Which collection? The standard input has no name");
+  if (input === "-") throw new Usage("Missing argument: collection; standard input has no name");
   const name = bareName(basename(input)).replace(/(?<=.)\.[^.]*$/, "").replace(/^system\.buckets\./, "");
   return name.replace(/[^\p{L}\p{N}_.-]+/gu, "_") || "imported";
 }
@@ -120,7 +120,7 @@ function known<T>(option: string, value: string, read: (value: string) => T): T 
   try {
     return read(value);
   } catch {
-    throw new Usage(`${option}: there is no ${value}`);
+    throw new Usage(`${option}: unknown value ${value}`);
   }
 }
 

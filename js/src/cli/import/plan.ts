@@ -29,7 +29,7 @@ export interface ImportPlan {
 export async function existingCollection(db: Database, name: string): Promise<CollectionPlan | undefined> {
   const [found] = await db.listCollections({ name }).toArray();
   if (!found) return undefined;
-  if (found.type !== "timeseries") throw new Error(`${name} is no time-series collection`);
+  if (found.type !== "timeseries") throw new Error(`${name} is not a time-series collection`);
   return found.options as unknown as CollectionPlan;
 }
 
@@ -46,7 +46,7 @@ export function planOf(name: string, existing: CollectionPlan | undefined, opene
   const metaField = existing ? existing.timeseries.metaField : (options.metaField ?? guessed(opened.metaField));
   if (existing) agree(name, existing, options);
   const fields = opened.fields;
-  if (timeField === undefined) throw new Usage(`No field of ${fieldsText(fields)} is surely a time: --time-field names it, and --types name=date or --date-order say how to read it`);
+  if (timeField === undefined) throw new Usage(`No field of ${fieldsText(fields)} is recognised as a time: --time-field chooses a field, and --types name=date or --date-order determine how it is read`);
   const names = storedNames(fields, metaField, options);
   const stored = fields.filter(({ type }) => type !== "skip").map((field) => names.get(field.name) ?? field.name);
   const top = (path: string): string => (options.isFlat ? path : path.split(".")[0]!);
@@ -54,7 +54,7 @@ export function planOf(name: string, existing: CollectionPlan | undefined, opene
   if (!existing && options.metaField !== undefined && !stored.some((path) => top(path) === metaField)) throw new Usage(`There is no field ${metaField} for the metadata among ${fieldsText(fields)}`);
   if (metaField === timeField) throw new Usage("The time and the metadata cannot be one field");
   const wrong = options.isFlat ? undefined : conflict(stored);
-  if (wrong) throw new Usage(`The fields cannot stand in one document: ${wrong}. --rename gives one another name${wrong.includes("cannot be") ? ", and --flat keeps the dots" : ""}`);
+  if (wrong) throw new Usage(`These fields cannot be in one document: ${wrong}. --rename gives one another name${wrong.includes("cannot be") ? ", and --flat keeps the dots" : ""}`);
   const missing = metaField === undefined || stored.some((path) => top(path) === metaField) ? "" : ` No field is its metadata, ${metaField}.`;
   const create = existing ? undefined : creation(timeField, metaField, opened, options);
   const rows = fields.map(({ name: field, type, sample, note }) => {
@@ -116,7 +116,7 @@ function headline(name: string, create: CollectionPlan | undefined): string {
     metaField === undefined ? "one series" : `metadata in ${metaField}`,
     bucketMaxSpanSeconds === undefined ? `granularity ${granularity ?? "seconds"}` : `buckets of ${Math.round(bucketMaxSpanSeconds / 86_400)} days`,
     expireAfterSeconds !== undefined && `measurements expire after ${expireAfterSeconds.toLocaleString("en-US")} seconds`,
-    dedupe && `each measurement once${dedupe.by ? `, told apart by ${dedupe.by.join(", ")} too` : ""}`,
+    dedupe && `each measurement once${dedupe.by ? `, distinguished by ${dedupe.by.join(", ")} too` : ""}`,
   ];
   return `New collection ${name}: ${parts.filter(Boolean).join("; ")}.`;
 }

@@ -167,10 +167,10 @@ class Report {
 
   #end(isWhole: boolean, { rows, bad, present = 0 }: { rows: number; bad: number; present?: number }): void {
     if (this.#shown > SHOWN_MAX) process.stderr.write(`and ${(this.#shown - SHOWN_MAX).toLocaleString("en-US")} more\n`);
-    // Whoever wants to hear nothing still hears of what is not stored.
+    // With --quiet, the summary is printed only if something was not stored.
     if (this.#options.isQuiet && isWhole && bad === 0) return;
     const where = `stored in ${this.#name}`;
-    const problems = [present > 0 && `${present.toLocaleString("en-US")} there already`, bad > 0 && `${count(bad, `bad ${this.#noun}`)}${isWhole ? " skipped" : ""}`];
+    const problems = [present > 0 && `${present.toLocaleString("en-US")} already stored`, bad > 0 && `${count(bad, `bad ${this.#noun}`)}${isWhole ? " skipped" : ""}`];
     this.#progress.end(rows, where, problems, isWhole);
   }
 }

@@ -6,14 +6,14 @@ export type DateOrder = "dmy" | "mdy";
 
 /** How times are read. */
 export interface TimeRules {
-  /** What numbers count, since 1970. */
+  /** The unit of numbers, which count from 1970. */
   unit?: TimeUnit | undefined;
   order?: DateOrder | undefined;
-  /** Where texts without a zone were written. Default: UTC. */
+  /** The time zone of texts without one. Default: UTC. */
   zone?: Zone | undefined;
 }
 
-/** Milliseconds of a unit, and between which numbers it is meant where nobody says so: from 1973 to 2286. */
+/** Milliseconds in a unit, and the range of numbers for which the unit is assumed if none is given: times from 1973 to 2286. */
 const UNITS: Record<TimeUnit, [ms: number, from: number, to: number]> = {
   s: [1000, 1e8, 1e10],
   ms: [1, 1e11, 1e13],
@@ -57,7 +57,7 @@ export function timeOfNumber(value: number, unit: TimeUnit): number {
   return Math.floor(value * UNITS[unit][0]);
 }
 
-/** What numbers count, if they are all of one size; `undefined` if nothing tells. */
+/** The unit of numeric times, if the magnitude of all of them implies the same one; otherwise `undefined`. */
 export function unitOf(values: Iterable<number>): TimeUnit | undefined {
   let found: TimeUnit | undefined;
   for (const value of values) {
@@ -68,7 +68,7 @@ export function unitOf(values: Iterable<number>): TimeUnit | undefined {
   return found;
 }
 
-/** Whether the day comes first in dates such as `31/12/2024`; `undefined` where no date tells, or where two contradict each other. */
+/** Whether the day comes first in dates such as `31/12/2024`; `undefined` if no date decides, or if two contradict each other. */
 export function orderOf(texts: Iterable<string>): DateOrder | undefined {
   let found: DateOrder | undefined;
   for (const text of texts) {

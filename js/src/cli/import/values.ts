@@ -73,20 +73,20 @@ const TEXT_READERS: Record<FieldType, (text: string, rules: ValueRules) => unkno
     if (number === number && !/^0[xob]/i.test(text)) return exact(text, number);
     if (hasCommas && COMMA_NUMBER.test(text)) return Number(text.replace(",", "."));
     if (text === "NaN" || text === "nan") return NaN;
-    throw new Misfit(`${quoted(text)} is no number`);
+    throw new Misfit(`${quoted(text)} is not a number`);
   },
   int: (text) => int(WHOLE.test(text) ? Number(text) : NaN, text),
   long: (text) => {
-    if (!WHOLE.test(text)) throw new Misfit(`${quoted(text)} is no whole number`);
+    if (!WHOLE.test(text)) throw new Misfit(`${quoted(text)} is not a whole number`);
     return long(BigInt(text.replace(/\..*$/, "").replace(/^\+/, "")), text);
   },
   decimal: (text, { hasCommas }) => decimal(hasCommas ? text.replace(",", ".") : text),
   date: (text, { times }) => {
     const time = timeOfText(text, times ?? {});
-    if (time !== time) throw new Misfit(`${quoted(text)} is no time`);
+    if (time !== time) throw new Misfit(`${quoted(text)} is not a time`);
     return new Date(time);
   },
-  // A cell that is empty is none, for nothing tells it from one that is missing.
+  // An empty cell counts as missing, because text does not distinguish the two.
   string: (text) => (text === "" ? undefined : text),
   bool: (text) => {
     const word = text.toLowerCase();
@@ -96,13 +96,13 @@ const TEXT_READERS: Record<FieldType, (text: string, rules: ValueRules) => unkno
   },
   objectId: (text) => {
     if (/^[0-9a-f]{24}$/i.test(text)) return new ObjectId(text);
-    throw new Misfit(`${quoted(text)} is no ObjectId`);
+    throw new Misfit(`${quoted(text)} is not an ObjectId`);
   },
   object: (text) => {
     try {
       return EJSON.parse(text);
     } catch {
-      throw new Misfit(`${quoted(text)} is no JSON`);
+      throw new Misfit(`${quoted(text)} is not JSON`);
     }
   },
   mixed: (text, { hasCommas }) => {
@@ -115,16 +115,16 @@ const TEXT_READERS: Record<FieldType, (text: string, rules: ValueRules) => unkno
 /** A whole number that a double cannot hold would become another one. */
 function exact(text: string, number: number): number {
   if (Number.isSafeInteger(number) || !/^[-+]?\d+$/.test(text) || BigInt(text.replace(/^\+/, "")) === BigInt(number)) return number;
-  throw new Misfit(`${quoted(text)} has more digits than a number keeps: long and decimal keep them`);
+  throw new Misfit(`${quoted(text)} has more digits than a number can hold; long and decimal can hold them`);
 }
 
 function int(number: number, shown: unknown): Int32 {
-  if (!Number.isInteger(number) || number < -(2 ** 31) || number >= 2 ** 31) throw new Misfit(`${quoted(shown)} is no whole number of 32 bits`);
+  if (!Number.isInteger(number) || number < -(2 ** 31) || number >= 2 ** 31) throw new Misfit(`${quoted(shown)} is not a whole number of 32 bits`);
   return new Int32(number);
 }
 
 function long(integer: bigint, shown: unknown): bigint {
-  if (integer < LONG_MIN || integer >= LONG_END) throw new Misfit(`${quoted(shown)} is no whole number of 64 bits`);
+  if (integer < LONG_MIN || integer >= LONG_END) throw new Misfit(`${quoted(shown)} is not a whole number of 64 bits`);
   return integer;
 }
 
@@ -132,7 +132,7 @@ function decimal(text: string): Decimal128 {
   try {
     return Decimal128.fromString(text);
   } catch {
-    throw new Misfit(`${quoted(text)} is no decimal of 34 digits`);
+    throw new Misfit(`${quoted(text)} is not a decimal of at most 34 digits`);
   }
 }
 
@@ -165,25 +165,25 @@ function convert(value: unknown, type: FieldType, rules: ValueRules): unknown {
         const unit = rules.times?.unit ?? unitOf([Number(number)]);
         if (unit) return new Date(timeOfNumber(Number(number), unit));
       }
-      throw new Misfit(`${quoted(value)} is no time`);
+      throw new Misfit(`${quoted(value)} is not a time`);
     case "bool":
       if (typeof value === "boolean") return value;
       if (number == 0 || number == 1) return number == 1;
       throw new Misfit(`${quoted(value)} is neither true nor false`);
     case "objectId":
       if (kind === "ObjectId") return value;
-      throw new Misfit(`${quoted(value)} is no ObjectId`);
+      throw new Misfit(`${quoted(value)} is not an ObjectId`);
     case "decimal":
       if (kind === "Decimal128") return value;
       if (number !== undefined) return decimal(String(number));
-      throw new Misfit(`${quoted(value)} is no number`);
+      throw new Misfit(`${quoted(value)} is not a number`);
     default:
   }
   if (kind === "Decimal128") return fromText(type, rules)(String(value));
-  if (number === undefined) throw new Misfit(`${quoted(value)} is no number`);
+  if (number === undefined) throw new Misfit(`${quoted(value)} is not a number`);
   if (type === "int") return int(Number(number), value);
   if (typeof number === "bigint") return type === "long" ? number : exact(String(number), Number(number));
   if (type === "number") return number;
-  if (!Number.isSafeInteger(number)) throw new Misfit(`${quoted(value)} is no whole number`);
+  if (!Number.isSafeInteger(number)) throw new Misfit(`${quoted(value)} is not a whole number`);
   return long(BigInt(number), value);
 }

@@ -25,7 +25,7 @@ pub struct UnpackSpec {
     pub(super) names: FieldSet,
     /// Fields of the bucket itself that each of its measurements gets.
     pub(super) computed: FieldSet,
-    /// The fields that somebody reads.
+    /// The fields that are read.
     pub(super) reads: FieldSet,
 }
 
