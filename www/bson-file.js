@@ -21,7 +21,7 @@ export async function* documentsOf(file) {
     let at = 0;
     while (at + 4 <= bytes.length) {
       const size = view.getInt32(at, true);
-      if (size < 5 || size > DOCUMENT_MAX) throw new Error(`${file.name} is no BSON at byte ${start + at}.`);
+      if (size < 5 || size > DOCUMENT_MAX) throw new Error(`${file.name} is not valid BSON at byte ${start + at}.`);
       if (at + size > bytes.length) break;
       yield { document: parse(bytes.subarray(at, at + size), file, start + at), end: start + at + size };
       at += size;
@@ -36,7 +36,7 @@ function parse(bytes, file, at) {
   try {
     return deserialize(bytes, AS_STORED);
   } catch (error) {
-    throw new Error(`${file.name} is no BSON at byte ${at}: ${error.message}`);
+    throw new Error(`${file.name} is not valid BSON at byte ${at}: ${error.message}`);
   }
 }
 

@@ -51,7 +51,7 @@ export class DelimitedReader {
     if (!record.includes('"')) return record.trim() === "" ? [] : [{ line, cells: record.split(this.delimiter) }];
     for (let at = text.indexOf("\n", start); at >= 0 && at < end; at = text.indexOf("\n", at + 1)) this.line++;
     const cells = cellsOf(record, this.delimiter);
-    return [cells ? { line, cells } : { line, problem: "a quote stands where none may be" }];
+    return [cells ? { line, cells } : { line, problem: "a quote is in the wrong place" }];
   }
 }
 

@@ -26,7 +26,7 @@ export class LinesReader {
     if (text.trim() === "") return [];
     try {
       const parsed = JSON.parse(text);
-      if (typeof parsed !== "object" || parsed === null || Array.isArray(parsed)) return [{ line, problem: "is no document" }];
+      if (typeof parsed !== "object" || parsed === null || Array.isArray(parsed)) return [{ line, problem: "is not a document" }];
       const document = text.includes('"$') ? EJSON.deserialize(parsed, { relaxed: true }) : parsed;
       const cells = [];
       for (const [name, value] of Object.entries(document)) cells[this.#place(name)] = value;

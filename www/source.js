@@ -16,7 +16,7 @@ export async function inspect(file) {
   const first = text.trimStart()[0];
   if (first === undefined) throw new Error(`${file.name} is empty.`);
   if (first === "[") throw new Error(`${file.name} is one JSON array; write one document a line (NDJSON), so that it can be read in pieces.`);
-  if (text.includes("\0")) throw new Error(`${file.name} is no text.`);
+  if (text.includes("\0")) throw new Error(`${file.name} is not text.`);
   const source = first === "{" ? { kind: "NDJSON", names: [] } : { kind: "CSV", delimiter: delimiterOf(text.split("\n")[0]) };
   const reader = readerOf(source);
   const all = reader.push(text);
@@ -46,7 +46,7 @@ export async function* readAll(file, source, signal) {
     const problems = all.filter(({ problem }) => problem);
     const records = all.filter(({ cells }) => cells && fits(source, cells));
     for (const { line, cells } of all) {
-      if (cells && !fits(source, cells)) problems.push({ line, problem: `has ${cells.length} cells in place of ${source.names.length}` });
+      if (cells && !fits(source, cells)) problems.push({ line, problem: `has ${cells.length} cells instead of ${source.names.length}` });
     }
     return { records, problems, bytes };
   };

@@ -8,7 +8,7 @@ import { createGunzip } from "node:zlib";
 import type { InputFile } from "./formats/model.js";
 
 const PIECE_BYTES = 256 * 1024;
-/** So much of the beginning is looked at to know a format. */
+/** Bytes at the beginning by which a format is recognised. */
 const BEGINNING_BYTES = 16;
 
 /** Opens a file, or the standard input for `-`. @throws Error for a file that cannot be read */

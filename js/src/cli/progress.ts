@@ -40,7 +40,7 @@ export class Progress {
     this.#isShown = false;
   }
 
-  /** Replaces the line by what has been done, such as `stored in c`. `others` are said even to whoever wants to hear nothing. */
+  /** Replaces the line by what has been done, such as `stored in c`. `others` are printed even with `isQuiet`. */
   end(rows: number, what: string, others: readonly (string | false)[] = [], isWhole = true): void {
     this.clear();
     const said = others.filter((other) => other !== false);

@@ -87,9 +87,9 @@ test("without options, they are guessed such that every bucket fits", async () =
   assert.deepEqual(await page.locator("#series label").allTextContents(), ["Seattle"]);
 });
 
-test("a file that is truncated, no BSON or of another kind is refused with the offset", async () => {
+test("a file that is truncated, not BSON or of another kind is refused with the offset", async () => {
   const cases: [Partial<File>, RegExp][] = [
-    [{ buffer: Buffer.from("hello world, this is text") }, /x\.bson is no BSON at byte 0/],
+    [{ buffer: Buffer.from("hello world, this is text") }, /x\.bson is not valid BSON at byte 0/],
     [{ buffer: buckets.buffer.subarray(0, buckets.buffer.length - 5) }, /ends in the middle of a document, at byte \d+/],
     [{ buffer: Buffer.from([12, 0, 0, 0, 16, 97, 0, 1, 0, 0, 0, 0]) }, /not buckets of a time-series collection/],
     [{ name: "x.json" }, /Choose a \.bson file/],

@@ -144,8 +144,8 @@ test("unreadable lines are reported, and the rest is stored", async () => {
   await click("#own-form [type=submit]");
   assert.deepEqual(await page.locator("#own-problems li").allTextContents(), [
     "Line 3: no time in “never”",
-    "Line 4: has 3 cells in place of 2",
-    "Line 5: a quote stands where none may be",
+    "Line 4: has 3 cells instead of 2",
+    "Line 5: a quote is in the wrong place",
   ]);
   assert.match(await shows("#toast p"), /^2 rows inserted in .*, 3 refused\.$/);
   assert.equal(await page.isVisible("#own-form [type=submit]"), false, "it is done");
@@ -154,12 +154,12 @@ test("unreadable lines are reported, and the rest is stored", async () => {
 
   await choose("bad.ndjson", '{"t":"2025-03-01","v":1}\n{"t":\n[1]\n{"v":2}\n');
   await click("#own-form [type=submit]");
-  assert.deepEqual((await page.locator("#own-problems li").allTextContents()).map((text) => text.replace(/JSON.*|Unexpected.*/, "…")), ["Line 2: …", "Line 3: is no document", "Line 4: no time in “”"]);
+  assert.deepEqual((await page.locator("#own-problems li").allTextContents()).map((text) => text.replace(/JSON.*|Unexpected.*/, "…")), ["Line 2: …", "Line 3: is not a document", "Line 4: no time in “”"]);
   await click("#own-discard");
 });
 
 test("an invalid file or a name in use is refused with a reason", async () => {
-  for (const [text, reason] of [["", /is empty/], ["[{}]", /NDJSON/], ["a,b\n", /has no records/], ["\0\x01", /is no text/]] as const) {
+  for (const [text, reason] of [["", /is empty/], ["[{}]", /NDJSON/], ["a,b\n", /has no records/], ["\0\x01", /is not text/]] as const) {
     await choose("x.csv", text);
     assert.match(await shows("#toast p"), reason);
     await page.click("#toast button");

@@ -1,4 +1,4 @@
-// Ctrl-C, and what ends a process from outside: the work stops where it can, and at once if somebody insists.
+// Ctrl-C and SIGTERM: the work stops where it can, and at once at the second signal.
 
 import process from "node:process";
 
