@@ -1,4 +1,4 @@
-// Reads JSON: a document a line, or an array of documents. Values may be those of Extended JSON, as mongoexport writes them.
+// Reads JSON: one document per line, or an array of documents. Values may be those of Extended JSON, as mongoexport writes them.
 
 import { ArraySplitter, LineSplitter, documentOf, type JsonTexts } from "../import/json-lines.js";
 import { openDocuments, type Piece } from "../import/documents.js";

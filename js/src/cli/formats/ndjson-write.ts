@@ -1,4 +1,4 @@
-// Writes Extended JSON: a document a line, or one array.
+// Writes Extended JSON: one document per line, or one array.
 
 import { EJSON } from "bson";
 import { jsonText } from "./json-text.js";

@@ -1,4 +1,4 @@
-// Takes JSON apart, piece by piece: a document a line, or one array of documents. Values may be those of Extended JSON.
+// Takes JSON apart, piece by piece: one document per line, or one array of documents. Values may be those of Extended JSON.
 
 import { EJSON, Long, type Document } from "bson";
 import { timeOfText } from "./times.js";
@@ -13,7 +13,7 @@ export interface JsonTexts {
   lines: number[];
 }
 
-/** Reads a document a line. */
+/** Reads one document per line. */
 export class LineSplitter {
   #rest = "";
   #line = 0;
