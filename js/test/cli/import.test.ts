@@ -228,7 +228,7 @@ test("calls that are not understood are refused with exit code 2, and failures w
     [[db, "c", file("cut.csv.gz", gzipSync(STATIONS).subarray(0, 40))], 1, /cut\.csv\.gz cannot be decompressed: unexpected end of file/],
     [[db, "c", file("names.csv", "at,b\n")], 1, /names\.csv has no rows/],
     [[db, "c", file("timeless.csv", "a,b\n1,2\n")], 2, /No field of a, b is recognised as a time/],
-    [[db, "c", file("doubtful.csv", "at,b\n3/4/2025,2\n")], 2, /--date-order say how to read it/],
+    [[db, "c", file("doubtful.csv", "at,b\n3/4/2025,2\n")], 2, /--date-order determine how it is read/],
   ];
   for (const [args, code, reason] of cases) {
     const ended = timepail(["import", ...args]);
