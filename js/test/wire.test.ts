@@ -354,7 +354,7 @@ test("a server is refused for other machines without authentication, and with op
   const storage = new MemoryStorage();
   for (const host of ["0.0.0.0", "::", "192.168.1.7", "example.org"]) await assert.rejects(serve({ storage, host, port: 0 }), /other machines can reach it/, host);
   await assert.rejects(serve({ port: 0 }), /either a file or a storage/);
-  await assert.rejects(serve({ storage, auth: true, port: 0 }), /name users/);
+  await assert.rejects(serve({ storage, auth: true, port: 0 }), /pass an object of users and passwords/);
   await assert.rejects(serve({ storage, prot: 0 } as ServeOptions), /Unknown option "prot"/);
   await withServer({ storage, host: "0.0.0.0", auth: { ada: "secret" } }, async (server) => assert.ok(server.port > 0));
 });
