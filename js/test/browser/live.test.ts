@@ -134,12 +134,12 @@ test("a history by two tabs: at rest, both results are those of a fresh query", 
 test("many live queries hear of a change in the other tab by few looks at storage", async () => {
   const [here, there] = [await follower("many"), await follower("many")];
   const write = (from: number): Promise<unknown> =>
-    there.evaluate(([start, from]) => db.collection("c").insertMany(Array.from({ length: 20 }, (_, m) => ({ at: new Date(start! + from! + m), m, n: from! + m }))), [START, from]);
+    there.evaluate(([start, from]) => db.collection("c").insertMany(Array.from({ length: 100 }, (_, m) => ({ at: new Date(start! + from! + m), m, n: from! + m }))), [START, from]);
   await write(0);
   await here.evaluate(async () => {
     const newest = new Map<number, number>();
-    for (let m = 0; m < 20; m++) db.collection("c").find({ m }).sort({ at: -1 }).limit(1).live().subscribe((rows) => newest.set(m, rows[0]!["n"] as number));
-    while (newest.size < 20) await new Promise((resolve) => setTimeout(resolve));
+    for (let m = 0; m < 100; m++) db.collection("c").find({ m }).sort({ at: -1 }).limit(1).live().subscribe((rows) => newest.set(m, rows[0]!["n"] as number));
+    while (newest.size < 100) await new Promise((resolve) => setTimeout(resolve));
     Object.assign(globalThis, { newest, transactions: 0 });
     const { transaction } = IDBDatabase.prototype;
     IDBDatabase.prototype.transaction = function (...given) {
@@ -154,9 +154,10 @@ test("many live queries hear of a change in the other tab by few looks at storag
     while (performance.now() < late && [...newest].some(([m, n]) => n !== 100 + m)) await new Promise((resolve) => setTimeout(resolve));
     return [[...newest], (globalThis as unknown as { transactions: number }).transactions] as const;
   });
-  assert.deepEqual([...found].sort(([a], [b]) => a - b), Array.from({ length: 20 }, (_, m) => [m, 100 + m]));
-  // In a worker it is the worker that looks, and nothing is counted here.
-  assert.ok(transactions < 10, `${transactions} transactions`);
+  assert.deepEqual([...found].sort(([a], [b]) => a - b), Array.from({ length: 100 }, (_, m) => [m, 100 + m]));
+  // How many looks it takes depends on the machine, but a look for each query would be a hundred. In a worker it is the worker that looks, and
+  // nothing is counted here.
+  assert.ok(transactions < 50, `${transactions} transactions`);
   await Promise.all([here.close(), there.close()]);
 });
 

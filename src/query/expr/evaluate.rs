@@ -82,7 +82,7 @@ impl Expr {
                     let data = evaluate_all(arguments, scope)?;
                     let values: Vec<Option<Value<'_>>> = data.iter().map(Datum::view).collect();
                     // An omitted argument differs from null.
-                    let is_given = |at: usize| arguments.get(at) != Some(&Expr::MISSING);
+                    let is_given = |at: usize| !operator.may_omit(at) || arguments.get(at) != Some(&Expr::MISSING);
                     if *nulls && values.iter().enumerate().any(|(at, value)| is_nullish(*value) && is_given(at)) {
                         return Ok(Datum::NULL);
                     }

@@ -165,6 +165,11 @@ impl Operator {
         self.name
     }
 
+    /// True if this argument is optional and has a name: a constant that is missing then stands for an omitted one.
+    pub(super) fn may_omit(&self, at: usize) -> bool {
+        matches!(&self.syntax, Syntax::Named(names) if at >= names.required)
+    }
+
     /// The comparison, if the operator is one.
     pub fn comparison(&self) -> Option<CompareOp> {
         Some(match self.op {

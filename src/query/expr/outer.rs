@@ -123,7 +123,7 @@ mod tests {
         // With the values of another row.
         sum.globals().set_outer(0, vec![number(2), number(3)]);
         assert_eq!(sum.value(Doc::EMPTY).unwrap(), number(8));
-        sum.globals().set_outer(0, vec![Some(OwnedValue::string("x"))]);
+        sum.globals().set_outer(0, vec![Some(OwnedValue::string("x")), number(3)]);
         assert!(sum.resolved().is_err());
         let field = expr(rawdoc! { "$eq": ["$x", "$$b"] }).resolved().unwrap().unwrap();
         assert_eq!((field.reads_outer(), field.fields().names().len()), (false, 1));

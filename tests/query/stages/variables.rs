@@ -162,6 +162,16 @@ fn stages_nested_in_a_lookup_see_its_variables() {
 }
 
 #[test]
+fn operators_take_a_missing_lookup_variable_as_they_take_a_missing_field() {
+    with_stations(async |db| {
+        let shown = doc! { "_id": 0, "sum": { "$add": ["$height", "$$gone"] }, "text": { "$concat": ["$name", "$$gone"] }, "else": { "$ifNull": ["$$gone", 7] } };
+        let spec = doc! { "let": { "gone": "$absent" }, "pipeline": [{ "$limit": 2 }, { "$project": shown }] };
+        let row = Bson::from(doc! { "sum": Bson::Null, "text": Bson::Null, "else": 7 });
+        assert_eq!(found(db, 1, spec).await, [Bson::from(vec![row.clone(), row])]);
+    });
+}
+
+#[test]
 fn every_stage_with_expressions_can_use_lookup_variables() {
     with_stations(async |db| {
         let upward = doc! { "$sort": { "height": 1 } };

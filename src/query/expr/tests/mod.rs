@@ -73,6 +73,20 @@ fn paths_map_over_arrays_and_numbers_are_names() {
 }
 
 #[test]
+fn operators_take_missing_constants_as_they_take_missing_fields() {
+    for absent in ["$$REMOVE", "$absent"] {
+        check(rawdoc! { "$add": ["$a", absent] }, RawBson::Null);
+        check(rawdoc! { "$multiply": ["$absent", absent] }, RawBson::Null);
+        check(rawdoc! { "$subtract": ["$a", absent] }, RawBson::Null);
+        check(rawdoc! { "$add": [absent, 1] }, RawBson::Null);
+        check(rawdoc! { "$concat": ["a", absent] }, RawBson::Null);
+        check(rawdoc! { "$round": [1.25, absent] }, RawBson::Null);
+        check(rawdoc! { "$type": absent }, "missing");
+        check(rawdoc! { "$ifNull": [absent, 7] }, 7);
+    }
+}
+
+#[test]
 fn objects_drop_what_is_missing_and_arrays_keep_a_null_for_it() {
     check(rawdoc! { "k": "$a", "l": "$absent", "m": [1, "$absent"] }, rawdoc! { "k": 5, "m": [1, null] });
 }

@@ -68,11 +68,12 @@ fn each_row<'a>(
 pub fn called<'a>(operator: &Operator, arguments: &VectorArguments<'_, 'a>, globals: &Globals) -> Vector<'a> {
     let Evaluation::Eager { wants, nulls, run } = &operator.run else { return Vector::nothing(arguments.rows) };
     let vectors: Vec<&Vector<'_>> = arguments.vectors.iter().map(|vector| &**vector).collect();
+    let is_given = |at: usize| !operator.may_omit(at) || arguments.is_given(at);
     each_row(&vectors, arguments.rows, &mut |values| {
-        if *nulls && values.iter().enumerate().any(|(at, value)| is_nullish(*value) && arguments.is_given(at)) {
+        if *nulls && values.iter().enumerate().any(|(at, value)| is_nullish(*value) && is_given(at)) {
             return Ok(Datum::NULL);
         }
-        for (at, value) in values.iter().enumerate().filter(|(at, _)| arguments.is_given(*at)) {
+        for (at, value) in values.iter().enumerate().filter(|(at, _)| is_given(*at)) {
             if let Some((want, code)) = wants.get(at).or(wants.last()) {
                 want.check(operator.name(), at, *value, *code)?;
             }

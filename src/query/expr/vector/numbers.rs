@@ -355,10 +355,10 @@ fn roots<'a>(cells: &[f64]) -> (Cells<'a>, Mask) {
 
 /// `$trunc` and `$round` to a constant number of decimal places.
 pub fn to_places<'a>(op: Op, arguments: &VectorArguments<'_, 'a>) -> Option<Vector<'a>> {
-    let places = match arguments.constants(1)?.get(1).copied().flatten() {
-        None if arguments.is_given(1) => return None,
+    let places = match arguments.at(1) {
         None => 0,
-        Some(places) => Number::of(places)?.whole()?,
+        // Null or missing ones make null, which is not decided here.
+        Some(_) => Number::of(arguments.constants(1)?.get(1).copied().flatten()?)?.whole()?,
     };
     let vector = arguments.at(0)?;
     if !(-20..=100).contains(&places) {

@@ -58,7 +58,7 @@ impl<'v, 'a> VectorArguments<'v, 'a> {
         Some(values)
     }
 
-    /// True unless the argument was omitted.
+    /// True unless the argument, an optional one with a name, was omitted.
     pub fn is_given(&self, position: usize) -> bool {
         let step = self.steps.get(position).and_then(|step| self.program.steps.get(*step));
         !matches!(step, Some((ExprStep::Constant(None), _)))
