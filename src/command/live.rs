@@ -56,7 +56,7 @@ async fn refresh_together(engine: &Engine, ids: Doc<'_>) -> Result<Reply> {
     let ids: Vec<i64> = ids.iter().map(number).collect::<Result<_>>()?;
     let mut reply = DocWriter::new();
     reply.begin_array("live");
-    for (place, LiveNews { id, batch }) in engine.refresh_live_together(&ids).await?.iter().enumerate() {
+    for (place, LiveNews { id, batch }) in engine.refresh_live_together(&ids).await.iter().enumerate() {
         reply.begin_doc(&place.to_string()).int64("id", *id);
         if let Some((batch, ns)) = batch {
             reply.begin_doc("cursor").int64("id", batch.cursor_id);

@@ -5,6 +5,8 @@ use std::rc::Rc;
 
 use bson::{Bson, DateTime, Document, RawDocumentBuf, doc, rawdoc};
 use futures::executor::block_on;
+use futures::future::join;
+use timepail::engine::signal::yield_now;
 use timepail::storage::memory::MemoryStorage;
 use timepail::storage::{Bytes, Changeset, Entry, KeyRange, LocalFuture, Page, Storage};
 
@@ -137,6 +139,42 @@ fn is_alone(told: &Document) -> bool {
 
 fn told_of(news: &[Document], id: i64) -> Option<&Document> {
     news.iter().find(|told| told.get_i64("id").unwrap() == id)
+}
+
+#[test]
+fn news_are_not_lost_when_the_command_that_tells_them_is_killed() {
+    block_on(async {
+        for yields in 0..12 {
+            let world = world().await;
+            let queries = [newest("c", "a"), total("c"), newest("d", "a")];
+            let mut ids = Vec::new();
+            for query in &queries {
+                ids.push(world.open(query.clone()).await);
+            }
+            world.add("c", &[("a", 7)]).await;
+            world.add("d", &[("a", 8)]).await;
+            world.env.look_ms.set(ALWAYS_MS);
+            let kill = async {
+                for _ in 0..yields {
+                    yield_now().await;
+                }
+                world.db.ok(rawdoc! { "killOp": 1, "op": 7 }).await
+            };
+            let refresh = raw(&doc! { "liveRefresh": ids.clone(), "opKey": 7 });
+            let (reply, _) = join(world.db.command(refresh), kill).await;
+            let mut news: Vec<Document> = reply
+                .get_array("live")
+                .map_or(Vec::new(), |live| live.iter().map(|told| told.as_document().unwrap().clone()).collect());
+            news.extend(world.news(&ids).await);
+            for (id, query) in ids.iter().zip(&queries) {
+                let told =
+                    told_of(&news, *id).unwrap_or_else(|| panic!("nobody was told of {query} after {yields} yields"));
+                if !is_alone(told) {
+                    assert_eq!(multiset(&rows_told(told)), multiset(&world.fresh(query).await), "{query}");
+                }
+            }
+        }
+    });
 }
 
 #[test]

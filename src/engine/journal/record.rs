@@ -229,8 +229,10 @@ fn pieces_of(rows: &Block, sections: &[Section]) -> usize {
     }
     // Many rows are not compressed twice: those in the middle tell about how long all are.
     let sample = rows.slice(total / 2..total / 2 + SAMPLE_ROWS);
-    let bytes: usize = sample.columns().iter().map(|(_, column)| column::encode(column).len()).sum();
-    pieces.max((bytes * total / SAMPLE_ROWS).div_ceil(RECORD_SIZE_BYTES))
+    // 32 bits do not hold the product.
+    let bytes: u64 = sample.columns().iter().map(|(_, column)| column::encode(column).len() as u64).sum();
+    let all = bytes.saturating_mul(total as u64) / SAMPLE_ROWS as u64;
+    pieces.max(usize::try_from(all.div_ceil(RECORD_SIZE_BYTES as u64)).unwrap_or(total))
 }
 
 /// The numbers of all sections as one column.

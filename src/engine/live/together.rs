@@ -11,7 +11,6 @@ use super::refresh::{Seen, additions};
 use crate::engine::Engine;
 use crate::engine::find::queries::{CursorBatch, ns_of};
 use crate::engine::journal::JournalMark;
-use crate::error::Result;
 use crate::limits::{BATCH_SIZE_BYTES_MAX, LIVE_QUERY_WORK};
 
 /// What there is to say of a live query among others. Of one that is not named, the last result still holds.
@@ -26,8 +25,8 @@ pub struct LiveNews {
 impl Engine {
     /// Brings live queries up to date from new rows, and says of which there is news.
     ///
-    /// Errors: `Interrupted`, `MaxTimeMSExpired`.
-    pub async fn refresh_live_together(&self, ids: &[i64]) -> Result<Vec<LiveNews>> {
+    /// Once it has begun, it is not ended: the news of a query that was brought up to date are told once.
+    pub async fn refresh_live_together(&self, ids: &[i64]) -> Vec<LiveNews> {
         let mut news = Vec::new();
         let mut left: Vec<Rc<LiveQuery>> = Vec::new();
         for id in ids {
@@ -72,15 +71,15 @@ impl Engine {
                 }
                 drop(turn);
                 news.extend(told.map(|batch| LiveNews { id: query.id.into(), batch }));
-                if let Some(turn) = self.turn(work)? {
-                    turn.await?;
+                if let Some(turn) = self.pause(work) {
+                    let _ = turn.await;
                 }
             }
             if let Ok(Some((collection, _))) = &seen {
                 self.forget_unwanted(collection);
             }
         }
-        Ok(news)
+        news
     }
 }
 
