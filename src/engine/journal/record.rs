@@ -229,10 +229,9 @@ fn pieces_of(rows: &Block, sections: &[Section]) -> usize {
     }
     // Many rows are not compressed twice: those in the middle tell about how long all are.
     let sample = rows.slice(total / 2..total / 2 + SAMPLE_ROWS);
-    // 32 bits do not hold the product.
-    let bytes: u64 = sample.columns().iter().map(|(_, column)| column::encode(column).len() as u64).sum();
-    let all = bytes.saturating_mul(total as u64) / SAMPLE_ROWS as u64;
-    pieces.max(usize::try_from(all.div_ceil(RECORD_SIZE_BYTES as u64)).unwrap_or(total))
+    let bytes: usize = sample.columns().iter().map(|(_, column)| column::encode(column).len()).sum();
+    // Divided first, because 32 bits do not hold the product of bytes and rows.
+    pieces.max(bytes.saturating_mul(total.div_ceil(SAMPLE_ROWS)).div_ceil(RECORD_SIZE_BYTES))
 }
 
 /// The numbers of all sections as one column.
