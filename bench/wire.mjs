@@ -1,5 +1,5 @@
-// Over the wire, beside the same calls in process: `npx timepail serve` with the official driver and with PyMongo, and `openFile`. Each in a process of its own, over
-// a SQLite file of its own, in turns. Prints a table in Markdown.
+// Over the wire, beside the same calls in process: `npx timepail serve` with the official driver, with PyMongo and with a client that only sends bytes, and `openFile`.
+// Each in a process of its own, over a SQLite file of its own, in turns. Prints a table in Markdown.
 //
 //   node bench/wire.mjs [--points 200000] [--rounds 5]
 
@@ -33,6 +33,7 @@ const client = (name) => join(ROOT, "bench/wire", name);
 const CONTENDERS = {
   "in process": (run) => must(node24(), ["--no-warnings", client("in_process.mjs"), join(folder, `${run}.db`), args.points]),
   "driver for Node": (run) => overWire(run, (uri) => must(node24(), [client("driver.mjs"), uri, args.points, places.mongodb])),
+  "sent as it was encoded before": (run) => overWire(run, (uri) => must(node24(), [client("prepared.mjs"), uri, args.points, places.mongodb])),
   PyMongo: (run) => overWire(run, (uri) => must("python3", [client("driver.py"), uri, args.points], { env: { ...process.env, PYTHONPATH: places.python } })),
 };
 
@@ -57,8 +58,13 @@ try {
   console.log(`${args.points} measurements, ${args.rounds} rounds, medians in milliseconds: time, ratio, processor time of the process that stores, and of the client\n`);
   console.log(`| task | ${names.join(" | ")} |\n|---|${"---|".repeat(names.length)}`);
   for (const [task, of] of Object.entries(times)) {
-    const [base] = names.map((name) => medians(of, name, 0));
-    console.log(`| ${task} | ${names.map((name) => `${medians(of, name, 0).toFixed(0)} (${(medians(of, name, 0) / base).toFixed(2)}), ${medians(of, name, 1).toFixed(0)}${name === names[0] ? "" : `, ${medians(of, name, 2).toFixed(0)}`}`).join(" | ")} |`);
+    const base = medians(of, names[0], 0);
+    const cell = (name) => {
+      if (!of[name]) return "–";
+      const took = `${medians(of, name, 0).toFixed(0)} (${(medians(of, name, 0) / base).toFixed(2)}), ${medians(of, name, 1).toFixed(0)}`;
+      return name === names[0] ? took : `${took}, ${medians(of, name, 2).toFixed(0)}`;
+    };
+    console.log(`| ${task} | ${names.map(cell).join(" | ")} |`);
   }
   for (const task of Object.keys(times).slice(0, 2)) {
     for (const name of names) console.log(`- ${task}, ${name}: ${Math.round((Number(args.points) / medians(times[task], name, 0)) * 1000).toLocaleString("en-US")} measurements a second`);

@@ -1,6 +1,6 @@
-// The tasks of bench/wire.mjs, for what has the methods of the official driver. bench/wire/driver.py has the same for PyMongo.
+// The tasks of bench/wire.mjs, for what has the methods of the official driver. bench/wire/driver.py has the same for PyMongo, and bench/wire/prepared.mjs the first two.
 
-const COMMIT = 10_000;
+export const COMMIT = 10_000;
 const SINGLES = 300;
 
 /** Measurements of ten stations, a second apart. */
@@ -8,36 +8,39 @@ export function rows(start, count) {
   return Array.from({ length: count }, (_, i) => ({ at: new Date(Date.UTC(2025, 5, 1) + (start + i) * 1000), station: (start + i) % 10, temp: 20 + Math.sin((start + i) / 500), humidity: 40 + ((start + i) % 30) / 4 }));
 }
 
-/** Milliseconds of each task, the processor time of who stores them, as `processorMs` gives it, and that of this process. `points` is the number of measurements. */
+/** Does a task, and adds its milliseconds, the processor time of who stores the measurements, as `processorMs` gives it, and that of this process to `times`. */
+export async function timed(times, name, processorMs, work) {
+  const [begin, processorBegin, ownBegin] = [performance.now(), await processorMs(), process.cpuUsage()];
+  await work();
+  const tookMs = performance.now() - begin;
+  const { user, system } = process.cpuUsage(ownBegin);
+  times[name] = [tookMs, (await processorMs()) - processorBegin, (user + system) / 1000];
+}
+
+/** The times of each task, as `timed` gives them. `points` is the number of measurements. */
 export async function times(collection, points, processorMs) {
   const times = {};
-  const timed = async (name, work) => {
-    const [begin, processorBegin, ownBegin] = [performance.now(), await processorMs(), process.cpuUsage()];
-    await work();
-    const { user, system } = process.cpuUsage(ownBegin);
-    times[name] = [performance.now() - begin, (await processorMs()) - processorBegin, (user + system) / 1000];
-  };
   // A warm-up, which the counts below include.
   for (let i = 0; i < 2; i++) await collection.insertMany(rows(points + i * COMMIT, COMMIT), { ordered: false });
   const batches = Array.from({ length: points / COMMIT }, (_, i) => rows(i * COMMIT, COMMIT));
-  await timed("insertMany of 10 000", async () => {
+  await timed(times, "insertMany of 10 000", processorMs, async () => {
     for (const batch of batches) await collection.insertMany(batch, { ordered: false });
   });
   const more = Array.from({ length: points / COMMIT }, (_, i) => rows(2 * points + i * COMMIT, COMMIT)).values();
-  await timed("the same, four at a time", async () => {
+  await timed(times, "the same, four at a time", processorMs, async () => {
     const insert = async () => {
       for (const batch of more) await collection.insertMany(batch, { ordered: false });
     };
     await Promise.all(Array.from({ length: 4 }, insert));
   });
   const singles = rows(points + 2 * COMMIT, SINGLES);
-  await timed(`${SINGLES} times insertOne`, async () => {
+  await timed(times, `${SINGLES} times insertOne`, processorMs, async () => {
     for (const row of singles) await collection.insertOne(row);
   });
   let found;
-  await timed("find, all measurements", async () => (found = await collection.find().toArray()));
+  await timed(times, "find, all measurements", processorMs, async () => (found = await collection.find().toArray()));
   if (found.length !== 2 * points + 2 * COMMIT + SINGLES) throw new Error(`${found.length} measurements were found`);
-  await timed(`${SINGLES} times find of 100`, async () => {
+  await timed(times, `${SINGLES} times find of 100`, processorMs, async () => {
     for (let i = 0; i < SINGLES; i++) {
       const at = Date.UTC(2025, 5, 1) + i * 600_000;
       const hundred = await collection.find({ at: { $gte: new Date(at), $lt: new Date(at + 100_000) } }).toArray();

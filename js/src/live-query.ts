@@ -208,8 +208,9 @@ export class Follower<T> {
           this.#how = "fresh";
           return this.#unlessSame((await read(command)).result);
         }
-        // One with limits of its own is asked for by itself.
-        const told: Told | undefined = Object.keys(limits).length === 0 ? await this.#together.news(plan.id) : {};
+        // The first result, and that of a query with limits of its own, is asked for by itself.
+        const isShared = this.#how !== undefined && Object.keys(limits).length === 0;
+        const told: Told | undefined = isShared ? await this.#together.news(plan.id) : {};
         if (!told) return void (this.#how = "nothing");
         const { result, reply } = await read(told.block ? told : { liveRefresh: plan.id, ...limits });
         const { changed, how } = (reply["live"] ?? { changed: true, how: "newRows" }) as { changed: boolean; how: LiveExplanation["how"] };

@@ -28,6 +28,7 @@ const all = new WeakMap<Door, Together>();
 export class Together {
   readonly #door: Door;
   #questions: Question[] = [];
+  #isAsking = false;
   /** That have not begun yet, by their lengths. */
   readonly #pauses = new Map<number, Pause>();
 
@@ -43,40 +44,54 @@ export class Together {
   }
 
   /**
-   * Asks for news of a live query, together with all others that are asked for before anything else goes on. One that is alone is to be asked for by itself.
+   * Asks for news of a live query. Whoever asks while a command is under way is asked for in the next one, with all others: the engine never takes long over such
+   * a command, as it leaves what must run again to be asked for by itself.
    */
   news(id: number): Promise<Told | undefined> {
-    if (this.#questions.length === 0) void soon.then(() => this.#ask());
+    if (!this.#isAsking) void this.#ask();
     return new Promise((resolve, reject) => this.#questions.push({ id, resolve, reject }));
   }
 
   async #ask(): Promise<void> {
-    const questions = this.#questions;
-    this.#questions = [];
-    if (questions.length === 1) return questions[0]!.resolve({});
-    try {
-      const { reply }: Answer = await this.#door.run({ liveRefresh: questions.map(({ id }) => id) });
-      const news = new Map((reply["live"] as Document[]).map((told) => [Number(told["id"]), told as Told]));
-      questions.forEach(({ id, resolve }) => resolve(news.get(id)));
-    } catch (error) {
-      questions.forEach(({ reject }) => reject(error));
+    this.#isAsking = true;
+    // Others may ask in the same breath.
+    await soon;
+    while (this.#questions.length > 0) {
+      const questions = this.#questions;
+      this.#questions = [];
+      try {
+        const { reply }: Answer = await this.#door.run({ liveRefresh: questions.map(({ id }) => id) });
+        const news = new Map((reply["live"] as Document[]).map((told) => [Number(told["id"]), told as Told]));
+        questions.forEach(({ id, resolve }) => resolve(news.get(id)));
+      } catch (error) {
+        questions.forEach(({ reject }) => reject(error));
+      }
     }
+    this.#isAsking = false;
   }
 
   /**
-   * Calls `goOn` after so many milliseconds, at once with all others that begin to wait as long before anything else goes on: then they ask together. `isIdle`: nobody
-   * needs the process for it. Returns what ends the wait.
+   * Calls `goOn` after so many milliseconds, at once with all others that begin to wait as long before anything else goes on: then they ask together.
+   *
+   * `isIdle`: nobody needs the process for it, and it may come earlier: at the next multiple of `ms`, at which all others that wait as long are called too.
+   * Live queries that began at different times ask together from then on. Returns what ends the wait.
    */
   wait(ms: number, goOn: () => void, isIdle = false): () => void {
     const key = isIdle ? -ms : ms;
     let pause = this.#pauses.get(key);
     if (!pause) {
       const begun: Pause = (pause = { timer: undefined, waiting: new Set() });
+      const leave = (): void => void this.#pauses.delete(key);
       this.#pauses.set(key, begun);
       void soon.then(() => {
-        this.#pauses.delete(key);
-        if (begun.waiting.size === 0) return;
-        begun.timer = setTimeout(() => begun.waiting.forEach((called) => called()), ms);
+        const isUnused = begun.waiting.size === 0;
+        if (!isIdle || isUnused) leave();
+        if (isUnused) return;
+        const call = (): void => {
+          if (isIdle) leave();
+          begun.waiting.forEach((called) => called());
+        };
+        begun.timer = setTimeout(call, isIdle ? ms - (performance.now() % ms) : ms);
         if (isIdle) letExit(begun.timer);
       });
     }
@@ -84,7 +99,8 @@ export class Together {
     waiting.add(goOn);
     return () => {
       waiting.delete(goOn);
-      if (waiting.size === 0) clearTimeout(pause.timer);
+      // The next multiple comes anyway, and others may still join.
+      if (waiting.size === 0 && !isIdle) clearTimeout(pause.timer);
     };
   }
 }
