@@ -73,7 +73,7 @@ pub const TURN_MS: f64 = 8.0;
 pub const IDLE_MS: f64 = 100.0;
 /// From so many bytes on, the event loop gets a turn between the making of a payload and its command.
 pub const LARGE_PAYLOAD_BYTES: usize = 1 << 20;
-/// The amount of work between two checks of the clock, in rows, each of which takes less than a microsecond.
+/// The amount of work between two looks at the clock, in rows, if each takes less than a microsecond or two; less if they take longer.
 pub const LOOK_WORK: usize = 1024;
 /// What a bucket counts as.
 pub const BUCKET_WORK: usize = 128;

@@ -599,14 +599,18 @@ test("a worker that has died is asked again, and the query followed anew", async
 
 test("a result that the engine has computed again and that is the same is not given again", async (t) => {
   const { c, engine, insert, tick, count } = await opened(t);
-  engine.intercept = (command) =>
-    "liveQuery" in command ? { ok: 1, id: 1, mode: "fresh", why: "" } : "liveRefresh" in command ? { ok: 1, live: { changed: true, how: "fresh" }, cursor: { id: 0, ns: "plant.c", firstBatch: [] }, rows: [{ v: 7 }] } : undefined;
+  engine.intercept = (command) => {
+    if ("liveQuery" in command) return { ok: 1, id: 1, mode: "fresh", why: "" };
+    if (Array.isArray(command["liveRefresh"])) return { ok: 1, live: [{ id: 1 }] };
+    return "liveRefresh" in command ? { ok: 1, live: { changed: true, how: "fresh" }, cursor: { id: 0, ns: "plant.c", firstBatch: [] }, rows: [{ v: 7 }] } : undefined;
+  };
   const { heard, next } = listener();
   c.find().live().subscribe(next);
   await tick(16);
   await insert(1);
   await tick(16);
-  assert.deepEqual([heard, count("liveRefresh")], [[[7]], 2]);
+  // Once at first, then among all, and by itself as it has to run again.
+  assert.deepEqual([heard, count("liveRefresh")], [[[7]], 3]);
 });
 
 test("where the second half of the module cannot be loaded, the query runs again", async (t) => {
@@ -629,7 +633,8 @@ test("after a result that was not read to its end, the engine is told the query 
   const { c, engine, insert, tick } = await opened(t);
   const { followed } = taught(engine);
   const { heard, ...observer } = listener();
-  const live = c.find().live();
+  // With a limit, it is asked for by itself, in batches.
+  const live = c.find({}, { maxTimeMS: 1000 }).live();
   live.subscribe(observer);
   await tick(16);
   const { intercept } = engine;
@@ -755,6 +760,45 @@ test("whether results still hold is asked together, too", async (t) => {
   engine.commands = [];
   await tick(2000);
   assert.ok(asked(engine).length > 0 && asked(engine).every((some) => (some as unknown[]).length === 2));
+});
+
+test("live queries that began at different times check together whether their results still hold", async (t) => {
+  t.mock.method(performance, "now", () => 0);
+  const { c, engine, tick } = await opened(t, SHARED);
+  taught(engine);
+  for (const v of [0, 1, 2]) {
+    c.find({ v }).live().subscribe(() => {});
+    await tick(200);
+  }
+  for (let ms = 0; ms < 1500; ms += 100) await tick(100);
+  engine.commands = [];
+  for (let ms = 0; ms < 3000; ms += 100) await tick(100);
+  const ids = asked(engine);
+  assert.ok(ids.length > 1 && ids.every((some) => (some as unknown[]).length === 3), JSON.stringify(ids));
+});
+
+test("live queries that are due while a command is under way are asked for together in the next one", async (t) => {
+  const { c, engine, insert, tick } = await opened(t);
+  taught(engine);
+  for (const v of [0, 1, 2, 3]) c.find({ v }).live({ throttleMS: v }).subscribe(() => {});
+  await tick(16);
+  const run = engine.run_command.bind(engine);
+  let answer: (() => void) | undefined;
+  engine.run_command = async (command, payload) => {
+    const result = await run(command, payload);
+    if ("liveRefresh" in engine.commands.at(-1)! && !answer) await new Promise<void>((resolve) => (answer = resolve));
+    return result;
+  };
+  engine.commands = [];
+  await insert(1);
+  await insert(2);
+  // Each of them has another pause, and so its own timer.
+  for (let ms = 0; ms < 8; ms++) await tick(1);
+  const before = asked(engine).length;
+  answer!();
+  await tick(16);
+  assert.deepEqual([before, (asked(engine)[0] as unknown[]).length], [1, 4]);
+  assert.ok(asked(engine).slice(1).every((ids) => (ids as unknown[]).length > 1), JSON.stringify(asked(engine)));
 });
 
 test("what is wrong with one of many is its own error, and one that the engine has forgotten is told anew", async (t) => {

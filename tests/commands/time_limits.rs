@@ -94,6 +94,59 @@ fn killop_ends_a_command_at_its_next_turn_and_leaves_others_alone() {
 }
 
 #[test]
+fn a_lookup_can_be_ended_between_two_rows() {
+    let pipeline = doc! { "from": "few", "let": { "x": "$x" }, "pipeline": [{ "$match": { "$expr": { "$lt": ["$x", "$$x"] } } }], "as": "l" };
+    let by_fields = doc! { "from": "few", "localField": "x", "foreignField": "x", "as": "l" };
+    let graph = doc! { "from": "few", "startWith": "$x", "connectFromField": "next", "connectToField": "x", "as": "l" };
+    for stage in [doc! { "$lookup": pipeline }, doc! { "$lookup": by_fields }, doc! { "$graphLookup": graph }] {
+        block_on(async {
+            let (env, db) = filled(0.0).await;
+            db.ok(rawdoc! { "create": "few", "timeseries": { "timeField": "t", "metaField": "m" } }).await;
+            let row = |n: i64| rawdoc! { "t": DateTime::from_millis(n), "x": n, "next": n + 1 };
+            db.insert("few", &(0..5).map(row).collect::<Vec<_>>()).await;
+            // The rows of one block, of which five are looked up in front of the limit, and all behind it.
+            let of =
+                |stages: &[Document]| doc! { "aggregate": "c", "pipeline": stages, "cursor": { "batchSize": 10_000 } };
+            let (limit, sort) = (doc! { "$limit": 5 }, doc! { "$sort": { "x": 1 } });
+            let expected = db.ok(raw(&of(&[sort.clone(), stage.clone()]))).await;
+            env.look_ms.set(ALWAYS_MS);
+            let turns = |db: Db, command: Document| {
+                let env = Rc::clone(&env);
+                async move {
+                    let before = env.turns.get();
+                    (db.ok(raw(&command)).await, env.turns.get() - before)
+                }
+            };
+            let (found, all) = turns(db.clone(), of(&[sort.clone(), stage.clone()])).await;
+            assert_eq!(found, expected);
+            let (_, without) = turns(db.clone(), of(std::slice::from_ref(&sort))).await;
+            assert!(all >= without + 3 * BUCKETS as usize, "{stage}: {all} turns, {without} without it");
+            let (_, few) = turns(db.clone(), of(&[sort, limit, stage.clone()])).await;
+            assert!(few < without + 20, "{stage}: {few} turns for five rows, {without} without it");
+        });
+    }
+}
+
+#[test]
+fn where_rows_take_long_the_clock_is_looked_at_after_fewer_of_them() {
+    block_on(async {
+        let count = doc! { "count": "c", "query": { "x": { "$gte": 0 } } };
+        // Each look takes as long as the work before it.
+        let turns_at = async |look_ms: f64| {
+            let (env, db) = filled(look_ms).await;
+            env.looks_seldom.set(true);
+            let before = env.turns.get();
+            db.ok(raw(&count)).await;
+            env.turns.get() - before
+        };
+        // Eight buckets count as the work between two looks.
+        let (quick, slow) = (turns_at(0.001).await, turns_at(ALWAYS_MS).await);
+        assert_eq!(quick, 0);
+        assert!(slow > 2 * BUCKETS as usize / 8, "{slow} turns");
+    });
+}
+
+#[test]
 fn a_cursor_has_its_time_for_all_of_its_batches_and_none_passes_in_between() {
     block_on(async {
         let (env, db) = filled(1.0).await;

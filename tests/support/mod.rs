@@ -65,6 +65,8 @@ pub struct TestEnv {
     pub elapsed_ms: Cell<f64>,
     /// By how much each look moves that clock on. If above 0, it is looked at wherever the engine might give a turn.
     pub look_ms: Cell<f64>,
+    /// Leaves it to the engine where it looks.
+    pub looks_seldom: Cell<bool>,
     /// How many turns the engine has given.
     pub turns: Cell<usize>,
     pub random: Random,
@@ -76,6 +78,7 @@ impl TestEnv {
             now_ms: Cell::new(1_800_000_000_000),
             elapsed_ms: Cell::default(),
             look_ms: Cell::default(),
+            looks_seldom: Cell::default(),
             turns: Cell::default(),
             random: Random::new(seed),
         })
@@ -95,7 +98,7 @@ impl Env for TestEnv {
         Some(Box::pin(yield_now()))
     }
     fn looks_always(&self) -> bool {
-        self.look_ms.get() > 0.0
+        self.look_ms.get() > 0.0 && !self.looks_seldom.get()
     }
     fn random_u64(&self) -> u64 {
         self.random.next()

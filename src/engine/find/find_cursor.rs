@@ -217,19 +217,37 @@ impl Engine {
             }
             let rows = self.next_rows(cursor).await?;
             let Some(pipeline) = &mut cursor.pipeline else { return Ok(rows) };
-            if rows.rows() == 0 || pipeline.push(rows)? == Flow::Enough {
-                (cursor.is_through, cursor.scanned) = (true, true);
-                for step in 0.. {
-                    let Some(pipeline) = &mut cursor.pipeline else { break };
-                    if !pipeline.finish_stage(step)? {
-                        break;
-                    }
-                    if let Some(turn) = self.turn(LOOK_WORK)? {
-                        turn.await?;
-                    }
+            pipeline.allow_pauses();
+            let flow = if rows.rows() > 0 { pipeline.push(rows)? } else { Flow::Enough };
+            if self.resume(pipeline, flow).await? == Flow::Continue {
+                continue;
+            }
+            (cursor.is_through, cursor.scanned) = (true, true);
+            for step in 0.. {
+                let goes_on = pipeline.finish_stage(step)?;
+                let _ = self.resume(pipeline, Flow::Continue).await?;
+                if !goes_on {
+                    break;
+                }
+                if let Some(turn) = self.turn(LOOK_WORK)? {
+                    turn.await?;
                 }
             }
         }
+    }
+
+    /// Resumes a pipeline until what was begun is done, with turns of the event loop. `flow` is what it has said so far.
+    // Loaded later.
+    async fn resume(&self, pipeline: &mut Pipeline, mut flow: Flow) -> Result<Flow> {
+        while pipeline.is_paused() {
+            if let Some(turn) = self.turn(LOOK_WORK)? {
+                turn.await?;
+            }
+            if pipeline.resume()? == Flow::Enough {
+                flow = Flow::Enough;
+            }
+        }
+        Ok(flow)
     }
 
     /// The next rows for stages; no rows after the last.

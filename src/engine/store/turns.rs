@@ -29,8 +29,9 @@ pub struct Turns {
     began_ms: Cell<f64>,
     /// When a command last began. Infinity while the host has a turn.
     seen_ms: Cell<f64>,
-    /// Work since the last look at the clock.
-    work: Cell<usize>,
+    /// When the clock was last looked at, and how much work is left until the next look: none if what came before took long.
+    looked_ms: Cell<f64>,
+    work_left: Cell<usize>,
     /// The command that is being polled.
     running: RefCell<Option<Rc<Operation>>>,
     /// Commands that `killOp` can name.
@@ -129,10 +130,15 @@ impl Engine {
 
     /// The time, if enough was done since the last look at the clock.
     fn look(&self, work: usize) -> Option<f64> {
-        let work = self.turns.work.get().saturating_add(work);
-        let is_enough = work >= LOOK_WORK || self.env.looks_always();
-        self.turns.work.set(if is_enough { 0 } else { work });
-        is_enough.then(|| self.env.elapsed_ms())
+        let left = self.turns.work_left.get();
+        if work < left && !self.env.looks_always() {
+            self.turns.work_left.set(left - work);
+            return None;
+        }
+        let now_ms = self.env.elapsed_ms();
+        let took_ms = now_ms - self.turns.looked_ms.replace(now_ms);
+        self.turns.work_left.set(if took_ms > TURN_MS / 4.0 { 0 } else { LOOK_WORK });
+        Some(now_ms)
     }
 
     fn is_long(&self, now_ms: f64) -> bool {

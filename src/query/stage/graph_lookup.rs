@@ -7,7 +7,7 @@ use std::rc::Rc;
 
 use super::model::Others;
 use super::parse::PipelineParser;
-use super::reshape::{Made, changed_at, with};
+use super::reshape::{OneByOne, changed_at, with};
 use super::running::Stage;
 use super::spec::Spec;
 use super::subpipeline::{SubPipeline, array_of};
@@ -45,7 +45,7 @@ impl Spec for GraphSpec {
     }
 
     fn start(self: Rc<Self>, others: &Others) -> Box<dyn Stage> {
-        Box::new(GraphLookup { spec: self, others: None, read: Some(Others::clone(others)), made: Made::default() })
+        Box::new(GraphLookup { spec: self, others: None, read: Some(Others::clone(others)), rows: OneByOne::default() })
     }
 }
 
@@ -125,7 +125,7 @@ struct GraphLookup {
     /// The other rows, and before the first row comes, which are read.
     others: Option<Block>,
     read: Option<Others>,
-    made: Made,
+    rows: OneByOne,
 }
 
 /// The distinct values visited.
@@ -197,15 +197,7 @@ impl Stage for GraphLookup {
         if let Some(others) = self.read.take() {
             self.others = Some(self.spec.split.rows(None, &others)?);
         }
-        let none = Block::default();
-        let others = self.others.as_ref().unwrap_or(&none);
-        for row in 0..rows.rows() {
-            let mut writer = DocWriter::new();
-            rows.write_row(row, &mut writer);
-            let doc = writer.finish();
-            let list = self.list(others, doc.view())?;
-            self.made.push(with(doc.view(), &self.spec.list, Some(list.view())).view())?;
-        }
+        self.rows.push(rows);
         Ok(Flow::Continue)
     }
 
@@ -214,6 +206,13 @@ impl Stage for GraphLookup {
     }
 
     fn take(&mut self) -> Result<Option<Block>> {
-        Ok(self.made.take())
+        let mut rows = std::mem::take(&mut self.rows);
+        let others = self.others.take().unwrap_or_default();
+        let taken = rows.take(&mut |doc| {
+            let list = self.list(&others, doc)?;
+            Ok((with(doc, &self.spec.list, Some(list.view())), true))
+        });
+        (self.rows, self.others) = (rows, Some(others));
+        taken
     }
 }

@@ -9,7 +9,7 @@ use std::rc::Rc;
 
 use super::model::Others;
 use super::parse::PipelineParser;
-use super::reshape::{Made, changed_at, with};
+use super::reshape::{OneByOne, changed_at, with};
 use super::running::Stage;
 use super::spec::Spec;
 use super::subpipeline::{SubPipeline, elements};
@@ -22,7 +22,7 @@ use crate::query::exec::Flow;
 use crate::query::expr::{BoundExpr, Globals};
 use crate::query::filter::Filter;
 use crate::query::plan::Origin;
-use crate::value::{Doc, DocWriter, Interner, Kind, Leaf, OwnedValue, Path, Value, check_path, walk_doc};
+use crate::value::{Doc, DocBuf, DocWriter, Interner, Kind, Leaf, OwnedValue, Path, Value, check_path, walk_doc};
 
 /// The specification of a `$lookup`.
 struct LookupSpec {
@@ -53,7 +53,7 @@ impl Spec for LookupSpec {
             asked: Interner::default(),
             lists: Vec::new(),
             size_bytes: 0,
-            made: Made::default(),
+            rows: OneByOne::default(),
         })
     }
 }
@@ -136,10 +136,44 @@ struct Lookup {
     asked: Interner,
     lists: Vec<OwnedValue>,
     size_bytes: usize,
-    made: Made,
+    rows: OneByOne,
 }
 
 impl Lookup {
+    /// A row with its list, and whether that was looked up now.
+    fn row(&mut self, doc: Doc<'_>) -> Result<(DocBuf, bool)> {
+        let mut question = DocWriter::new();
+        let wanted = self.spec.fields.as_ref().map(|(local, other)| {
+            let wanted = values_at(doc, local);
+            question.begin_array("");
+            for (place, value) in wanted.iter().enumerate() {
+                question.value(&place.to_string(), value.view());
+            }
+            question.end();
+            Filter::equal_to_any(other, wanted, self.spec.globals.collation())
+        });
+        let mut values = Vec::new();
+        for (name, expr) in &self.spec.variables {
+            let value = expr.value(doc)?;
+            value.iter().for_each(|value| {
+                question.value(name, value.view());
+            });
+            values.push(value);
+        }
+        if self.size_bytes > STAGE_SIZE_BYTES_MAX {
+            (self.asked, self.lists, self.size_bytes) = (Interner::default(), Vec::new(), 0);
+        }
+        let question = question.finish();
+        let (number, is_new) = self.asked.add(question.view().as_bytes());
+        if is_new {
+            let list = self.list(wanted, values)?;
+            self.size_bytes += list.tagged().len() + 2 * question.view().as_bytes().len();
+            self.lists.push(list);
+        }
+        let list = self.lists.get(number).map(OwnedValue::view);
+        Ok((with(doc, &self.spec.to, list), is_new))
+    }
+
     /// The rows that match a row; `wanted` is the filter for equal fields.
     fn list(&self, wanted: Option<Filter>, values: Vec<Option<OwnedValue>>) -> Result<OwnedValue> {
         self.spec.globals.set_outer(self.spec.first_variable, values);
@@ -177,41 +211,7 @@ fn values_at(doc: Doc<'_>, local: &Path) -> Vec<OwnedValue> {
 
 impl Stage for Lookup {
     fn push(&mut self, rows: Block) -> Result<Flow> {
-        for row in 0..rows.rows() {
-            let mut writer = DocWriter::new();
-            rows.write_row(row, &mut writer);
-            let doc = writer.finish();
-            let mut question = DocWriter::new();
-            let wanted = self.spec.fields.as_ref().map(|(local, other)| {
-                let wanted = values_at(doc.view(), local);
-                question.begin_array("");
-                for (place, value) in wanted.iter().enumerate() {
-                    question.value(&place.to_string(), value.view());
-                }
-                question.end();
-                Filter::equal_to_any(other, wanted, self.spec.globals.collation())
-            });
-            let mut values = Vec::new();
-            for (name, expr) in &self.spec.variables {
-                let value = expr.value(doc.view())?;
-                value.iter().for_each(|value| {
-                    question.value(name, value.view());
-                });
-                values.push(value);
-            }
-            if self.size_bytes > STAGE_SIZE_BYTES_MAX {
-                (self.asked, self.lists, self.size_bytes) = (Interner::default(), Vec::new(), 0);
-            }
-            let question = question.finish();
-            let (number, is_new) = self.asked.add(question.view().as_bytes());
-            if is_new {
-                let list = self.list(wanted, values)?;
-                self.size_bytes += list.tagged().len() + 2 * question.view().as_bytes().len();
-                self.lists.push(list);
-            }
-            let list = self.lists.get(number).map(OwnedValue::view);
-            self.made.push(with(doc.view(), &self.spec.to, list).view())?;
-        }
+        self.rows.push(rows);
         Ok(Flow::Continue)
     }
 
@@ -220,6 +220,9 @@ impl Stage for Lookup {
     }
 
     fn take(&mut self) -> Result<Option<Block>> {
-        Ok(self.made.take())
+        let mut rows = std::mem::take(&mut self.rows);
+        let taken = rows.take(&mut |doc| self.row(doc));
+        self.rows = rows;
+        taken
     }
 }

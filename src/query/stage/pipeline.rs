@@ -18,6 +18,9 @@ pub struct Pipeline {
     /// The number of rows that each stage has returned.
     rows_returned: Vec<u64>,
     ready: Queue,
+    /// Whether it may return in the middle of its work; otherwise, that is done before it returns.
+    may_pause: bool,
+    is_paused: bool,
 }
 
 impl Pipeline {
@@ -25,7 +28,35 @@ impl Pipeline {
     pub(super) fn new(steps: &mut dyn Iterator<Item = &Step>, others: &Others) -> Pipeline {
         let stages: Vec<Box<dyn Stage>> = steps.map(|step| step.start(others)).collect();
         let (waiting, ready) = (Queue::default(), Queue::default());
-        Pipeline { rows_returned: vec![0; stages.len()], stages, waiting, together: 1, ready }
+        let rows_returned = vec![0; stages.len()];
+        Pipeline { rows_returned, stages, waiting, together: 1, ready, may_pause: false, is_paused: false }
+    }
+
+    /// Lets `push` and `finish_stage` return while there is more to do: whoever calls them has to `resume` it.
+    pub fn allow_pauses(&mut self) {
+        self.may_pause = true;
+    }
+
+    /// True if `resume` must be called, and nothing else.
+    pub fn is_paused(&self) -> bool {
+        self.is_paused
+    }
+
+    /// Goes on after a pause, until the next one or the end of what was begun.
+    ///
+    /// Errors: those of the stages.
+    pub fn resume(&mut self) -> Result<Flow> {
+        self.is_paused = false;
+        // What the later stages have was there first.
+        for at in (0..self.stages.len()).rev() {
+            if self.hand_on(at)? == Flow::Enough {
+                return Ok(Flow::Enough);
+            }
+            if self.is_paused {
+                break;
+            }
+        }
+        Ok(Flow::Continue)
     }
 
     /// Takes rows, which may wait for more or for the end.
@@ -67,15 +98,15 @@ impl Pipeline {
     ///
     /// Errors: those of the stages.
     pub fn finish_stage(&mut self, step: usize) -> Result<bool> {
-        if step == 0 {
-            // Whether a stage has enough does not matter any more.
-            let _ = self.feed_waiting()?;
-        }
-        if let Some(stage) = self.stages.get_mut(step) {
-            stage.finish()?;
-        }
-        let _ = self.hand_on(step)?;
-        Ok(step + 1 < self.stages.len())
+        // Whether a stage has enough does not matter any more.
+        let _ = match step.checked_sub(1) {
+            None => self.feed_waiting()?,
+            Some(at) => {
+                self.stages.get_mut(at).map_or(Ok(()), |stage| stage.finish())?;
+                self.hand_on(at)?
+            }
+        };
+        Ok(step < self.stages.len())
     }
 
     /// The number of rows that each stage has returned.
@@ -106,11 +137,16 @@ impl Pipeline {
     /// Passes what a stage has ready to the next one.
     fn hand_on(&mut self, at: usize) -> Result<Flow> {
         while let Some(rows) = self.stages.get_mut(at).map_or(Ok(None), |stage| stage.take())? {
-            if let Some(rows_returned) = self.rows_returned.get_mut(at) {
+            if rows.rows() == 0 {
+                self.is_paused = self.may_pause;
+            } else if let Some(rows_returned) = self.rows_returned.get_mut(at) {
                 *rows_returned += rows.rows() as u64;
             }
-            if self.feed(at + 1, rows)? == Flow::Enough {
+            if rows.rows() > 0 && self.feed(at + 1, rows)? == Flow::Enough {
                 return Ok(Flow::Enough);
+            }
+            if self.is_paused {
+                break;
             }
         }
         Ok(Flow::Continue)

@@ -69,6 +69,36 @@ impl Made {
     }
 }
 
+/// Rows that a stage computes one by one because each may take long.
+#[derive(Default)]
+pub(super) struct OneByOne {
+    rows: Block,
+    next: usize,
+    made: Made,
+}
+
+impl OneByOne {
+    /// Takes rows, after all earlier ones are computed.
+    pub fn push(&mut self, rows: Block) {
+        (self.rows, self.next) = (rows, 0);
+    }
+
+    /// As `Stage::take`. `compute` makes another row of a row, and says whether that took long.
+    pub fn take(&mut self, compute: &mut dyn FnMut(Doc<'_>) -> Result<(DocBuf, bool)>) -> Result<Option<Block>> {
+        while self.next < self.rows.rows() {
+            let mut writer = DocWriter::new();
+            self.rows.write_row(self.next, &mut writer);
+            self.next += 1;
+            let (row, took_long) = compute(writer.finish().view())?;
+            self.made.push(row.view())?;
+            if took_long {
+                return Ok(Some(Block::default()));
+            }
+        }
+        Ok(self.made.take())
+    }
+}
+
 /// The projection to an object of fields.
 fn of_fields(root: &BoundExpr) -> Option<Projection> {
     let Expr::Object(fields) = root.expr() else { return None };

@@ -16,7 +16,8 @@ pub(super) trait Stage {
     /// Errors: as `push`.
     fn finish(&mut self) -> Result<()>;
 
-    /// Rows that are ready; `None` if there are none now.
+    /// Rows that are ready; `None` if there are none now. A block without rows says that there is more to do, which may
+    /// take long.
     ///
     /// Errors: as `push`.
     fn take(&mut self) -> Result<Option<Block>>;
