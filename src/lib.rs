@@ -1,8 +1,8 @@
 //! MongoDB's time-series collection as a WebAssembly module.
 //!
 //! A command comes in as BSON, a reply goes out as BSON; measurements travel beside them as a block of columns. In
-//! between is plain synchronous Rust: only `engine` awaits storage and only `bindings` knows JavaScript.
-//! `ARCHITECTURE.md` draws the floors; imports go strictly down.
+//! between is plain synchronous Rust: only `engine` awaits storage, and only `bindings` and the storages of the host
+//! know JavaScript. The modules lie on floors, which `ARCHITECTURE.md` lists: a module imports only from lower floors.
 
 #[cfg(target_arch = "wasm32")]
 pub mod bindings;

@@ -101,7 +101,8 @@ pub const REPLACEMENT_MS_MAX: i64 = 1_800_000;
 /// With `dedupe`, a full bucket takes late rows until it has this many times as many rows as it takes in order.
 pub const LATE_ROWS_FACTOR: usize = 8;
 
-/// Stored values stay below this if possible: an IndexedDB put costs twice as much at 64 KiB, and Deno KV refuses more.
+/// Stored values stay below this if possible: an IndexedDB put takes three times as long from 64 KiB on, and Deno KV
+/// refuses more.
 pub const VALUE_SIZE_BYTES_SOFT_MAX: usize = 60 * 1024;
 /// A context's journal is folded into buckets when its rows exceed this many bytes in memory. A fold rewrites the open
 /// bucket of every series that it meets, so fewer and larger folds write less. But the context that opens the

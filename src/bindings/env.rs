@@ -77,7 +77,7 @@ impl Env for HostEnv {
     }
 
     fn regex(&self, pattern: &str, ignores_case: bool) -> Result<Rc<dyn CompiledRegex>, String> {
-        // Loaded by now: only operators in `query::expr::more` look for matches.
+        // Loaded by now: only operators of the second half look for matches.
         let (unicode, plain) = if ignores_case { ("iu", "i") } else { ("u", "") };
         // With `u` a pattern matches whole characters, not UTF-16 units, but some old syntax is an error.
         match RegExp::new(pattern, unicode).or_else(|_| RegExp::new(pattern, plain)) {
@@ -97,7 +97,7 @@ impl Env for HostEnv {
     }
 
     fn time_zone(&self, name: &str) -> Option<Rc<dyn TimeZone>> {
-        // Loaded by now: only operators in `query::expr::more` ask for time zones.
+        // Loaded by now: only operators of the second half ask for time zones.
         Some(Rc::new(time_zone(name)?))
     }
 

@@ -45,7 +45,7 @@ pub fn open_engine(
     turn: Option<Function>,
 ) -> Promise {
     promise(Box::pin(async move {
-        // Loaded by now: only operators in `query::expr::more` ask the host for numbers.
+        // Loaded by now: only operators of the second half ask the host for numbers.
         let env = Rc::new(env::HostEnv::new(load, turn));
         open(&name, &options, env, host, early).await.map(JsValue::from).map_err(to_js)
     }))

@@ -49,7 +49,7 @@ use crate::storage::LocalFuture;
 use crate::value::{Doc, DocWriter, Value};
 use request::Request;
 
-/// Commands of pages that insert and read.
+/// The commands that run with the first half of the module: those of pages that insert and read.
 #[rustfmt::skip]
 const COMMON: [&str; 16] = [
     "insert", "find", "getMore", "killCursors", "killOp", "count", "delete", "create", "drop", "dropDatabase", "listCollections",
@@ -70,7 +70,7 @@ pub fn is_rare(command: &[u8]) -> bool {
         let name = request.name();
         !COMMON.contains(&name)
             || name != "insert" && request.doc().mentions(&RARE_OPERATORS)
-            // Its statements are refused one by one, and it is not run again.
+            // Its statements are refused one by one, so the whole command cannot be run again.
             || name == "delete" && request.doc().mentions(&["$expr"])
     })
 }
@@ -80,8 +80,8 @@ pub fn is_get_more(command: &[u8]) -> bool {
     Doc::parse(command).and_then(Request::new).is_ok_and(|request| request.name() == "getMore")
 }
 
-/// True if a command was refused because of what may be an operator of `query::expr::more`, or arithmetic on decimals.
-/// After `Env::complete` it may succeed.
+/// True if a command was refused because of an operator that may be in the second half of the module, or because of
+/// arithmetic on decimals. After `Env::complete` it may succeed.
 pub fn lacks_operator(reply: &Reply) -> bool {
     reply.document.view().get("code").and_then(Value::as_i32) == Some(ErrorCode::InvalidPipelineOperator as i32)
 }
@@ -90,8 +90,8 @@ pub fn lacks_operator(reply: &Reply) -> bool {
 pub async fn run(engine: &Rc<Engine>, command: &[u8], payload: Option<&[u8]>) -> Reply {
     let mut outcome = dispatch(engine, command, payload).await;
     if outcome.as_ref().is_err_and(|e| e.code == ErrorCode::NamespaceNotFound) {
-        // The collection in memory may have been dropped and created again by another context. It is forgotten now, and
-        // nothing was done.
+        // Another context may have dropped the collection and created it again. This context has forgotten it by now,
+        // and the command has changed nothing.
         outcome = dispatch(engine, command, payload).await;
     }
     outcome.unwrap_or_else(Reply::from)
@@ -109,7 +109,7 @@ async fn dispatch(engine: &Rc<Engine>, command: &[u8], payload: Option<&[u8]>) -
     let request = Request::new(Doc::parse(command)?)?;
     let ends = limits_of(&request)?;
     if payload.is_some_and(|bytes| bytes.len() > LARGE_PAYLOAD_BYTES) {
-        // JavaScript has worked for a while to make it.
+        // JavaScript has blocked the thread for a while to make it.
         engine.owe_turn();
     }
     let payload = payload.map(block::decode).transpose()?;

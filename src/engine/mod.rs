@@ -57,8 +57,8 @@ pub struct Engine {
     storage: Rc<dyn Storage>,
     env: Rc<dyn Env>,
     context: ContextId,
-    /// The seq of the next journal record, of any collection. It is shared because a collection may take the place of
-    /// another, journal included.
+    /// The seq of the next journal record, for all collections: with `$out`, a collection may take the place of another one,
+    /// journal included.
     next_seq: Cell<u64>,
     bucket_format: BucketFormat,
     catalog_options: CatalogOptions,
@@ -66,11 +66,11 @@ pub struct Engine {
     expires_by_command: bool,
     collections: RefCell<SortedMap<String, Rc<Collection>>>,
     cursors: RefCell<Cursors>,
-    /// The live queries of `engine::live`. Their type is hidden, so that code which opens and closes engines does not contain the
-    /// code that drops them.
+    /// The live queries of `engine::live`. Their type is hidden, so that the code that opens and closes engines does not
+    /// contain the code that drops them.
     live: RefCell<Option<Rc<dyn Any>>>,
     buckets: RefCell<BucketCache>,
-    /// What queries have learnt about the series of collections.
+    /// The metadata of series that queries have read.
     series: RefCell<Vec<Rc<Series>>>,
     /// Collections with too many buckets to list the series of all of them.
     unlisted: RefCell<Vec<CollectionId>>,
@@ -159,7 +159,7 @@ impl Engine {
         self.env.complete().await.map_err(|why| Error::new(ErrorCode::OperationFailed, why))
     }
 
-    /// What filters and expressions of a command that begins now refer to.
+    /// The globals of a command that begins now: the clock, the host, no variables.
     pub fn globals(&self) -> Globals {
         Globals::new(&self.env)
     }

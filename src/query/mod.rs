@@ -1,4 +1,4 @@
-//! From a parsed command to its rows: filters, their pushdown to buckets, plans, execution. Never awaits.
+//! From a command to its rows: filters, their pushdown to buckets, plans, execution. Never awaits.
 
 mod exec;
 mod explain;

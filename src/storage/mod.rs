@@ -1,6 +1,7 @@
 //! A sorted map of bytes with atomic batches. It knows nothing of BSON.
 //!
-//! Keys sort by bytes; ranges are half-open; pages are owned data. No cursor or transaction lives across an await.
+//! Keys sort by bytes; ranges are half-open; a page is a copy of its entries. No cursor or transaction lives across an
+//! await.
 
 #[cfg(target_arch = "wasm32")]
 mod evidence;
@@ -57,12 +58,12 @@ impl KeyRange {
     }
 }
 
-/// The limits of a scan's answer.
+/// The limits of one page of a scan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Page {
     /// At most this many entries; above zero.
     pub entries_max: usize,
-    /// Answer with empty values, because the caller needs only the keys.
+    /// Return empty values, because the caller needs only the keys.
     pub keys_only: bool,
 }
 
@@ -136,7 +137,7 @@ impl Changeset {
     }
     /// The commit fails with `WriteConflict` if `key` does not exist; what it puts may still be written then.
     ///
-    /// For puts that mean nothing without that key: a backend need not keep the transaction open until it knows.
+    /// For puts that mean nothing without that key: a backend need not keep the transaction open to wait for the guard.
     pub fn expect(&mut self, key: Bytes) {
         self.changes.push(Change::Expect(key));
     }
@@ -167,9 +168,9 @@ pub trait Storage {
     /// `page.entries_max` in all; fewer means that every range is exhausted. Reads one consistent snapshot.
     fn scan<'a>(&'a self, ranges: &'a [KeyRange], page: Page) -> LocalFuture<'a, Vec<Entry>>;
 
-    /// Scans keys only, but may also bring values for the range at `place`, for as many of its first entries as the
-    /// backend likes. An empty value was not brought, so values of that range must not be empty in storage. For
-    /// backends on which every turn is expensive.
+    /// Scans keys, and may also return the values of the first entries of the range at `place`; the backend decides of how
+    /// many. An empty value means that it was not read, so the values in storage must not be empty. This is for backends
+    /// with expensive requests.
     fn scan_ahead<'a>(
         &'a self,
         ranges: &'a [KeyRange],

@@ -1,4 +1,4 @@
-//! Bytes to columns.
+//! Decodes columns from bytes.
 
 mod entries;
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! Columns to bytes, byte for byte as the server's encoder writes them.
+//! Encodes columns to the bytes that the server's encoder writes.
 
 mod control;
 mod double;

@@ -258,7 +258,7 @@ impl Engine {
             return;
         }
         if collection.directory.borrow().is_some() {
-            // Loaded by now: `engine::directory` has made the directory.
+            // Loaded by now: `engine::collections::directory` has made the directory.
             collection.note_in_directory(epoch, next, &changed);
         }
         let mut cache = self.buckets.borrow_mut();

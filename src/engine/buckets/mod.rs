@@ -1,4 +1,4 @@
-//! Changes of stored buckets as one changeset under the epoch, with their index entries; and folds.
+//! Changes of stored buckets: one changeset, guarded by the epoch, for the buckets and their index entries. And folds.
 
 pub mod bucket_changes;
 pub mod fold;

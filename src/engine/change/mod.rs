@@ -1,4 +1,4 @@
-//! Deletes and updates, and removals that rewrite nothing.
+//! Deletes and updates, and removals of whole buckets and records, which write nothing.
 
 pub mod dropping;
 pub mod one_bucket;

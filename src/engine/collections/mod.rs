@@ -1,5 +1,4 @@
-//! Collections as this context knows them: by name, brought up to date by one reading of storage, with what is known of
-//! their buckets.
+//! What this context knows about each collection and its buckets. One storage call brings it up to date.
 
 mod adopted_records;
 pub mod bucket_size;

@@ -1,4 +1,4 @@
-//! Queries: a plan, a scan aimed by it, cursors between batches, and the ends of series.
+//! Queries: plans and their scans, cursors between batches, and the search for the ends of series.
 
 pub mod aim;
 pub mod cursor;

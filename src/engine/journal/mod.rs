@@ -1,7 +1,7 @@
 //! The unfolded commits of a collection, of this context and of others, as this context knows them (I22).
 //!
-//! `record` is the stored form of one commit, `entry` a record in memory, `state` the journal and its operations,
-//! `sections` the rows of all commits by bucket, `tail` those of one bucket as growing columns, and `snapshot` brings
+//! `record` is the stored form of one commit, `entry` a record in memory, `state` the journal and its operations.
+//! `sections` has the rows of all commits by bucket, `tail` the rows of one bucket as growing columns. `snapshot` brings
 //! the journal up to date by a refresh from storage. Nothing here awaits.
 
 mod additions;

@@ -1,7 +1,7 @@
 //! Live queries: the result of a query is kept, and brought up to date from new rows where that is possible.
 //!
-//! `query` is an open query and what it keeps, `refresh` brings it up to date, `together` many of them, `new_rows` are the
-//! rows of journal records as a query wants them.
+//! `query` is an open query and what it keeps, `refresh` brings one query up to date, and `together` many. `new_rows`
+//! converts the rows of journal records to measurements.
 
 // Loaded later.
 

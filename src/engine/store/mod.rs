@@ -1,4 +1,4 @@
-//! Keys, entries and buckets in storage; and the signals, turns, queues and maps that the rooms above use.
+//! The layout of keys, catalog entries and stored buckets; and signals, turns, queues and maps for the rooms above.
 
 pub mod bucket_cache;
 pub mod entry;

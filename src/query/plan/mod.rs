@@ -1,4 +1,4 @@
-//! What a query asks for, and how it runs: plain data that `explain` shows.
+//! Parsed queries and their plans: plain data that `explain` shows.
 
 mod demand;
 mod find;

@@ -1,4 +1,4 @@
-//! The stages of a pipeline that a `find` cannot do: blocks in, blocks out. Never awaits.
+//! The stages of a pipeline that a `find` cannot execute: blocks in, blocks out. Never awaits.
 
 // Loaded later.
 

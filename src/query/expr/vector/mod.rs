@@ -1,8 +1,9 @@
 //! Expressions over columns. An expression is compiled once into a program, which then runs over the blocks of a query:
-//! each step takes the values of whole columns, and gives a column. The results are those of `Expr::evaluate` row by row.
+//! each step computes a column from whole columns. The results equal those of `Expr::evaluate` row by row.
 //!
-//! A step that cannot give the value of a row leaves the row out (`Vector::left`); the whole expression is evaluated for
-//! these rows as for single documents. So a step never fails, and knows only the types that it is fast with.
+//! A step that cannot compute the value of a row leaves the row out (`Vector::left`); the whole expression is then
+//! evaluated for these rows as for single documents. So a step never fails, and needs to handle only the types for which
+//! it is fast.
 
 // Loaded later.
 

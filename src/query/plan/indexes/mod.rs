@@ -1,4 +1,4 @@
-//! Indexes in plans: which one a query uses, and where in it its buckets are.
+//! Indexes in plans: which index a query uses, and which ranges of its keys.
 
 mod access;
 mod choose;

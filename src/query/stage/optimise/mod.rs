@@ -1,5 +1,5 @@
-//! Rearranges the steps of a parsed pipeline: filters run as early as they may, and what only renames fields vanishes into
-//! the `$group` behind it.
+//! Rearranges the steps of a parsed pipeline: filters run as early as possible, and a projection that only renames fields
+//! is merged into the `$group` behind it.
 
 mod crossing;
 mod inline;
@@ -14,7 +14,7 @@ use crate::query::sort::SortSpec;
 use crate::value::{Doc, DocBuf, DocWriter, Value};
 use crossing::Crossing;
 
-/// Rearranges steps. The result of the pipeline stays the same, but for errors of rows that are now dropped earlier.
+/// Rearranges steps. The result of the pipeline stays the same, except for errors of rows that are now dropped earlier.
 pub(super) fn optimise(steps: &mut Vec<ShownStep>, others: &mut [Foreign]) {
     move_filters(steps, others);
     merge_finds(steps);
@@ -94,7 +94,7 @@ fn with_filter(shown: Doc<'_>, filter: &Filter) -> DocBuf {
     writer.finish()
 }
 
-/// Makes one find of two where no filter stands between them any more.
+/// Joins neighbouring finds, where no filter stands between them any more.
 fn merge_finds(steps: &mut Vec<ShownStep>) {
     let mut at = 1;
     while at < steps.len() {
