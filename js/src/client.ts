@@ -41,6 +41,9 @@ export async function openRemote(place: Place, ...[name, options, host]: Paramet
 /** A worker of the web, or of Node, Bun and Deno. */
 type AnyWorker = WorkerLike & Partial<Pick<Worker, "addEventListener">> & { on?(event: string, listener: (what: unknown) => void): void; unref?(): void };
 
+/** Whether the browser suspends the workers of a page that goes into the back/forward cache even during a transaction, so that other tabs wait for it: WebKit. */
+const suspendsTransactions = (): boolean => /^Apple/.test(globalThis.navigator?.vendor);
+
 /** A worker, and the engines that are in it or about to be. */
 class Thread {
   readonly worker: AnyWorker;
@@ -57,6 +60,7 @@ class Thread {
     worker.on?.("error", (error) => this.lose(error));
     worker.on?.("exit", (code) => this.lose(new Error(`it has left with exit code ${String(code)}`)));
     if (isOurs) worker.unref?.();
+    if (isOurs && suspendsTransactions()) globalThis.addEventListener?.("pagehide", this.#hide);
     worker.addEventListener?.("error", (event) => {
       // Whoever passed the worker may have errors of their own in it.
       if (!isOurs && this.hasOpened) return;
@@ -70,17 +74,26 @@ class Thread {
   /** The worker is of no use any more. */
   lose(cause: unknown): void {
     if (this.hasEnded) return;
-    this.hasEnded = true;
-    if (this.isOurs) this.worker.terminate();
+    this.#end();
     for (const engine of this.engines) engine.lose(this, cause);
   }
 
   leave(engine: RemoteEngine): void {
     this.engines.delete(engine);
-    if (!this.isOurs || this.engines.size > 0) return;
-    this.hasEnded = true;
-    this.worker.terminate();
+    if (this.isOurs && this.engines.size === 0) this.#end();
   }
+
+  #end(): void {
+    this.hasEnded = true;
+    if (!this.isOurs) return;
+    this.worker.terminate();
+    globalThis.removeEventListener?.("pagehide", this.#hide);
+  }
+
+  /** A page that is kept must not hold a transaction. */
+  readonly #hide = ({ persisted }: PageTransitionEvent): void => {
+    if (persisted && [...this.engines].some((engine) => engine.isBusy)) this.lose(new Error("the page was left during the call"));
+  };
 }
 
 /** Workers by their address, and those that were passed. */
@@ -140,6 +153,11 @@ class RemoteEngine implements Engine {
     } finally {
       this.#leave(undefined);
     }
+  }
+
+  /** Whether the worker has something to do for it. */
+  get isBusy(): boolean {
+    return this.#line?.isWaiting ?? false;
   }
 
   async #call(method: string, args: unknown[]): Promise<unknown> {

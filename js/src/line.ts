@@ -34,6 +34,11 @@ export class Line {
     this.#port.unref?.();
   }
 
+  /** Whether calls wait for their answers. */
+  get isWaiting(): boolean {
+    return this.#calls.size > 0;
+  }
+
   /** Calls a method of the other side. */
   call(method: string, args: unknown[]): Promise<unknown> {
     return new Promise((resolve, reject) => {
