@@ -13,7 +13,7 @@ pub struct Refresh {
     all: bool,
     /// How many commits of this context were answered before. The listing may lack the records of later ones.
     answers: u64,
-    doubtful_commits: usize,
+    doubtful_commits: u64,
     /// The value of `State::others_changes` when the refresh began.
     others_changes: u64,
 }
@@ -47,7 +47,7 @@ impl Journal {
     pub fn begin_refresh(&self, all: bool) -> Refresh {
         let state = self.state.borrow();
         Refresh {
-            all: all || state.doubtful_commits > 0 || state.unconfirmed_from.is_some() || state.records.len() == 0,
+            all: all || state.doubtful_commits > state.settled_commits || state.unconfirmed_from.is_some() || state.records.len() == 0,
             answers: state.answers,
             doubtful_commits: state.doubtful_commits,
             others_changes: state.others_changes,
@@ -149,8 +149,9 @@ impl Journal {
         let mut state = self.state.borrow_mut();
         let stands = state.epoch == epoch;
         if stands && refresh.all {
-            // Commits that failed after the refresh began are settled by the next one.
-            state.doubtful_commits = state.doubtful_commits.saturating_sub(refresh.doubtful_commits);
+            // Commits that failed after the refresh began are settled by the next one. Another refresh may have settled
+            // the same ones.
+            state.settled_commits = state.settled_commits.max(refresh.doubtful_commits);
         }
         stands
     }
@@ -291,6 +292,24 @@ mod tests {
         assert_eq!(fetch(&journal, 0, false, &[(2, 3), (5, 0), (5, 1), (5, 2)]), Ok(keys(&[(5, 2)])));
         assert!(!lists(&journal, false, 5, 2) && journal.has_own_before(1));
         assert_eq!(known(&journal).len(), 4);
+    }
+
+    #[test]
+    fn a_commit_that_fails_while_two_refreshes_list_all_records_is_found_by_the_next_one() {
+        let journal = journal();
+        journal.doubtful();
+        let listed = [(2, 3), (5, 0), (5, 1), (5, 2)];
+        let refreshes = [journal.begin_refresh(false), journal.begin_refresh(false)];
+        let end = |refresh: &Refresh| {
+            assert!(matches!(journal.learn(refresh, 0, &keys(&listed)), RefreshOutcome::Known { .. }));
+            assert!(journal.end_refresh(refresh, 0));
+        };
+        end(&refreshes[0]);
+        assert!(!lists(&journal, false, 5, 3));
+        // Its record is not in the listing of the other one, which began before.
+        journal.doubtful();
+        end(&refreshes[1]);
+        assert!(lists(&journal, false, 5, 3));
     }
 
     #[test]

@@ -31,9 +31,10 @@ pub struct Journal {
 pub(super) struct State {
     /// Everything in memory is at least as new as this epoch.
     pub(super) epoch: u64,
-    /// How many commits of this context have failed since all of its records were last listed: their records may be in
-    /// storage.
-    pub(super) doubtful_commits: usize,
+    /// How many commits of this context have failed: their records may be in storage.
+    pub(super) doubtful_commits: u64,
+    /// How many of these had failed before all records were last listed: what became of them is known.
+    pub(super) settled_commits: u64,
     pub(super) records: SortedMap<RecordKey, Rc<JournalEntry>>,
     /// How often records of others were added or removed.
     pub(super) others_changes: u64,
