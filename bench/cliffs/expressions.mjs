@@ -118,6 +118,9 @@ export const expressions = [
     same: "none",
     loop: looped(({ extra }, row) => extra[row] ?? 0),
   }),
+  computed("a field that half of the rows have", "$extra"),
+  computed("a sum with a field that half of the rows have", { $add: ["$extra", 1] }),
+  pair("mean of `$cond` with null / with zero", mean({ $cond: [{ $gt: [U, HALF] }, U, 0] }), mean({ $cond: [{ $gt: [U, HALF] }, U, null] }), { same: "none" }),
   pair(
     "sum of `$cond` / count behind `$match`",
     [{ $match: { usage_user: { $gt: HALF } } }, { $group: { _id: null, n: { $sum: 1 } } }],
@@ -187,6 +190,12 @@ export const expressions = [
     "`$addToSet` / by host and value",
     [{ $group: { _id: { host: "$tags.hostname", level: "$level" } } }, { $group: { _id: null, n: { $sum: 1 } } }],
     [...each({ set: { $addToSet: "$level" } }), { $group: { _id: null, n: { $sum: { $size: "$set" } } } }],
+  ),
+  pair(
+    "`$addToSet` of a field that half of the rows have / of a field",
+    each({ set: { $addToSet: { $floor: U } } }),
+    each({ set: { $addToSet: { $floor: "$extra" } } }),
+    { same: "none" },
   ),
   pair("`$addToSet` of strings / of integers", each({ set: { $addToSet: "$level" } }), each({ set: { $addToSet: "$state" } }), { same: "none" }),
   pair("`$push` / `$avg`", plain, [...each({ all: { $push: U } }), { $project: { n: { $size: "$all" } } }], { same: "none" }),

@@ -115,6 +115,7 @@ export const keys = [
     loop: looped(({ usage_user }, row) => Math.floor(usage_user[row] / 10)),
   }),
   pair("by `$trunc` to tens / by an integer field", by("$level"), by({ $trunc: ["$usage_user", -1] })),
+  pair("by `$floor` of a field that half of the rows have / of a field", by({ $floor: "$usage_system" }), by({ $floor: "$extra" }), { same: "none" }),
   pair("by a comparison / by an integer field", by("$level"), by({ $gt: ["$usage_user", 50] }), {
     same: "none",
     loop: looped(({ usage_user }, row) => usage_user[row] > 50),

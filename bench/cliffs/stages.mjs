@@ -180,6 +180,13 @@ export const stages = [
     { same: "none" },
   ),
 
+  pair(
+    "`$bucketAuto` of a field that half of the rows have / of a field",
+    [{ $bucketAuto: { groupBy: "$usage_user", buckets: 10 } }],
+    [{ $bucketAuto: { groupBy: "$extra", buckets: 10 } }],
+    { same: "none" },
+  ),
+
   // Windows.
   pair("six rows / by host", [by("$tags.hostname")], LAST_SIX, overWindows(lastSix)),
   pair("a minute / six rows", LAST_SIX, windowed({ $avg: "$usage_user", window: { range: [-50, 0], unit: "second" } })),
@@ -245,6 +252,11 @@ export const stages = [
     "`$densify` of an even series / its sort",
     [{ $match: ONE }, { $sort: { usage_user: 1 } }, whole("$usage_user")],
     [{ $match: ONE }, { $densify: { field: "time", range: { step: 10, unit: "second", bounds: "full" } } }, whole("$usage_user")],
+  ),
+  pair(
+    "`$densify` of even series of all hosts / their sort",
+    [{ $sort: { "tags.hostname": 1, usage_user: 1 } }, whole("$usage_user")],
+    [{ $densify: { field: "time", partitionByFields: ["tags.hostname"], range: { step: 10, unit: "second", bounds: "full" } } }, whole("$usage_user")],
   ),
   pair(
     "hourly means of means by minute / by host and minute",

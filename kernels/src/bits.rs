@@ -17,12 +17,16 @@ pub(crate) fn of<T: Copy>(cells: &[T], holds: impl Fn(T) -> bool) -> Vec<u64> {
 pub(crate) fn of_pairs<T: Copy>(a: &[T], b: &[T], holds: impl Fn(T, T) -> bool) -> Vec<u64> {
     let rows = a.len().min(b.len());
     let mut words = Vec::with_capacity(rows.div_ceil(64));
-    words.extend(a.chunks(64).zip(b.chunks(64)).map(|(a, b)| {
-        let mut flags = [0_u8; 64];
-        flags.iter_mut().zip(a.iter().zip(b)).for_each(|(flag, (x, y))| *flag = u8::from(holds(*x, *y)));
-        packed(&flags)
-    }));
+    words.extend(a.chunks(64).zip(b.chunks(64)).map(|(a, b)| word_of_pairs(a, b, &holds)));
     words
+}
+
+/// One bit for each of up to 64 pairs of cells.
+#[inline(always)]
+pub(crate) fn word_of_pairs<T: Copy>(a: &[T], b: &[T], holds: impl Fn(T, T) -> bool) -> u64 {
+    let mut flags = [0_u8; 64];
+    flags.iter_mut().zip(a.iter().zip(b)).for_each(|(flag, (x, y))| *flag = u8::from(holds(*x, *y)));
+    packed(&flags)
 }
 
 /// A word of 64 bytes that are 0 or 1.

@@ -1,7 +1,7 @@
 //! Which cells a comparison holds for, as words (see `bits`). Two operands that are the same for all rows give one row.
 
-use crate::bits::{of, of_pairs};
-use crate::operand::Operand;
+use crate::bits::{of, word_of_pairs};
+use crate::operand::{Operand, in_chunks, rows_of};
 
 /// Which doubles lie from `low` to `high`, both included. A NaN is never among them.
 #[inline(never)]
@@ -27,82 +27,54 @@ pub fn nans(cells: &[f64]) -> Vec<u64> {
     of(cells, f64::is_nan)
 }
 
-#[inline(always)]
-fn each<T: Copy>(a: Operand<'_, T>, b: Operand<'_, T>, holds: impl Fn(T, T) -> bool) -> Vec<u64> {
-    match (a, b) {
-        (Operand::Cells(a), Operand::Cells(b)) => of_pairs(a, b, holds),
-        (Operand::Cells(a), Operand::Same(y)) => of(a, |x| holds(x, y)),
-        (Operand::Same(x), Operand::Cells(b)) => of(b, |y| holds(x, y)),
-        (Operand::Same(x), Operand::Same(y)) => of(&[x], |x| holds(x, y)),
-    }
+/// Which bytes equal `byte`.
+#[inline(never)]
+pub fn equal_bytes(cells: &[u8], byte: u8) -> Vec<u64> {
+    of(cells, |cell| cell == byte)
 }
 
-/// The same for an operator that holds for `b` and `a` if it holds for `a` and `b`.
-#[inline(always)]
-fn each_way<T: Copy>(a: Operand<'_, T>, b: Operand<'_, T>, holds: impl Fn(T, T) -> bool) -> Vec<u64> {
-    match (a, b) {
-        (Operand::Cells(a), Operand::Cells(b)) => of_pairs(a, b, holds),
-        (Operand::Cells(cells), Operand::Same(y)) | (Operand::Same(y), Operand::Cells(cells)) => {
-            of(cells, |x| holds(x, y))
-        }
-        (Operand::Same(x), Operand::Same(y)) => of(&[x], |x| holds(x, y)),
-    }
-}
-
-macro_rules! comparisons {
-    ($(#[$doc:meta] $name:ident $type:ty, $each:ident, $holds:expr;)*) => {$(
-        #[$doc]
-        #[inline(never)]
-        pub fn $name(a: Operand<'_, $type>, b: Operand<'_, $type>) -> Vec<u64> {
-            $each(a, b, $holds)
-        }
-    )*};
-}
-
-comparisons! {
-    /// `a == b` in the order of values: NaN equals NaN, and 0 equals -0.
-    equal_doubles f64, each_way, |x, y| (x == y) | (x.is_nan() & y.is_nan());
-    /// `a < b` in the order of values: NaN is less than every number.
-    less_doubles f64, each, |x, y| (x < y) | (x.is_nan() & !y.is_nan());
+/// How two values compare.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Comparison {
     /// `a == b`.
-    equal_int32s i32, each_way, |x, y| x == y;
+    Equal,
     /// `a < b`.
-    less_int32s i32, each, |x, y| x < y;
-    /// `a == b`.
-    equal_int64s i64, each_way, |x, y| x == y;
-    /// `a < b`.
-    less_int64s i64, each, |x, y| x < y;
-    /// `a == b`, as for booleans and the codes of a dictionary.
-    equal_codes u32, each_way, |x, y| x == y;
+    Less,
+    /// `a <= b`.
+    NotGreater,
 }
 
-/// The rows that are not in `words`. Two operands that are the same for all rows have one row.
-fn others<T>(mut words: Vec<u64>, a: Operand<'_, T>, b: Operand<'_, T>) -> Vec<u64> {
-    let rows = match (a, b) {
-        (Operand::Cells(a), Operand::Cells(b)) => a.len().min(b.len()),
-        (Operand::Cells(cells), _) | (_, Operand::Cells(cells)) => cells.len(),
-        _ => 1,
-    };
-    words.iter_mut().for_each(|word| *word = !*word);
-    if let Some(last) = words.last_mut().filter(|_| !rows.is_multiple_of(64)) {
-        *last &= u64::MAX >> (64 - rows % 64);
-    }
+#[inline(always)]
+fn each<T: Copy>(
+    comparison: Comparison,
+    a: Operand<'_, T>,
+    b: Operand<'_, T>,
+    equal: impl Fn(T, T) -> bool,
+    less: impl Fn(T, T) -> bool,
+) -> Vec<u64> {
+    let mut words = Vec::with_capacity(rows_of(a, b).div_ceil(64));
+    in_chunks(a, b, |a, b| {
+        words.push(match comparison {
+            Comparison::Equal => word_of_pairs(a, b, &equal),
+            Comparison::Less => word_of_pairs(a, b, &less),
+            // There is no chunk without rows.
+            Comparison::NotGreater => !word_of_pairs(b, a, &less) & u64::MAX >> (64 - a.len().clamp(1, 64)),
+        });
+    });
     words
 }
 
-/// `a <= b` in the order of values: NaN is less than every number.
-pub fn not_greater_doubles(a: Operand<'_, f64>, b: Operand<'_, f64>) -> Vec<u64> {
-    others(less_doubles(b, a), a, b)
+/// Doubles in the order of values: NaN equals NaN and is less than every number, and 0 equals -0.
+#[inline(never)]
+pub fn doubles(comparison: Comparison, a: Operand<'_, f64>, b: Operand<'_, f64>) -> Vec<u64> {
+    let equal = |x: f64, y: f64| (x == y) | (x.is_nan() & y.is_nan());
+    each(comparison, a, b, equal, |x, y| (x < y) | (x.is_nan() & !y.is_nan()))
 }
 
-/// `a <= b`.
-pub fn not_greater_int32s(a: Operand<'_, i32>, b: Operand<'_, i32>) -> Vec<u64> {
-    others(less_int32s(b, a), a, b)
-}
-
-/// `a <= b`.
-pub fn not_greater_int64s(a: Operand<'_, i64>, b: Operand<'_, i64>) -> Vec<u64> {
-    others(less_int64s(b, a), a, b)
+/// Int64s.
+#[inline(never)]
+pub fn int64s(comparison: Comparison, a: Operand<'_, i64>, b: Operand<'_, i64>) -> Vec<u64> {
+    each(comparison, a, b, |x, y| x == y, |x, y| x < y)
 }
 
 #[cfg(test)]
@@ -131,8 +103,13 @@ mod tests {
         #[test]
         fn doubles_compare_in_the_order_of_values(pairs in proptest::collection::vec((any_double(), any_double()), 1..200)) {
             let (a, b): (Vec<f64>, Vec<f64>) = pairs.iter().copied().unzip();
-            let all = [(equal_doubles as fn(_, _) -> _, &[Ordering::Equal][..]), (less_doubles, &[Ordering::Less]), (not_greater_doubles, &[Ordering::Less, Ordering::Equal])];
-            for (compare, orders) in all {
+            let all = [
+                (Comparison::Equal, &[Ordering::Equal][..]),
+                (Comparison::Less, &[Ordering::Less]),
+                (Comparison::NotGreater, &[Ordering::Less, Ordering::Equal]),
+            ];
+            for (comparison, orders) in all {
+                let compare = |a, b| doubles(comparison, a, b);
                 let holds = |x, y| orders.contains(&order(x, y));
                 prop_assert_eq!(compare(Cells(&a), Cells(&b)), expected(a.len(), |i| holds(a[i], b[i])));
                 prop_assert_eq!(compare(Cells(&a), Same(b[0])), expected(a.len(), |i| holds(a[i], b[0])));
@@ -148,18 +125,15 @@ mod tests {
         fn integers_compare_as_one_by_one(pairs in proptest::collection::vec((any::<i64>(), any::<i64>()), 1..200), shift in 0..64_u32) {
             let (a, b): (Vec<i64>, Vec<i64>) = pairs.iter().map(|(x, y)| (x >> shift, y >> shift)).unzip();
             let (low, high) = (b[0], *b.last().unwrap());
-            prop_assert_eq!(equal_int64s(Cells(&a), Cells(&b)), expected(a.len(), |i| a[i] == b[i]));
-            prop_assert_eq!(less_int64s(Cells(&a), Cells(&b)), expected(a.len(), |i| a[i] < b[i]));
-            prop_assert_eq!(not_greater_int64s(Cells(&a), Same(low)), expected(a.len(), |i| a[i] <= low));
+            prop_assert_eq!(int64s(Comparison::Equal, Cells(&a), Cells(&b)), expected(a.len(), |i| a[i] == b[i]));
+            prop_assert_eq!(int64s(Comparison::Less, Same(low), Cells(&b)), expected(a.len(), |i| low < b[i]));
+            prop_assert_eq!(int64s(Comparison::NotGreater, Cells(&a), Same(low)), expected(a.len(), |i| a[i] <= low));
             prop_assert_eq!(int64s_between(&a, low, high), expected(a.len(), |i| (low..=high).contains(&a[i])));
             let narrow = |cells: &[i64]| cells.iter().map(|n| *n as i32).collect::<Vec<_>>();
-            let (a, b, low, high) = (narrow(&a), narrow(&b), low as i32, high as i32);
-            prop_assert_eq!(equal_int32s(Cells(&a), Cells(&b)), expected(a.len(), |i| a[i] == b[i]));
-            prop_assert_eq!(less_int32s(Same(low), Cells(&b)), expected(a.len(), |i| low < b[i]));
-            prop_assert_eq!(not_greater_int32s(Cells(&a), Cells(&b)), expected(a.len(), |i| a[i] <= b[i]));
+            let (a, low, high) = (narrow(&a), low as i32, high as i32);
             prop_assert_eq!(int32s_between(&a, low, high), expected(a.len(), |i| (low..=high).contains(&a[i])));
-            let codes: Vec<u32> = a.iter().map(|n| n.cast_unsigned()).collect();
-            prop_assert_eq!(equal_codes(Cells(&codes), Same(codes[0])), expected(codes.len(), |i| codes[i] == codes[0]));
+            let bytes: Vec<u8> = a.iter().map(|n| *n as u8).collect();
+            prop_assert_eq!(equal_bytes(&bytes, bytes[0]), expected(bytes.len(), |i| bytes[i] == bytes[0]));
         }
     }
 }

@@ -17,6 +17,7 @@ pub mod gather;
 mod operand;
 pub mod runs;
 pub mod sum;
+pub mod tagged;
 pub mod words;
 
 pub use operand::Operand;

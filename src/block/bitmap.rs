@@ -1,5 +1,7 @@
 //! A set of rows, one bit each: presence of cells and selections of predicates.
 
+use std::ops::Range;
+
 use kernels::bits;
 
 /// `len` bits; row `i` is bit `i % 64` of word `i / 64`. Spare bits of the last word are zero.
@@ -151,6 +153,15 @@ impl Bitmap {
         }
     }
 
+    /// Appends the bits of a range of another one.
+    pub fn extend(&mut self, other: &Bitmap, range: Range<usize>) {
+        let mut left = range.len();
+        for word in bits::slice(&other.words, range.start, left) {
+            self.push_bits(word, left.min(64));
+            left = left.saturating_sub(64);
+        }
+    }
+
     /// How many bits are set.
     pub fn count(&self) -> usize {
         bits::count(&self.words)
@@ -205,7 +216,7 @@ impl Bitmap {
     }
 
     /// Rows `range` as a bitmap of their own.
-    pub fn slice(&self, range: std::ops::Range<usize>) -> Bitmap {
+    pub fn slice(&self, range: Range<usize>) -> Bitmap {
         Bitmap { words: bits::slice(&self.words, range.start, range.len()), len: range.len() }
     }
 }
@@ -236,6 +247,9 @@ mod tests {
             prop_assert_eq!(Bitmap::from_fn(a.len(), |i| a[i]), x.clone());
             let cut = cut.min(a.len());
             prop_assert_eq!(read(&x.slice(cut..a.len())), &a[cut..]);
+            let mut extended = x.clone();
+            extended.extend(&y, cut..a.len());
+            prop_assert_eq!(read(&extended), [&a[..], &b[cut..]].concat());
             let mut pushed = Bitmap::filled(0, false);
             a.iter().for_each(|b| pushed.push(*b));
             prop_assert_eq!(&pushed, &x);

@@ -106,8 +106,16 @@ impl ColumnBuilder {
 
     /// Appends rows `range` of `column`.
     pub fn extend(&mut self, column: &Column, range: Range<usize>) {
-        if self.presence.is_none() && column.presence().is_none() && self.extend_cells(column.data(), &range) {
+        if column.presence().is_none_or(|present| range.clone().any(|row| present.get(row)))
+            && self.extend_cells(column.data(), &range)
+        {
+            let len = self.len;
             self.len += range.len();
+            match (&mut self.presence, column.presence()) {
+                (None, None) => {}
+                (Some(presence), None) => presence.push_many(true, range.len()),
+                (_, Some(more)) => self.presence.get_or_insert_with(|| Bitmap::filled(len, true)).extend(more, range),
+            }
             return;
         }
         let mut scratch = Vec::new();
@@ -130,6 +138,7 @@ impl ColumnBuilder {
                 D::Date(_) => Some(D::Date(Vec::with_capacity(self.capacity))),
                 _ => None,
             };
+            self.data.iter_mut().for_each(|data| pad(data, self.len));
         }
         match (&mut self.data, cells) {
             (Some(D::F64(v)), D::F64(cells)) => copy_cells(v, cells, range),

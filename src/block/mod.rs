@@ -9,6 +9,7 @@ pub mod kernels;
 mod pivot;
 mod size;
 mod table;
+mod tagged;
 mod wire;
 
 pub use bitmap::Bitmap;
@@ -17,4 +18,5 @@ pub use column::{Bytes12, Column, ColumnData, VarData};
 pub use join::joined_weights;
 pub use pivot::{DocPivot, pivot_docs};
 pub use table::Block;
+pub use tagged::of_kind;
 pub use wire::{decode, encode};

@@ -27,6 +27,54 @@ fn sets_have_one_of_several_strings_equal_by_the_collation() {
 }
 
 #[test]
+fn null_and_missing_values_make_no_difference_to_accumulators_that_skip_them() {
+    let names = ["sum", "avg", "min", "max", "stdDevPop", "median", "maxN"];
+    let mut fields = doc! {};
+    for name in names {
+        let argument: Bson = match name {
+            "median" => bson!({ "input": "$v", "method": "approximate" }),
+            "maxN" => bson!({ "input": "$v", "n": 2 }),
+            _ => "$v".into(),
+        };
+        let mut field = Document::new();
+        field.insert(format!("${name}"), argument);
+        fields.insert(name, field);
+    }
+    block_on(async {
+        let doubles = |n: i32| Bson::Double(f64::from(n) * 0.5);
+        let dates = |n: i32| Bson::DateTime(DateTime::from_millis(n.into()));
+        let forms: [&dyn Fn(i32) -> Bson; 5] = [&doubles, &|n| n.into(), &|n| i64::from(n).into(), &dates, &|n| {
+            if n % 2 == 0 { n.into() } else { doubles(n) }
+        }];
+        for form in forms {
+            for gap in [Some(Bson::Null), None] {
+                let db = with_values(&[]).await;
+                let rows = (0..200).map(|n| {
+                    let mut row = doc! { "at": DateTime::from_millis(n.into()), "half": n / 100, "third": n % 3 };
+                    if n % 7 > 2 {
+                        row.insert("v", form(n));
+                    } else if let Some(gap) = &gap {
+                        row.insert("v", gap);
+                    }
+                    RawDocumentBuf::try_from(&row).unwrap()
+                });
+                db.insert("weather", &rows.collect::<Vec<_>>()).await;
+                for key in ["$half", "$third", "$none"] {
+                    let mut group = doc! { "_id": key };
+                    group.extend(fields.clone());
+                    let stages = vec![doc! { "$group": group }, doc! { "$sort": { "_id": 1 } }];
+                    let mut with = vec![doc! { "$match": { "half": { "$gte": 0 } } }];
+                    with.extend(stages.clone());
+                    let mut without = vec![doc! { "$match": { "v": { "$ne": Bson::Null } } }];
+                    without.extend(stages);
+                    assert_eq!(run(&db, with).await, run(&db, without).await, "{key} {gap:?}");
+                }
+            }
+        }
+    });
+}
+
+#[test]
 fn deviations_and_percentiles_of_decimals_are_doubles() {
     block_on(async {
         let decimal = |text: &str| Bson::Decimal128(text.parse().unwrap());

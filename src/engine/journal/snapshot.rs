@@ -47,7 +47,10 @@ impl Journal {
     pub fn begin_refresh(&self, all: bool) -> Refresh {
         let state = self.state.borrow();
         Refresh {
-            all: all || state.doubtful_commits > state.settled_commits || state.unconfirmed_from.is_some() || state.records.len() == 0,
+            all: all
+                || state.doubtful_commits > state.settled_commits
+                || state.unconfirmed_from.is_some()
+                || state.records.len() == 0,
             answers: state.answers,
             doubtful_commits: state.doubtful_commits,
             others_changes: state.others_changes,
@@ -137,6 +140,8 @@ impl Journal {
                 let known = before.and_then(|before| state.records.get(&before));
                 let sections = known.map_or(&[][..], |entry| &entry.record.sections);
                 let record = Record::decode(&bytes, sections)?;
+                // A refresh that has listed earlier must not take it for removed.
+                state.others_changes += u64::from(key.0 == self.context);
                 state.add(self.context, JournalEntry::new(*key, record));
             }
             before = Some(*key);
@@ -310,6 +315,19 @@ mod tests {
         journal.doubtful();
         end(&refreshes[1]);
         assert!(lists(&journal, false, 5, 3));
+    }
+
+    #[test]
+    fn the_record_of_a_failed_commit_is_not_forgotten_because_of_an_earlier_listing() {
+        let journal = journal();
+        journal.doubtful();
+        let earlier = journal.begin_refresh(false);
+        journal.doubtful();
+        assert_eq!(fetch(&journal, 0, false, &[(2, 3), (5, 0), (5, 1), (5, 2)]), Ok(keys(&[(5, 2)])));
+        // It has listed before that record was there.
+        let listed = keys(&[(2, 3), (5, 0), (5, 1)]);
+        assert!(matches!(journal.learn(&earlier, 0, &listed), RefreshOutcome::Again { all: true }));
+        assert_eq!(known(&journal), keys(&[(2, 3), (5, 0), (5, 1), (5, 2)]));
     }
 
     #[test]

@@ -36,7 +36,7 @@ pub(super) struct State {
     /// How many of these had failed before all records were last listed: what became of them is known.
     pub(super) settled_commits: u64,
     pub(super) records: SortedMap<RecordKey, Rc<JournalEntry>>,
-    /// How often records of others were added or removed.
+    /// How often records of others were added or removed, or those of this context's failed commits were found.
     pub(super) others_changes: u64,
     /// How many commits of this context were answered. Those of inserts and those that move rows run side by side, so
     /// the answers may come in another order than that of their seqs.

@@ -141,7 +141,7 @@ impl Join<'_> {
             match self.source(piece).map(Column::presence) {
                 None => presence.push_many(false, piece.rows.len()),
                 Some(None) => presence.push_many(true, piece.rows.len()),
-                Some(Some(some)) => piece.rows.clone().for_each(|row| presence.push(some.get(row))),
+                Some(Some(some)) => presence.extend(some, piece.rows.clone()),
             }
         }
         Some(presence)

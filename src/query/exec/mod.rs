@@ -23,7 +23,6 @@ pub use count::Count;
 pub use distinct::Distinct;
 pub use ends::Ends;
 pub use executor::{Exec, Flow};
-pub use known::KnownValues;
 pub use queue::Queue;
 pub use sink::{Counters, Sink};
 pub use sorter::TimeBound;

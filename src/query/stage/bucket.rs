@@ -246,21 +246,32 @@ fn ranks(column: &Column, collation: &Collation) -> Vec<u64> {
     const SIGN: u64 = 1 << 63;
     let of_integer = |n: i64| n.cast_unsigned() ^ SIGN;
     let of_double = |x: f64| match x.to_bits() {
-        _ if x.is_nan() => 0,
+        _ if x.is_nan() => 1,
         _ if x == 0.0 => SIGN,
         bits if bits & SIGN != 0 => !bits,
         bits => bits | SIGN,
     };
-    match column.data() {
-        _ if column.presence().is_some() => {}
-        ColumnData::F64(cells) => return cells.iter().map(|x| of_double(*x)).collect(),
-        ColumnData::I32(cells) => return cells.iter().map(|n| of_integer(i64::from(*n))).collect(),
-        ColumnData::I64(cells) | ColumnData::Date(cells) => return cells.iter().map(|n| of_integer(*n)).collect(),
-        ColumnData::Dictionary(index, values) => {
-            let values = ranks(values, collation);
-            return index.iter().map(|entry| values.get(*entry as usize).copied().unwrap_or_default()).collect();
+    let typed = column.untagged().map(|(typed, _)| typed);
+    let cells = typed.as_ref().unwrap_or(column);
+    let present = cells.presence();
+    let known: Option<Vec<u64>> = match cells.data() {
+        ColumnData::F64(cells) => Some(cells.iter().map(|x| of_double(*x)).collect()),
+        ColumnData::I32(cells) => Some(cells.iter().map(|n| of_integer(i64::from(*n))).collect()),
+        // The least one has the number of rows without a value.
+        ColumnData::I64(cells) | ColumnData::Date(cells) if present.is_none() || !cells.contains(&i64::MIN) => {
+            Some(cells.iter().map(|n| of_integer(*n)).collect())
         }
-        _ => {}
+        ColumnData::Dictionary(index, values) if present.is_none() => {
+            let values = ranks(values, collation);
+            Some(index.iter().map(|entry| values.get(*entry as usize).copied().unwrap_or_default()).collect())
+        }
+        _ => None,
+    };
+    if let Some(mut known) = known {
+        for (row, rank) in known.iter_mut().enumerate() {
+            *rank = if cells.is_present(row) { *rank } else { 0 };
+        }
+        return known;
     }
     let mut scratch = Vec::new();
     let value = |row| column.value(row, &mut scratch).unwrap_or(Value::NULL).to_owned();

@@ -3,6 +3,7 @@
 //! Source: mongodb/mongo src/mongo/db/pipeline/document_source_densify.cpp. A sort comes first. All rows are held,
 //! because a grid may begin at the smallest and end at the largest value of all.
 
+use std::cmp::Ordering;
 use std::collections::VecDeque;
 use std::rc::Rc;
 
@@ -13,14 +14,12 @@ use super::spec::{Spec, read_by};
 use crate::block::{Block, DocPivot};
 use crate::error::{Error, ErrorCode, Result};
 use crate::limits::{DENSIFIED_ROWS_MAX, STAGE_SIZE_BYTES_MAX};
-use crate::query::exec::{Flow, KnownValues};
+use crate::query::exec::{Coder, Flow, MissingAs, Numbers, Pairs, merge};
 use crate::query::expr::{BoundExpr, TimeUnit};
 use crate::query::plan::write_set;
 use crate::query::sort::SortSpec;
 use crate::value::decimal::{plus, result};
-use crate::value::{
-    Collation, DocWriter, FieldSet, Kind, Number, OwnedValue, Value, append_key, append_missing_key, compare,
-};
+use crate::value::{Collation, Doc, DocWriter, FieldSet, Kind, Number, OwnedValue, Value, compare};
 
 /// The specification of a `$densify`, without its sort.
 struct DensifySpec {
@@ -43,6 +42,16 @@ enum Bounds {
     Partition,
     /// From the first value to before the second.
     Between(OwnedValue, OwnedValue),
+}
+
+impl DensifySpec {
+    /// The ends of a grid that are given.
+    fn between(&self) -> Option<(GridPlace, GridPlace)> {
+        match &self.bounds {
+            Bounds::Between(low, high) => GridPlace::of(low.view()).zip(GridPlace::of(high.view())),
+            _ => None,
+        }
+    }
 }
 
 impl Spec for DensifySpec {
@@ -177,11 +186,39 @@ struct Densify {
     ready: VecDeque<Block>,
 }
 
+/// A value on the axis of a grid: a date or a number, and its type.
+#[derive(Clone, Copy)]
+struct GridPlace {
+    at: Number,
+    kind: Kind,
+}
+
+impl GridPlace {
+    /// The place of a value; `None` for others than numbers and dates.
+    fn of(value: Value<'_>) -> Option<GridPlace> {
+        let at = value.as_date_ms().map(Number::Integer).or_else(|| Number::of(value))?;
+        Some(GridPlace { at, kind: value.kind() })
+    }
+
+    fn compare(self, other: GridPlace) -> Ordering {
+        self.at.compare(other.at)
+    }
+
+    fn value(self) -> OwnedValue {
+        match (self.at, self.kind) {
+            (Number::Integer(n), Kind::Date) => OwnedValue::date(n),
+            (Number::Integer(n), Kind::Int32) => OwnedValue::int32(i32::try_from(n).unwrap_or_default()),
+            (Number::Integer(n), _) => OwnedValue::int64(n),
+            (number, _) => result(number),
+        }
+    }
+}
+
 /// The rows of a partition, and the rows generated between them.
 struct DensifyGrid<'a> {
-    partition: Value<'a>,
+    partition: Doc<'a>,
     /// The next value on the grid.
-    next: Option<OwnedValue>,
+    next: Option<GridPlace>,
     made: DocPivot,
     made_count: usize,
     /// The output in order: rows by their number, `None` for the next generated one.
@@ -194,39 +231,35 @@ impl Densify {
     }
 
     /// The next value on the grid.
-    fn step(&self, from: Value<'_>) -> Result<OwnedValue> {
+    fn step(&self, from: GridPlace) -> Result<GridPlace> {
         let step = self.spec.step.view();
-        if let (Some(ms), Some(unit)) = (from.as_date_ms(), self.spec.unit) {
+        if let (Number::Integer(ms), Kind::Date, Some(unit)) = (from.at, from.kind, self.spec.unit) {
             let next = unit.shift(ms, step.as_integer().unwrap_or_default());
             let message = "$densify would generate a date out of range";
-            return next.map(OwnedValue::date).ok_or_else(|| refuse(ErrorCode::Location5166406, message));
+            let next = next.ok_or_else(|| refuse(ErrorCode::Location5166406, message))?;
+            return Ok(GridPlace { at: Number::Integer(next), kind: Kind::Date });
         }
-        let (Some(a), Some(b)) = (Number::of(from), Number::of(step)) else {
-            return Err(Error::internal("A value is not on the grid of $densify"));
-        };
-        if let (Number::Integer(a), Number::Integer(b)) = (a, b)
+        let by = Number::of(step).unwrap_or(Number::Integer(0));
+        if let (Number::Integer(a), Number::Integer(b)) = (from.at, by)
             && let Some(next) = a.checked_add(b)
         {
-            let is_narrow = from.kind() == Kind::Int32 && step.kind() == Kind::Int32;
-            return Ok(match i32::try_from(next) {
-                Ok(next) if is_narrow => OwnedValue::int32(next),
-                _ => OwnedValue::int64(next),
-            });
+            let is_narrow = from.kind == Kind::Int32 && step.kind() == Kind::Int32 && i32::try_from(next).is_ok();
+            let kind = if is_narrow { Kind::Int32 } else { Kind::Int64 };
+            return Ok(GridPlace { at: Number::Integer(next), kind });
         }
-        Ok(result(plus(a, b)))
+        let next = result(plus(from.at, by));
+        GridPlace::of(next.view()).ok_or_else(|| Error::internal("A value is not on the grid of $densify"))
     }
 
     /// Generates rows for values before `end`, or up to it if `included`.
-    fn fill(&mut self, grid: &mut DensifyGrid<'_>, end: Value<'_>, included: bool) -> Result<()> {
+    fn fill(&mut self, grid: &mut DensifyGrid<'_>, end: GridPlace, included: bool) -> Result<()> {
         while let Some(next) = grid.next.take() {
-            let order = compare(next.view(), end);
+            let order = next.compare(end);
             if order.is_gt() || order.is_eq() && !included {
                 grid.next = Some(next);
                 break;
             }
-            if let Bounds::Between(_, high) = &self.spec.bounds
-                && compare(next.view(), high.view()).is_ge()
-            {
+            if self.spec.between().is_some_and(|(_, high)| next.compare(high).is_ge()) {
                 break;
             }
             self.generated += 1;
@@ -234,24 +267,22 @@ impl Densify {
                 return Err(refuse(ErrorCode::Location5897900, "$densify would generate too many documents"));
             }
             let mut row = DocWriter::new();
-            if let Some(partition) = grid.partition.as_doc() {
-                write_set(&mut row, Some(partition), &self.spec.field.0, Some(next.view()));
-            }
+            write_set(&mut row, Some(grid.partition), &self.spec.field.0, Some(next.value().view()));
             grid.made.push(row.finish().view())?;
             grid.made_count += 1;
             grid.order.push(None);
-            grid.next = Some(self.step(next.view())?);
+            grid.next = Some(self.step(next)?);
         }
         Ok(())
     }
 
     /// The position of a row on the grid's axis; `None` for rows without a value.
-    fn check_value(&self, value: Option<Value<'_>>) -> Result<Option<OwnedValue>> {
+    fn check_value(&self, value: Option<Value<'_>>) -> Result<Option<GridPlace>> {
         let Some(value) = value.filter(|value| !matches!(value.kind(), Kind::Null | Kind::Undefined)) else {
             return Ok(None);
         };
-        let (is_date, has_unit) = (value.kind() == Kind::Date, self.spec.unit.is_some());
-        match (is_date || value.kind().is_number(), is_date, has_unit) {
+        let (place, has_unit) = (GridPlace::of(value), self.spec.unit.is_some());
+        match (place.is_some(), value.kind() == Kind::Date, has_unit) {
             (false, ..) => Err(refuse(ErrorCode::Location5733201, "The $densify field must be numeric or a date")),
             (_, false, true) => {
                 Err(refuse(ErrorCode::Location6053600, "A $densify value is numeric, but the step has a unit"))
@@ -259,42 +290,43 @@ impl Densify {
             (_, true, false) => {
                 Err(refuse(ErrorCode::Location6053601, "A $densify value is a date, but the step has no unit"))
             }
-            _ => Ok(Some(value.to_owned())),
+            _ => Ok(place),
         }
     }
 
     /// Outputs the rows of a partition.
     fn densify(
         &mut self,
-        partition: Value<'_>,
+        partition: Doc<'_>,
         rows: &Block,
-        values: &[Option<OwnedValue>],
+        places: &[Option<GridPlace>],
         members: &[u32],
-        ends: Option<(Value<'_>, Value<'_>)>,
+        ends: Option<(GridPlace, GridPlace)>,
     ) -> Result<()> {
-        let value_of = |row: u32| values.get(row as usize).and_then(Option::as_ref).map(OwnedValue::view);
-        let first = members.iter().find_map(|row| value_of(*row));
-        let next = match (&self.spec.bounds, ends) {
-            (Bounds::Between(low, _), _) if first.is_some() || self.spec.partition.is_empty() => Some(low.clone()),
-            (Bounds::Full, Some((min, _))) if first.is_some() => Some(min.to_owned()),
-            (Bounds::Partition, _) => first.map(Value::to_owned),
+        let place_of = |row: &u32| places.get(*row as usize).copied().flatten();
+        let first = members.iter().find_map(place_of);
+        let between = self.spec.between();
+        let next = match (&self.spec.bounds, between, ends) {
+            (_, Some((low, _)), _) if first.is_some() || self.spec.partition.is_empty() => Some(low),
+            (Bounds::Full, _, Some((min, _))) if first.is_some() => Some(min),
+            (Bounds::Partition, ..) => first,
             _ => None,
         };
         let order = Vec::with_capacity(members.len());
         let mut grid = DensifyGrid { partition, next, made: DocPivot::new(), made_count: 0, order };
         for row in members {
-            if let Some(value) = value_of(*row) {
-                self.fill(&mut grid, value, false)?;
+            if let Some(place) = place_of(row) {
+                self.fill(&mut grid, place, false)?;
                 if let Some(next) = grid.next.take() {
-                    let is_there = compare(next.view(), value).is_eq();
-                    grid.next = Some(if is_there { self.step(next.view())? } else { next });
+                    let is_there = next.compare(place).is_eq();
+                    grid.next = Some(if is_there { self.step(next)? } else { next });
                 }
             }
             grid.order.push(Some(*row));
         }
-        match (self.spec.bounds.clone(), ends) {
-            (Bounds::Between(_, high), _) => self.fill(&mut grid, high.view(), false)?,
-            (Bounds::Full, Some((_, max))) => self.fill(&mut grid, max, true)?,
+        match (&self.spec.bounds, between, ends) {
+            (_, Some((_, high)), _) => self.fill(&mut grid, high, false)?,
+            (Bounds::Full, _, Some((_, max))) => self.fill(&mut grid, max, true)?,
             _ => {}
         }
         if grid.made_count == 0 {
@@ -322,45 +354,42 @@ impl Stage for Densify {
 
     fn finish(&mut self) -> Result<()> {
         let rows = Block::concat(std::mem::take(&mut self.held));
-        let field = self.spec.field.1.column(&rows)?;
-        let keys = self.spec.partition.iter().map(|(_, expr)| expr.column(&rows)).collect::<Result<Vec<_>>>()?;
-        let mut partitions = KnownValues::new(self.spec.collation.clone());
-        let mut members: Vec<Vec<u32>> = Vec::new();
-        let mut values = Vec::with_capacity(rows.rows());
+        let spec = Rc::clone(&self.spec);
+        let field = spec.field.1.column(&rows)?;
         let mut scratch = Vec::new();
-        let mut row = 0;
-        while values.len() < rows.rows() {
-            values.push(self.check_value(field.value(values.len(), &mut scratch))?);
-            let (mut key, mut partition) = (Vec::new(), DocWriter::new().finish());
-            for ((path, _), column) in self.spec.partition.iter().zip(&keys) {
-                match column.value(values.len() - 1, &mut scratch) {
-                    Some(value) => {
-                        append_key(&mut key, value);
-                        let mut with = DocWriter::new();
-                        write_set(&mut with, Some(partition.view()), path, Some(value));
-                        partition = with.finish();
-                    }
-                    None => append_missing_key(&mut key),
+        let place = |row| self.check_value(field.value(row, &mut scratch));
+        let places = (0..rows.rows()).map(place).collect::<Result<Vec<_>>>()?;
+        let there = || places.iter().copied().flatten();
+        let min = there().reduce(|a, b| if b.compare(a).is_lt() { b } else { a });
+        let max = there().reduce(|a, b| if b.compare(a).is_gt() { b } else { a });
+        if places.is_empty() {
+            let empty = DocWriter::new().finish();
+            return if spec.partition.is_empty() { self.densify(empty.view(), &rows, &[], &[], None) } else { Ok(()) };
+        }
+        let keys = spec.partition.iter().map(|(_, expr)| expr.column(&rows)).collect::<Result<Vec<_>>>()?;
+        let mut numbers = Numbers::One(0);
+        for key in &keys {
+            let part = Coder::new(spec.collation.clone(), MissingAs::Undefined).numbers(key, 0..rows.rows());
+            numbers = merge(&mut Pairs::default(), numbers, part, rows.rows());
+        }
+        let mut members: Vec<Vec<u32>> = Vec::new();
+        numbers.for_each_run(0..rows.rows(), &mut |number, run| {
+            members.resize(members.len().max(number as usize + 1), Vec::new());
+            let run = run.filter_map(|row| u32::try_from(row).ok());
+            members.get_mut(number as usize).into_iter().for_each(|rows| rows.extend(run.clone()));
+            Ok::<(), Error>(())
+        })?;
+        for members in members {
+            let mut partition = DocWriter::new().finish();
+            let first = members.first().map_or(0, |row| *row as usize);
+            for ((path, _), column) in spec.partition.iter().zip(&keys) {
+                if let Some(value) = column.value(first, &mut scratch) {
+                    let mut with = DocWriter::new();
+                    write_set(&mut with, Some(partition.view()), path, Some(value));
+                    partition = with.finish();
                 }
             }
-            let (number, is_new) = partitions.add(&key, &mut || OwnedValue::doc(partition.view()));
-            if is_new {
-                members.push(Vec::new());
-            }
-            if let Some(members) = members.get_mut(number) {
-                members.push(row);
-            }
-            row += 1;
-        }
-        let there = || values.iter().flatten().map(OwnedValue::view);
-        let min = there().reduce(|a, b| if compare(b, a).is_lt() { b } else { a });
-        let max = there().reduce(|a, b| if compare(b, a).is_gt() { b } else { a });
-        let empty = OwnedValue::doc(DocWriter::new().finish().view());
-        if members.is_empty() && self.spec.partition.is_empty() {
-            self.densify(empty.view(), &rows, &values, &[], None)?;
-        }
-        for (partition, members) in partitions.values().iter().zip(&members) {
-            self.densify(partition.view(), &rows, &values, members, min.zip(max))?;
+            self.densify(partition.view(), &rows, &places, &members, min.zip(max))?;
         }
         Ok(())
     }

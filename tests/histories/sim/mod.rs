@@ -46,7 +46,7 @@ const KEPT: [&[u64]; 16] = [
     &[],
     &[2087],
     &[],
-    &[],
+    &[6403],
 ];
 
 /// The faults of storage in a history.

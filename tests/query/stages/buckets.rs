@@ -44,6 +44,33 @@ fn strings_that_look_like_paths_are_valid_boundaries() {
 }
 
 #[test]
+fn automatic_buckets_begin_with_rows_without_a_value_and_go_on_with_nan() {
+    let auto = doc! { "$bucketAuto": { "groupBy": "$x", "buckets": 3 } };
+    let id = |min: Bson, max: Bson, count: i32| doc! { "_id": { "min": min, "max": max }, "count": count };
+    let second = |values: [Option<Bson>; 6]| {
+        (0..).zip(values).map(|(at, x)| row(at, "a", x.map_or_else(|| doc! {}, |x| doc! { "x": x }))).collect()
+    };
+    let doubles =
+        [Some(1.0.into()), Some(Bson::Null), Some(f64::NAN.into()), None, Some((-1.0).into()), Some(7.0.into())];
+    with_rows(second(doubles), async |db| {
+        // As strings, for NaN does not equal itself.
+        let text = |path: &str| doc! { "$ifNull": [{ "$toString": path }, "nothing"] };
+        let shown = doc! { "$project": { "_id": 0, "min": text("$_id.min"), "max": text("$_id.max"), "count": 1 } };
+        let expected = [("nothing", "NaN"), ("NaN", "1"), ("1", "7")];
+        let expected = expected.map(|(min, max)| doc! { "count": 2, "min": min, "max": max });
+        assert_eq!(run(db, vec![auto.clone(), shown]).await, expected);
+    });
+    // The least int64 is behind null.
+    let least: Bson = i64::MIN.into();
+    let longs = [Some(5_i64.into()), None, Some(least.clone()), None, Some(least.clone()), Some(7_i64.into())];
+    with_rows(second(longs), async |db| {
+        let expected =
+            [id(Bson::Null, least.clone(), 2), id(least.clone(), 5_i64.into(), 2), id(5_i64.into(), 7_i64.into(), 2)];
+        assert_eq!(run(db, vec![auto.clone()]).await, expected);
+    });
+}
+
+#[test]
 fn automatic_buckets_are_of_equal_size_and_keep_equal_values_together() {
     let auto = |by: &str, buckets: i32| doc! { "$bucketAuto": { "groupBy": by, "buckets": buckets } };
     let id = |min: i32, max: i32, count: i32| doc! { "_id": { "min": min, "max": max }, "count": count };

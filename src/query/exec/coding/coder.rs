@@ -7,7 +7,7 @@ use kernels::{gather, runs};
 use super::super::known::KnownValues;
 use super::kernels::WordTable;
 use super::numbers::{Numbers, runs_max};
-use crate::block::{Bytes12, Column, ColumnData};
+use crate::block::{Bitmap, Bytes12, Column, ColumnData};
 use crate::value::{Collation, Kind, OwnedValue, Value, append_key, append_missing_key, append_text_key};
 
 /// The number of missing values that count as nothing.
@@ -32,6 +32,8 @@ pub struct Coder {
     missing: MissingAs,
     /// The number of missing values, once there was one.
     missing_number: Option<u32>,
+    /// True once null has a number.
+    null_is_known: bool,
     /// The length of each value's key.
     key_lens: Vec<usize>,
     /// Doubles, int32s, int64s, dates and booleans by their bits.
@@ -47,6 +49,7 @@ impl Coder {
             known: KnownValues::new(collation),
             missing,
             missing_number: None,
+            null_is_known: false,
             key_lens: Vec::new(),
             words: Default::default(),
             has_aliases: false,
@@ -151,9 +154,17 @@ impl Coder {
 
     /// The numbers of these rows' cells.
     pub fn numbers(&mut self, cells: &Column, rows: Range<usize>) -> Numbers {
-        if cells.presence().is_some() {
-            let mut scratch = Vec::new();
-            return Numbers::Each(rows.map(|row| self.number_of_row(cells, row, &mut scratch)).collect());
+        if cells.presence().is_some() || matches!(cells.data(), ColumnData::Bson(_)) {
+            let part = cells.slice(rows.clone());
+            match part.untagged() {
+                Some((typed, _)) if typed.presence().is_none() => return self.numbers(&typed, 0..typed.len()),
+                Some((typed, nulls)) => return Numbers::Each(self.numbers_between_holes(&part, &typed, &nulls)),
+                None if part.presence().is_some() => {
+                    let nulls = Bitmap::filled(part.len(), false);
+                    return Numbers::Each(self.numbers_between_holes(&part, &part, &nulls));
+                }
+                None => {}
+            }
         }
         match cells.data() {
             ColumnData::F64(cells) => self.numbers_of_words(Kind::Double, bytemuck::cast_slice(cut(cells, rows))),
@@ -177,6 +188,30 @@ impl Coder {
                 numbers_of_bytes(&|row| cells.get(row), rows, number)
             }
         }
+    }
+
+    /// The numbers of cells of which some are missing, or null in `nulls`; the others are `typed`.
+    fn numbers_between_holes(&mut self, cells: &Column, typed: &Column, nulls: &Bitmap) -> Vec<u32> {
+        let present = typed.presence().map_or_else(Vec::new, Bitmap::to_rows);
+        let missing = cells.presence().and_then(|present| (0..present.len()).find(|row| !present.get(*row)));
+        let firsts = [(self.null_is_known, nulls.iter().next()), (self.missing_number.is_some(), missing)];
+        // Values are numbered as they come: one by one, until null and missing ones are known.
+        let head = firsts.iter().filter(|(is_known, _)| !is_known).filter_map(|(_, row)| *row).max();
+        let head = head.map_or(0, |row| row + 1);
+        let mut scratch = Vec::new();
+        let mut numbers: Vec<u32> = (0..head).map(|row| self.number_of_row(cells, row, &mut scratch)).collect();
+        numbers.resize(cells.len(), self.missing_number.unwrap_or(NOTHING));
+        let mut put = |row: usize, number: u32| numbers.get_mut(row).into_iter().for_each(|slot| *slot = number);
+        if !nulls.none() {
+            self.null_is_known = true;
+            let number = self.number(Value::NULL);
+            nulls.iter().for_each(|row| put(row, number));
+        }
+        let rest = present.partition_point(|row| (*row as usize) < head);
+        let rest = present.get(rest..).unwrap_or_default();
+        let found = self.numbers(&typed.gather(rest), 0..rest.len()).into_each(rest.len());
+        rest.iter().zip(found).for_each(|(row, number)| put(*row as usize, number));
+        numbers
     }
 
     fn numbers_of_words(&mut self, kind: Kind, words: &[u64]) -> Numbers {

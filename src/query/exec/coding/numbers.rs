@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use kernels::runs;
+use kernels::{gather, runs};
 
 use super::pairs::Pairs;
 
@@ -70,6 +70,18 @@ impl Numbers {
                 each
             }
             Numbers::Each(numbers) => numbers,
+        }
+    }
+
+    /// The numbers of these rows alone, which are in order.
+    pub fn of_rows(&self, rows: &[u32]) -> Numbers {
+        match self {
+            Numbers::One(number) => Numbers::One(*number),
+            Numbers::Runs(runs) => {
+                let end = |(number, end): &(u32, usize)| (*number, rows.partition_point(|row| (*row as usize) < *end));
+                Numbers::Runs(runs.iter().map(end).collect())
+            }
+            Numbers::Each(numbers) => Numbers::Each(gather::codes(numbers, rows)),
         }
     }
 
@@ -167,6 +179,15 @@ mod tests {
                 Ok::<(), ()>(())
             }).unwrap();
             prop_assert_eq!(&seen, &expected);
+            let kept: Vec<u32> = (0..rows as u32).filter(|row| a[*row as usize] != b[0]).collect();
+            let picked: Vec<u32> = kept.iter().map(|row| expected[*row as usize]).collect();
+            let of_kept = merged.of_rows(&kept);
+            let mut seen = Vec::new();
+            of_kept.for_each_run(0..kept.len(), &mut |number, run| {
+                seen.resize(run.end, number);
+                Ok::<(), ()>(())
+            }).unwrap();
+            prop_assert_eq!(&seen, &picked);
             prop_assert_eq!(merged.into_each(rows), expected);
         }
     }

@@ -59,6 +59,22 @@ fn a_missing_value_counts_as_null_or_as_itself_or_as_nothing() {
 }
 
 #[test]
+fn null_and_missing_cells_among_those_of_one_type_are_numbered_where_they_come_first() {
+    let x = |x: f64| Some(OwnedValue::double(x));
+    let null = || Some(OwnedValue::null());
+    let column = column_of(&[x(1.0), null(), x(2.0), None, x(1.0), null(), None, x(3.0)]);
+    let more = column_of(&[None, x(4.0), null(), x(1.0)]);
+    let mut apart = coder(MissingAs::Undefined);
+    assert_eq!(numbers(&mut apart, &column), [0, 1, 2, 3, 0, 1, 3, 4]);
+    assert_eq!(numbers(&mut apart, &more), [3, 5, 1, 0]);
+    let mut together = coder(MissingAs::Null);
+    assert_eq!(numbers(&mut together, &column), [0, 1, 2, 1, 0, 1, 1, 3]);
+    assert_eq!(numbers(&mut together, &more), [1, 4, 1, 0]);
+    assert_eq!(together.numbers(&column, 2..7), super::Numbers::Each(vec![2, 1, 0, 1, 1]));
+    assert_eq!(numbers(&mut coder(MissingAs::Null), &column_of(&[null(), null()])), [0, 0]);
+}
+
+#[test]
 fn strings_that_a_collation_takes_for_equal_have_one_number() {
     let text = |text: &str| Some(OwnedValue::string(text));
     let column = column_of(&[text("b"), text("a"), text("B"), text("A"), text("a"), text("c")]);

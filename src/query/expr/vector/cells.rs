@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::rc::Rc;
 
 use super::mask::Mask;
-use crate::block::{Bitmap, Column, ColumnBuilder, ColumnData, VarData};
+use crate::block::{Bitmap, Column, ColumnBuilder, ColumnData, VarData, of_kind};
 use crate::query::expr::datum::Datum;
 use crate::value::{Kind, Number, OwnedValue, Value};
 
@@ -115,10 +115,7 @@ impl<'a> Vector<'a> {
             ColumnData::Dictionary(index, values) => {
                 Cells::Indexed(index.as_slice().into(), Rc::new(Vector::of(values)))
             }
-            ColumnData::Bson(cells) => {
-                return of_mixed(cells, missing)
-                    .unwrap_or_else(|missing| Cells::Any(Cow::Borrowed(column)).with(missing, Mask::NONE, Mask::NONE));
-            }
+            ColumnData::Bson(cells) => return of_mixed(column, cells, missing),
             ColumnData::String(_) | ColumnData::ObjectId(_) => Cells::Any(Cow::Borrowed(column)),
         };
         cells.with(missing, Mask::NONE, Mask::NONE)
@@ -268,9 +265,9 @@ impl<'a> Vector<'a> {
                     values = (**below).clone();
                 }
                 if values.present_count() == 0 {
-                    let flat = values.gather(&index).into_plain();
-                    absent.add(&flat.presence().map_or(Mask::NONE, Mask::outside));
-                    return Some(holed(&flat, &absent));
+                    let mut nothing = ColumnBuilder::new();
+                    nothing.push_absent(rows);
+                    return Some(nothing.finish());
                 }
                 let (index, values) = without_holes(&index, values, &mut absent);
                 return Some(Column::new(ColumnData::Dictionary(index, Box::new(values)), presence(&absent)));
@@ -292,8 +289,49 @@ impl<'a> Vector<'a> {
         })
     }
 
-    /// The column, value by value.
+    /// The type byte and the word of each value, if all are numbers, dates or null.
+    fn words(&self) -> Option<(Vec<u8>, Vec<u64>)> {
+        let (kind, words): (_, Vec<u64>) = match &self.cells {
+            Cells::Numbers(cells, int32s) => {
+                let mut words: Vec<u64> = bytemuck::cast_slice(cells).to_vec();
+                for (row, (word, cell)) in words.iter_mut().zip(cells.iter()).enumerate() {
+                    if int32s.has(row) {
+                        // Exact: it was an int32.
+                        #[allow(clippy::cast_possible_truncation)]
+                        let n = *cell as i32;
+                        *word = u64::from(n.cast_unsigned());
+                    }
+                }
+                (if *int32s == Int32s::All { Kind::Int32 } else { Kind::Double }, words)
+            }
+            Cells::Longs(cells) => (Kind::Int64, bytemuck::cast_slice(cells).to_vec()),
+            Cells::Dates(cells) => (Kind::Date, bytemuck::cast_slice(cells).to_vec()),
+            _ => return None,
+        };
+        let mut kinds = vec![kind.byte(); words.len()];
+        let mut set = |rows: Option<&Bitmap>, kind: u8| {
+            rows.into_iter().flat_map(Bitmap::iter).for_each(|row| {
+                kinds.get_mut(row).into_iter().for_each(|slot| *slot = kind);
+            });
+        };
+        if let Cells::Numbers(_, Int32s::Some(rows)) = &self.cells {
+            set(Some(rows), Kind::Int32.byte());
+        }
+        set(self.null.rows(), Kind::Null.byte());
+        set(self.missing.rows(), 0);
+        Some((kinds, words))
+    }
+
+    /// The column, in which each value has its type byte if there are several types.
     fn built(&self, rows: usize) -> Column {
+        if let Some((kinds, words)) = self.words() {
+            let present = self.missing.rows().map(|_| {
+                let mut present = of_kind(&kinds, 0);
+                present.invert();
+                present
+            });
+            return Column::new(ColumnData::Bson(VarData::of_words(&kinds, &words)), present);
+        }
         let mut builder = ColumnBuilder::with_capacity(rows);
         let mut scratch = Scratch::default();
         for row in 0..rows {
@@ -344,19 +382,6 @@ fn zeroed<T: Copy + Default>(mut cells: Vec<T>, missing: &Mask) -> Vec<T> {
     cells
 }
 
-/// A column without the cells of `absent` rows.
-fn holed(column: &Column, absent: &Mask) -> Column {
-    let mut builder = ColumnBuilder::with_capacity(column.len());
-    let mut scratch = Vec::new();
-    for row in 0..column.len() {
-        match column.value(row, &mut scratch).filter(|_| !absent.has(row)) {
-            Some(value) => builder.push(value),
-            None => builder.push_absent(1),
-        }
-    }
-    builder.finish()
-}
-
 /// Entries of a dictionary have no absent cells: the first present one takes their place, and rows of absent ones are
 /// absent themselves.
 fn without_holes(index: &[u32], values: Column, absent: &mut Mask) -> (Vec<u32>, Column) {
@@ -375,37 +400,35 @@ fn without_holes(index: &[u32], values: Column, absent: &mut Mask) -> (Vec<u32>,
     (index, values.gather(&kept))
 }
 
-/// The numbers among values of several types; the missing rows back if most values are no numbers.
-fn of_mixed<'a>(cells: &VarData, missing: Mask) -> Result<Vector<'a>, Mask> {
+/// The numbers among values of several types, or the dates or int64s among nulls; any values if most of them are others.
+fn of_mixed<'a>(column: &'a Column, cells: &VarData, missing: Mask) -> Vector<'a> {
     let rows = cells.len();
-    let kind_of = |row: usize| cells.get(row).first().copied().and_then(Kind::from_byte);
-    let is_number = |kind| matches!(kind, Some(Kind::Double | Kind::Int32));
-    let numbers = (0..rows).filter(|row| is_number(kind_of(*row))).count();
+    let (kinds, words) = cells.to_words();
+    let of = |kind: Kind| of_kind(&kinds, kind.byte());
+    let (mut others, int32s, null) = (of(Kind::Double), of(Kind::Int32), of(Kind::Null));
+    others.or(&int32s);
+    let numbers = others.count();
     if numbers == 0 || numbers * 2 < rows - missing.count() {
-        return Err(missing);
-    }
-    let mut values = Vec::with_capacity(rows);
-    let (mut int32s, mut null, mut left) =
-        (Bitmap::filled(rows, false), Bitmap::filled(rows, false), Bitmap::filled(rows, false));
-    for row in 0..rows {
-        let value = cells.get(row);
-        let mut number = 0.0;
-        if !value.is_empty() {
-            let value = Value::tagged_checked(value);
-            match value.kind() {
-                Kind::Double => number = value.as_f64().unwrap_or_default(),
-                Kind::Int32 => {
-                    number = f64::from(value.as_i32().unwrap_or_default());
-                    int32s.set(row, true);
-                }
-                Kind::Null => null.set(row, true),
-                _ => left.set(row, true),
+        let cells = match column.untagged().map(|(typed, _)| Vector::of(&typed).into_static().cells) {
+            Some(cells @ (Cells::Longs(_) | Cells::Dates(_))) => {
+                return cells.with(missing, Mask::of(null), Mask::NONE);
             }
-        }
-        values.push(number);
+            _ => Cells::Any(Cow::Borrowed(column)),
+        };
+        return cells.with(missing, Mask::NONE, Mask::NONE);
     }
-    let (null, left) = (Mask::of(null), Mask::of(left));
+    others.or(&null);
+    others.invert();
+    let (null, mut left) = (Mask::of(null), Mask::of(others));
+    left.remove(&missing);
+    let mut values: Vec<f64> = bytemuck::cast_slice(&words).to_vec();
+    int32s.iter().for_each(|row| {
+        if let (Some(value), Some(word)) = (values.get_mut(row), words.get(row)) {
+            // The low half is the whole of it.
+            *value = f64::from((*word as u32).cast_signed());
+        }
+    });
     let absent = missing.clone().with(&null).with(&left);
     let int32s = if int32s.count() + absent.count() == rows { Int32s::All } else { Int32s::of(int32s) };
-    Ok(Cells::Numbers(values.into(), int32s).with(missing, null, left))
+    Cells::Numbers(values.into(), int32s).with(missing, null, left)
 }

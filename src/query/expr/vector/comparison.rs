@@ -2,7 +2,7 @@
 
 use std::cmp::Ordering;
 
-use kernels::compare;
+use kernels::compare::{self, Comparison};
 
 use super::cells::{Cells, Int32s, Scratch, Vector};
 use super::mask::Mask;
@@ -77,27 +77,24 @@ fn exact<'v>(values: &Values<'v, i64>) -> Option<Values<'v, f64>> {
 
 /// NaN sorts below all other numbers.
 fn of_doubles(op: CompareOp, x: &Values<'_, f64>, y: &Values<'_, f64>) -> Option<Bitmap> {
-    let rows = rows(x, y)?;
-    let words = match op {
-        CompareOp::Eq => compare::equal_doubles(x.side(), y.side()),
-        CompareOp::Lt => compare::less_doubles(x.side(), y.side()),
-        CompareOp::Lte => compare::not_greater_doubles(x.side(), y.side()),
-        CompareOp::Gt => compare::less_doubles(y.side(), x.side()),
-        CompareOp::Gte => compare::not_greater_doubles(y.side(), x.side()),
-    };
-    Some(Bitmap::from_words(words, rows))
+    let (comparison, [a, b]) = turned(op, [x.side(), y.side()]);
+    Some(Bitmap::from_words(compare::doubles(comparison, a, b), rows(x, y)?))
 }
 
 fn of_integers(op: CompareOp, x: &Values<'_, i64>, y: &Values<'_, i64>) -> Option<Bitmap> {
-    let rows = rows(x, y)?;
-    let words = match op {
-        CompareOp::Eq => compare::equal_int64s(x.side(), y.side()),
-        CompareOp::Lt => compare::less_int64s(x.side(), y.side()),
-        CompareOp::Lte => compare::not_greater_int64s(x.side(), y.side()),
-        CompareOp::Gt => compare::less_int64s(y.side(), x.side()),
-        CompareOp::Gte => compare::not_greater_int64s(y.side(), x.side()),
-    };
-    Some(Bitmap::from_words(words, rows))
+    let (comparison, [a, b]) = turned(op, [x.side(), y.side()]);
+    Some(Bitmap::from_words(compare::int64s(comparison, a, b), rows(x, y)?))
+}
+
+/// The comparison that a kernel knows, and its operands in the order in which it holds.
+fn turned<T>(op: CompareOp, [x, y]: [T; 2]) -> (Comparison, [T; 2]) {
+    match op {
+        CompareOp::Eq => (Comparison::Equal, [x, y]),
+        CompareOp::Lt => (Comparison::Less, [x, y]),
+        CompareOp::Lte => (Comparison::NotGreater, [x, y]),
+        CompareOp::Gt => (Comparison::Less, [y, x]),
+        CompareOp::Gte => (Comparison::NotGreater, [y, x]),
+    }
 }
 
 /// The number of rows; `None` for two constants.

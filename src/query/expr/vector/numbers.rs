@@ -5,7 +5,7 @@
 use std::borrow::Cow;
 
 use kernels::Operand as Side;
-use kernels::arithmetic;
+use kernels::arithmetic::{self, Arithmetic};
 
 use super::cells::{Cells, Int32s, Vector};
 use super::mask::Mask;
@@ -158,13 +158,14 @@ fn zip<T: Copy, R>(x: &[T], y: &[T], mut f: impl FnMut(T, T) -> R) -> Vec<R> {
 
 /// The results, and the rows whose result is no int32 although their operands are, or that divide by zero.
 fn of_numbers<'a>(op: Op, x: &Values<'_, f64>, y: &Values<'_, f64>, int32s: Int32s) -> (Cells<'a>, Mask) {
-    let mut cells = match op {
-        Op::Add => arithmetic::add_doubles(x.side(), y.side()),
-        Op::Subtract => arithmetic::subtract_doubles(x.side(), y.side()),
-        Op::Multiply => arithmetic::multiply_doubles(x.side(), y.side()),
-        Op::Divide => arithmetic::divide_doubles(x.side(), y.side()),
-        _ => remainders(x.side(), y.side()),
+    let operator = match op {
+        Op::Add => Arithmetic::Add,
+        Op::Subtract => Arithmetic::Subtract,
+        Op::Multiply => Arithmetic::Multiply,
+        Op::Divide => Arithmetic::Divide,
+        _ => Arithmetic::Remainder,
     };
+    let mut cells = arithmetic::doubles(operator, x.side(), y.side());
     if matches!(op, Op::Divide | Op::Mod) {
         let beyond = match y {
             Values::Same(y) if *y == 0.0 => Mask::all(cells.len()),
@@ -188,15 +189,6 @@ fn of_numbers<'a>(op: Op, x: &Values<'_, f64>, y: &Values<'_, f64>, int32s: Int3
         Mask::from_fn(cells.len(), |row| int32s.has(row) && !cells.get(row).is_some_and(|x| is_int32(*x)))
     };
     (Cells::Numbers(cells.into(), int32s), beyond)
-}
-
-fn remainders(x: Side<'_, f64>, y: Side<'_, f64>) -> Vec<f64> {
-    match (x, y) {
-        (Side::Cells(x), Side::Cells(y)) => zip(x, y, |x, y| x % y),
-        (Side::Cells(x), Side::Same(y)) => x.iter().map(|x| x % y).collect(),
-        (Side::Same(x), Side::Cells(y)) => y.iter().map(|y| x % y).collect(),
-        (Side::Same(x), Side::Same(y)) => vec![x % y],
-    }
 }
 
 /// Integers have no negative zero.

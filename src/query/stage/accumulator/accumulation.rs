@@ -41,6 +41,11 @@ impl Accumulation {
         self.spec.takes_any_order
     }
 
+    /// True if null and missing values make no difference.
+    pub fn skips_null(&self) -> bool {
+        self.takes_any_order() && self.is_last().is_none() && self.keys.is_empty()
+    }
+
     /// If it keeps one row by time: whether the last (true) or the first.
     pub fn is_last(&self) -> Option<bool> {
         match self.spec.name {

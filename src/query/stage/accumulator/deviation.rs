@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::kernels::{Moments, add_moments};
-use super::model::{Accumulator, Inputs, Times, each_number, present, show_double};
+use super::model::{Accumulator, Inputs, Times, each_number, show_double};
 use crate::block::ColumnData;
 use crate::error::Result;
 use crate::value::Value;
@@ -39,12 +39,8 @@ impl Accumulator for Deviations {
         rows: Range<usize>,
         _: Option<&Times<'_>>,
     ) -> Result<()> {
-        if let ColumnData::F64(cells) = inputs.cells.data() {
-            let cells = cells.get(rows.clone()).unwrap_or_default();
-            match present(groups, cells, inputs.cells.presence(), rows) {
-                None => add_moments(groups, cells, &mut self.groups),
-                Some((groups, cells)) => add_moments(&groups, &cells, &mut self.groups),
-            }
+        if let (ColumnData::F64(cells), None) = (inputs.cells.data(), inputs.cells.presence()) {
+            add_moments(groups, cells.get(rows).unwrap_or_default(), &mut self.groups);
             return Ok(());
         }
         let start = rows.start;

@@ -75,6 +75,18 @@ impl Inputs<'_> {
         Inputs { cells: Cow::Owned(cells), keys: Vec::new(), shown: None }
     }
 
+    /// The same without the rows whose value is null or missing, and which rows are left, unless all are.
+    pub fn without_null(mut self) -> (Self, Option<Vec<u32>>) {
+        if let Some((typed, _)) = self.cells.untagged() {
+            self.cells = Cow::Owned(typed);
+        }
+        let rows = self.cells.presence().map(Bitmap::to_rows);
+        if let Some(rows) = &rows {
+            self.cells = Cow::Owned(self.cells.gather(rows));
+        }
+        (self, rows)
+    }
+
     /// What is shown of some rows.
     ///
     /// Errors: those of the expression.
@@ -134,18 +146,6 @@ pub(super) fn show_array(values: &mut dyn Iterator<Item = Value<'_>>, see: &mut 
 /// Shows a double.
 pub(super) fn show_double(x: f64, see: &mut dyn FnMut(Value<'_>)) {
     see(Value::new_checked(Kind::Double, &x.to_le_bytes()));
-}
-
-/// The groups and cells of rows whose cells are present; `None` if all are.
-pub(super) fn present<T: Copy>(
-    groups: &[u32],
-    cells: &[T],
-    presence: Option<&Bitmap>,
-    rows: Range<usize>,
-) -> Option<(Vec<u32>, Vec<T>)> {
-    let presence = presence?;
-    let all = rows.zip(groups.iter().zip(cells));
-    Some(all.filter(|(row, _)| presence.get(*row)).map(|(_, (group, cell))| (*group, *cell)).unzip())
 }
 
 /// Calls `see` with every present cell of a range, and its row.

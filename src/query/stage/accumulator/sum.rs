@@ -8,7 +8,7 @@ use super::kernels::{
     DoubleSum, IntegerSum, add_doubles, add_int32_for_each, add_int32s, add_int64s, sum_of_doubles, sum_of_int32s,
     sum_of_int64s,
 };
-use super::model::{Accumulator, Inputs, Times, each_cell, present, show_double};
+use super::model::{Accumulator, Inputs, Times, each_cell, show_double};
 use crate::block::{Column, ColumnData};
 use crate::error::Result;
 use crate::value::decimal::{sum, total};
@@ -220,15 +220,11 @@ impl Accumulator for Sums {
         rows: Range<usize>,
         _: Option<&Times<'_>>,
     ) -> Result<()> {
-        let (cells, presence, start) = (&inputs.cells, inputs.cells.presence(), rows.start);
+        let (cells, start) = (&inputs.cells, rows.start);
         let range = rows.clone();
-        match (cells.data(), presence) {
-            (ColumnData::F64(cells), _) => {
-                let cells = cells.get(range).unwrap_or_default();
-                match present(groups, cells, presence, rows) {
-                    None => add_doubles(groups, cells, self.doubles()),
-                    Some((groups, cells)) => add_doubles(&groups, &cells, self.doubles()),
-                }
+        match (cells.data(), cells.presence()) {
+            (ColumnData::F64(cells), None) => {
+                add_doubles(groups, cells.get(range).unwrap_or_default(), self.doubles());
             }
             (ColumnData::I32(cells), None) => {
                 add_int32s(groups, cells.get(range).unwrap_or_default(), self.integers());

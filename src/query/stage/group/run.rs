@@ -6,6 +6,8 @@
 use std::ops::Range;
 use std::rc::Rc;
 
+use kernels::gather;
+
 use super::cells::{KeyCells, KeyEntries};
 use super::ids::Ids;
 use super::keys::GroupKeys;
@@ -31,10 +33,29 @@ fn ones(weights: &[u32], kind: Kind) -> Column {
     Column::new(data, None)
 }
 
-fn inputs_of<'a>(field: &'a Accumulation, rows: &'a Block) -> Result<Inputs<'a>> {
+/// What an accumulator takes of rows, and of which rows if not of all: most do without those that have no value.
+type GroupInputs<'a> = (Inputs<'a>, Option<Vec<u32>>);
+
+fn inputs_of<'a>(field: &'a Accumulation, rows: &'a Block) -> Result<GroupInputs<'a>> {
     match (rows.weights(), field.counts_as()) {
-        (Some(weights), Some(kind)) => Ok(Inputs::of(ones(weights, kind))),
-        _ => field.inputs(rows),
+        (Some(weights), Some(kind)) => Ok((Inputs::of(ones(weights, kind)), None)),
+        _ if field.skips_null() => Ok(field.inputs(rows)?.without_null()),
+        _ => Ok((field.inputs(rows)?, None)),
+    }
+}
+
+/// Adds rows, of which `numbers` are the groups, to an accumulator.
+fn accumulate(
+    accumulator: &mut dyn Accumulator,
+    numbers: &Numbers,
+    inputs: &Inputs<'_>,
+    rows: Range<usize>,
+    times: Option<&Times<'_>>,
+) -> Result<()> {
+    match numbers {
+        _ if rows.is_empty() => Ok(()),
+        Numbers::Each(numbers) => accumulator.add_each(numbers, inputs, rows, times),
+        runs => runs.for_each_run(rows, &mut |group, run| accumulator.add(group as usize, inputs, run, times)),
     }
 }
 
@@ -127,7 +148,7 @@ impl Group {
     fn add_range(
         &mut self,
         keys: &[KeyCells],
-        inputs: &[Inputs<'_>],
+        inputs: &[GroupInputs<'_>],
         rows: Range<usize>,
         times: Option<&Times<'_>>,
     ) -> Result<()> {
@@ -135,18 +156,23 @@ impl Group {
             return Ok(());
         }
         self.rows += rows.len();
+        let start = u32::try_from(rows.start).unwrap_or(u32::MAX);
         let numbers = self.groups.numbers(keys, &rows);
         self.note_groups(keys, &numbers, &rows)?;
         if let Some(times) = times {
             self.note_places(keys, &numbers, &rows, times);
         }
-        for (accumulator, inputs) in self.accumulators.iter_mut().zip(inputs) {
-            match &numbers {
-                Numbers::Each(numbers) => accumulator.add_each(numbers, inputs, rows.clone(), times)?,
-                runs => runs.for_each_run(rows.clone(), &mut |group, run| {
-                    accumulator.add(group as usize, inputs, run, times)
-                })?,
-            }
+        for (accumulator, (inputs, taken)) in self.accumulators.iter_mut().zip(inputs) {
+            let Some(taken) = taken else {
+                accumulate(&mut **accumulator, &numbers, inputs, rows.clone(), times)?;
+                continue;
+            };
+            let place = |end: usize| taken.partition_point(|row| (*row as usize) < end);
+            let part = place(rows.start)..place(rows.end);
+            let from: Vec<u32> = taken.get(part.clone()).unwrap_or_default().iter().map(|row| row - start).collect();
+            let ms = times.map(|times| gather::int64s(times.ms, taken));
+            let times = times.zip(ms.as_deref()).map(|(times, ms)| Times { ms, ascending: times.ascending });
+            accumulate(&mut **accumulator, &numbers.of_rows(&from), inputs, part, times.as_ref())?;
         }
         Ok(())
     }

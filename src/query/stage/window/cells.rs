@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
-use crate::block::{Bitmap, Block, Column, ColumnBuilder, ColumnData, VarData};
+use crate::block::{Block, Column, ColumnBuilder, ColumnData, VarData};
 use crate::error::Result;
 use crate::query::expr::{BoundExpr, Expr};
 use crate::value::{Kind, Value, sort_by};
@@ -56,38 +56,12 @@ pub(super) fn joined(blocks: &[Block], expr: &BoundExpr) -> Result<Column> {
 /// The column as doubles, integers or dates of one type. Null counts as absent: window functions that compute make no
 /// difference. `None` if there are other values.
 pub(super) fn typed(column: &Column) -> Option<Cow<'_, Column>> {
-    let rows = column.len();
-    if column.present_count() == 0 {
-        return Some(Cow::Owned(Column::new(ColumnData::F64(vec![0.0; rows]), Some(Bitmap::filled(rows, false)))));
-    }
     match column.data() {
         ColumnData::F64(_) | ColumnData::I32(_) | ColumnData::I64(_) | ColumnData::Date(_) => {
             Some(Cow::Borrowed(column))
         }
         ColumnData::Dictionary(_, values) if is_typed(values.data()) => Some(Cow::Owned(column.clone().into_plain())),
-        ColumnData::Bson(cells) => {
-            let mut builder = ColumnBuilder::with_capacity(rows);
-            let mut known = None;
-            for row in 0..rows {
-                let cell = cells.get(row);
-                match cell.first().copied().and_then(Kind::from_byte) {
-                    None | Some(Kind::Null) => builder.push_absent(1),
-                    Some(kind @ (Kind::Double | Kind::Int32 | Kind::Int64 | Kind::Date))
-                        if kind == *known.get_or_insert(kind) =>
-                    {
-                        builder.push(Value::tagged_checked(cell));
-                    }
-                    Some(_) => return None,
-                }
-            }
-            // Only nulls: the type is that of no number.
-            let column = builder.finish();
-            if known.is_none() {
-                typed(&column).map(|column| Cow::Owned(column.into_owned()))
-            } else {
-                Some(Cow::Owned(column))
-            }
-        }
+        ColumnData::Bson(_) => column.untagged().map(|(typed, _)| Cow::Owned(typed)),
         _ => None,
     }
 }
@@ -179,35 +153,23 @@ pub(super) fn picked(column: &Column, rows: &[u32], default: Value<'_>) -> Colum
     builder.finish()
 }
 
-/// A column of doubles, integers or dates, in which other values stand in some rows, given in order.
+/// A column of doubles, integers or dates, in which null or an int32 of zero stands in some rows.
 pub(super) fn except(cells: ColumnData, others: &[(usize, Value<'_>)]) -> Column {
-    match &cells {
-        _ if others.is_empty() => Column::new(cells, None),
-        ColumnData::F64(cells) => mixed(Kind::Double, cells, others),
-        ColumnData::I32(cells) => mixed(Kind::Int32, cells, others),
-        ColumnData::I64(cells) => mixed(Kind::Int64, cells, others),
-        ColumnData::Date(cells) => mixed(Kind::Date, cells, others),
-        _ => Column::new(cells, None),
+    if others.is_empty() {
+        return Column::new(cells, None);
     }
-}
-
-fn mixed<T: bytemuck::NoUninit>(kind: Kind, cells: &[T], others: &[(usize, Value<'_>)]) -> Column {
-    let mut data = VarData::default();
-    data.offsets.reserve(cells.len());
-    data.bytes.reserve(cells.len() * (1 + size_of::<T>()));
-    let mut others = others.iter().peekable();
-    for (row, cell) in cells.iter().enumerate() {
-        match others.next_if(|(at, _)| *at == row) {
-            Some((_, other)) => {
-                data.bytes.push(other.kind().byte());
-                data.bytes.extend_from_slice(other.bytes());
-            }
-            None => {
-                data.bytes.push(kind.byte());
-                data.bytes.extend_from_slice(bytemuck::bytes_of(cell));
-            }
+    let (kind, mut words): (Kind, Vec<u64>) = match cells {
+        ColumnData::F64(cells) => (Kind::Double, bytemuck::cast_slice(&cells).to_vec()),
+        ColumnData::I64(cells) => (Kind::Int64, bytemuck::cast_slice(&cells).to_vec()),
+        ColumnData::Date(cells) => (Kind::Date, bytemuck::cast_slice(&cells).to_vec()),
+        ColumnData::I32(cells) => (Kind::Int32, cells.iter().map(|cell| u64::from(cell.cast_unsigned())).collect()),
+        cells => return Column::new(cells, None),
+    };
+    let mut kinds = vec![kind.byte(); words.len()];
+    for (row, other) in others {
+        if let (Some(kind), Some(word)) = (kinds.get_mut(*row), words.get_mut(*row)) {
+            (*kind, *word) = (other.kind().byte(), 0);
         }
-        data.seal();
     }
-    Column::new(ColumnData::Bson(data), None)
+    Column::new(ColumnData::Bson(VarData::of_words(&kinds, &words)), None)
 }

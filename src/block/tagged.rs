@@ -1,0 +1,114 @@
+//! Columns of values with their type bytes: to and from plain words.
+
+use kernels::{compare, convert, tagged};
+
+use super::bitmap::Bitmap;
+use super::column::{Column, ColumnData, VarData};
+use crate::value::Kind;
+
+impl VarData {
+    /// Values with these type bytes, 0 where one is missing, and these words: doubles, dates, integers, booleans and null.
+    pub fn of_words(kinds: &[u8], words: &[u64]) -> VarData {
+        let (offsets, bytes) = tagged::join(kinds, words);
+        VarData { offsets, bytes }
+    }
+
+    /// The type byte of each value, 0 if it is missing, and its first eight bytes.
+    pub fn to_words(&self) -> (Vec<u8>, Vec<u64>) {
+        tagged::parts(&self.offsets, &self.bytes)
+    }
+}
+
+/// The rows that have this type byte.
+pub fn of_kind(kinds: &[u8], kind: u8) -> Bitmap {
+    Bitmap::from_words(compare::equal_bytes(kinds, kind), kinds.len())
+}
+
+impl Column {
+    /// A BSON column in which all values but nulls are doubles, int32s, int64s or dates, as a column of that type, and
+    /// the rows that are null, which have no cell in it.
+    pub fn untagged(&self) -> Option<(Column, Bitmap)> {
+        let ColumnData::Bson(cells) = self.data() else { return None };
+        let is_value = |kind: &&u8| **kind != 0 && **kind != Kind::Null.byte();
+        let first = cells
+            .offsets
+            .iter()
+            .zip(cells.offsets.iter().skip(1))
+            .find_map(|(start, end)| cells.bytes.get(*start as usize..*end as usize)?.first().filter(is_value));
+        let kind = first.map_or(Some(Kind::Double), |kind| Kind::from_byte(*kind))?;
+        if !matches!(kind, Kind::Double | Kind::Int32 | Kind::Int64 | Kind::Date) {
+            return None;
+        }
+        let (kinds, words) = cells.to_words();
+        let (present, nulls) = (of_kind(&kinds, kind.byte()), of_kind(&kinds, Kind::Null.byte()));
+        if present.count() + nulls.count() != self.present_count() {
+            return None;
+        }
+        let words: Vec<i64> = bytemuck::cast_slice(&words).to_vec();
+        let data = match kind {
+            Kind::Double => ColumnData::F64(bytemuck::cast_slice(&words).to_vec()),
+            Kind::Int32 => ColumnData::I32(convert::int32s(&words)),
+            Kind::Int64 => ColumnData::I64(words),
+            _ => ColumnData::Date(words),
+        };
+        Some((Column::new(data, Some(present)), nulls))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::block::ColumnBuilder;
+    use crate::value::OwnedValue;
+    use proptest::prelude::*;
+
+    fn value() -> impl Strategy<Value = OwnedValue> {
+        prop_oneof![
+            any::<f64>().prop_map(OwnedValue::double),
+            any::<i32>().prop_map(OwnedValue::int32),
+            any::<i64>().prop_map(OwnedValue::int64),
+            any::<i64>().prop_map(OwnedValue::date),
+            any::<bool>().prop_map(OwnedValue::bool),
+        ]
+    }
+
+    proptest! {
+        #[test]
+        fn a_column_of_one_type_and_nulls_has_the_same_cells_without_type_bytes(
+            first in value(), rows in proptest::collection::vec((value(), 0..4_u8, any::<bool>()), 0..150), one_type in any::<bool>(),
+        ) {
+            let mut builder = ColumnBuilder::new();
+            // A null first, so that the column is one of BSON.
+            let mut cells = vec![Some(OwnedValue::null())];
+            cells.extend(rows.into_iter().map(|(other, form, _)| match form {
+                0 => None,
+                1 => Some(OwnedValue::null()),
+                _ if one_type => Some(first.clone()),
+                _ => Some(other),
+            }));
+            for cell in &cells {
+                match cell {
+                    Some(value) => builder.push(value.view()),
+                    None => builder.push_absent(1),
+                }
+            }
+            let column = builder.finish();
+            let kinds: std::collections::BTreeSet<u8> = cells.iter().flatten().map(|value| value.view().kind().byte()).collect();
+            let others = kinds.iter().filter(|kind| **kind != Kind::Null.byte());
+            let fits = kinds.len() <= 2 && others.clone().all(|kind| *kind != Kind::Bool.byte());
+            let found = column.untagged();
+            prop_assert_eq!(found.is_some(), fits);
+            for (row, cell) in cells.iter().enumerate() {
+                let Some((typed, nulls)) = &found else { break };
+                let is_null = *cell == Some(OwnedValue::null());
+                prop_assert_eq!(nulls.get(row), is_null);
+                let expected = cell.as_ref().filter(|_| !is_null).map(OwnedValue::view);
+                let mut scratch = Vec::new();
+                prop_assert_eq!(typed.value(row, &mut scratch), expected);
+            }
+            let ColumnData::Bson(data) = column.data() else { panic!() };
+            let (kinds, words) = data.to_words();
+            prop_assert_eq!(&VarData::of_words(&kinds, &words), data);
+        }
+    }
+}
