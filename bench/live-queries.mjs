@@ -1,14 +1,14 @@
 // A live query in one tab, and writes in another: how long until the result is there, and what it costs, beside Dexie's liveQuery and RxDB's `$`, in headless
 // Chromium. The time is that of the main thread of the tab that follows, as the browser counts it. Only ratios within one run mean anything.
 //
-//   node bench/live-queries.mjs [--rows 100000] [--changes 100] [--only timepail,dexie,rxdb]
+//   node bench/live-queries.mjs [--rows 100000] [--changes 100] [--limit 100] [--only timepail,dexie,rxdb]
 
 import { parseArgs } from "node:util";
 import { withPage } from "./chromium.mjs";
 import { bundleRxdb } from "./rxdb.mjs";
 
 const { values: args } = parseArgs({
-  options: { rows: { type: "string", default: "100000" }, changes: { type: "string", default: "100" }, only: { type: "string", default: "timepail,dexie,rxdb" } },
+  options: { rows: { type: "string", default: "100000" }, changes: { type: "string", default: "100" }, limit: { type: "string", default: "100" }, only: { type: "string", default: "timepail,dexie,rxdb" } },
 });
 const rows = Number(args.rows);
 const changes = Number(args.changes);
@@ -40,7 +40,7 @@ async function run(name, folder) {
       let written = rows;
       for (const { task, kind, queries, pauseMS } of TASKS) {
         await follower.bringToFront();
-        await call(follower, "follow", kind, queries, rows);
+        await call(follower, "follow", kind, queries, rows, Number(args.limit));
         const before = await spent();
         const began = performance.now();
         const times = await call(writer, "write", written, changes, pauseMS);

@@ -97,8 +97,8 @@ const seen = new Map();
 let results = 0;
 let stops = [];
 
-/** Follows with `queries` live queries of a kind, and notes when the newest row of each change was first seen; resolves when all have a result. */
-export async function follow(kind, queries, rows) {
+/** Follows with `queries` live queries of a kind, those of newest rows with up to `limit` of them, and notes when the newest row of each change was first seen; resolves when all have a result. */
+export async function follow(kind, queries, rows, limit) {
   seen.clear();
   const waiting = Array.from({ length: queries }, (_, n) => {
     return new Promise((resolve) => {
@@ -107,7 +107,7 @@ export async function follow(kind, queries, rows) {
         if (n === 0 && !seen.has(+at)) seen.set(+at, now());
         resolve();
       };
-      if (kind === "newest") stops.push(store.newest(`s${n % SERIES}`, 100 - Math.floor(n / SERIES), (found) => heard(found[0].at)));
+      if (kind === "newest") stops.push(store.newest(`s${n % SERIES}`, Math.max(1, limit - Math.floor(n / SERIES)), (found) => heard(found[0].at)));
       else if (kind === "past") stops.push(store.past(`s${n % SERIES}`, START, START + HOUR / 10, (found) => heard(found.at(-1).at)));
       else stops.push(store.mean(START + (rows / SERIES) * 1000 - HOUR, ({ at }) => heard(at)));
     });
