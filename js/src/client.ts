@@ -90,9 +90,10 @@ class Thread {
     globalThis.removeEventListener?.("pagehide", this.#hide);
   }
 
-  /** A page that is kept must not hold a transaction. */
+  /** A page that is kept must not hold a transaction. With a database in memory, the worker stays: its measurements are nowhere else. */
   readonly #hide = ({ persisted }: PageTransitionEvent): void => {
-    if (persisted && [...this.engines].some((engine) => engine.isBusy)) this.lose(new Error("the page was left during the call"));
+    const engines = [...this.engines];
+    if (persisted && engines.some(({ isBusy }) => isBusy) && !engines.some(({ isInMemory }) => isInMemory)) this.lose(new Error("the page was left during the call"));
   };
 }
 
@@ -155,6 +156,10 @@ class RemoteEngine implements Engine {
     }
   }
 
+  get isInMemory(): boolean {
+    return this.#options.storage === "memory";
+  }
+
   /** Whether the worker has something to do for it. */
   get isBusy(): boolean {
     return this.#line?.isWaiting ?? false;
@@ -209,7 +214,7 @@ class RemoteEngine implements Engine {
 
   /** The worker has ended. */
   lose(thread: Thread, cause: unknown): void {
-    const isInMemory = thread.hasOpened && this.#options.storage === "memory";
+    const isInMemory = thread.hasOpened && this.isInMemory;
     const error = this.#failure(thread.hasOpened, thread.isOurs && !isInMemory, cause);
     if (thread.hasOpened && (isInMemory || !thread.isOurs)) this.#lost = error;
     this.#leave(error);
@@ -235,7 +240,7 @@ class RemoteEngine implements Engine {
     let advice = `${stored}; ${again}, with a function that makes workers, for one that was passed cannot be replaced`;
     if (!hasOpened) advice = this.#place.advice ?? ADVICE;
     else if (isReplaced) advice = `${stored}, and the next one starts another worker`;
-    else if (this.#options.storage === "memory") advice = `its measurements were in memory only, and are gone; ${again}`;
+    else if (this.isInMemory) advice = `its measurements were in memory only, and are gone; ${again}`;
     return new this.#place.WorkerError(`${what}; ${advice}`, { cause });
   }
 
