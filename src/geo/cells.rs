@@ -127,7 +127,7 @@ mod tests {
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig { cases: 20_000, failure_persistence: None, ..ProptestConfig::default() })]
+        #![proptest_config(ProptestConfig { cases: 20 * ProptestConfig::default().cases, failure_persistence: None, ..ProptestConfig::default() })]
         #[test]
         fn cells_of_intersecting_rectangles_overlap(stored in prop::collection::vec(any_rect(), 1..3), asked in prop::collection::vec(any_rect(), 1..3)) {
             let meet = stored.iter().any(|one| asked.iter().any(|other| one.meets(other, false)));

@@ -413,7 +413,7 @@ fn turns(ring: &[Position], place: Vector3) -> f64 {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 20_000, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 20 * ProptestConfig::default().cases, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn a_polygon_contains_the_places_with_a_winding_number(ring in any_star(), (lng, lat) in any_place()) {

@@ -232,7 +232,7 @@ mod tests {
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig { cases: 20_000, failure_persistence: None, ..ProptestConfig::default() })]
+        #![proptest_config(ProptestConfig { cases: 40 * ProptestConfig::default().cases, failure_persistence: None, ..ProptestConfig::default() })]
 
         #[test]
         fn the_order_equals_that_of_exact_decimal_expansions((a, b) in hostile_numbers()) {

@@ -215,7 +215,7 @@ fn read(text: &str) -> Decimal {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 2000, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 8 * ProptestConfig::default().cases, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn decimals_read_as_they_are_written(coefficient in 0..10_u128.pow(34), cut in 0..34_u32, exponent in -6176..6112_i32, negative: bool) {
