@@ -27,6 +27,34 @@ fn sets_have_one_of_several_strings_equal_by_the_collation() {
 }
 
 #[test]
+fn lists_hold_values_of_any_type_in_the_order_of_their_rows() {
+    block_on(async {
+        let forms: [&dyn Fn(i64) -> Bson; 6] = [
+            &|n| (n as f64 * 0.5).into(),
+            &|n| (n as i32).into(),
+            &|n| n.into(),
+            &|n| DateTime::from_millis(n).into(),
+            &|n| n.to_string().into(),
+            &|n| if n % 2 == 0 { n.into() } else { Bson::Null },
+        ];
+        for form in forms {
+            let values: Vec<Bson> = (0..150).map(form).collect();
+            let db = with_values(&values).await;
+            let group = |key: Bson| doc! { "$group": { "_id": key, "all": { "$push": "$v" } } };
+            let sort = doc! { "$sort": { "n": 1 } };
+            // The last row has no value.
+            let one = run(&db, vec![sort.clone(), group(Bson::Null)]).await;
+            assert_eq!(one, [doc! { "_id": Bson::Null, "all": values.clone() }]);
+            for row in run(&db, vec![sort, group(bson!({ "$mod": ["$n", 3] }))]).await {
+                let rest = row.get_i32("_id").unwrap();
+                let of_group: Vec<Bson> = values.iter().skip(rest as usize).step_by(3).cloned().collect();
+                assert_eq!(row.get("all"), Some(&Bson::from(of_group)));
+            }
+        }
+    });
+}
+
+#[test]
 fn null_and_missing_values_make_no_difference_to_accumulators_that_skip_them() {
     let names = ["sum", "avg", "min", "max", "stdDevPop", "median", "maxN"];
     let mut fields = doc! {};
