@@ -55,6 +55,34 @@ fn lists_hold_values_of_any_type_in_the_order_of_their_rows() {
 }
 
 #[test]
+fn groups_whose_ids_nobody_reads_are_the_same_groups() {
+    block_on(async {
+        let values: Vec<Bson> =
+            (0..60).map(|n| if n % 2 == 0 { (n % 5).into() } else { f64::from(n % 5).into() }).collect();
+        let db = with_values(&values).await;
+        let list = doc! { "$firstN": { "n": { "$add": [{ "$ifNull": ["$k", 0] }, 1] }, "input": "$v" } };
+        let single = doc! { "$topN": { "n": 1, "sortBy": { "v": 1 }, "output": "$v" } };
+        let group = doc! { "$group": { "_id": { "k": "$v", "parity": { "$mod": ["$n", 2] } }, "list": list, "single": single, "n": { "$sum": 1 } } };
+        let shown = run(&db, vec![group.clone()]).await;
+        let without = |row: &Document| {
+            let mut row = row.clone();
+            row.remove("_id");
+            row
+        };
+        let unread = run(&db, vec![group.clone(), doc! { "$project": { "_id": 0 } }]).await;
+        assert_eq!(unread, shown.iter().map(without).collect::<Vec<_>>());
+        let sum = run(&db, vec![group.clone(), doc! { "$group": { "_id": 1, "n": { "$sum": "$n" } } }]).await;
+        assert_eq!(sum, [doc! { "_id": 1, "n": 61 }]);
+        let count = i32::try_from(shown.len()).unwrap();
+        for group in [group, doc! { "$group": { "_id": { "k": "$v", "parity": { "$mod": ["$n", 2] } } } }] {
+            assert_eq!(run(&db, vec![group.clone(), doc! { "$count": "n" }]).await, [doc! { "n": count }]);
+            let skipped = vec![group, doc! { "$skip": 2 }, doc! { "$count": "n" }];
+            assert_eq!(run(&db, skipped).await, [doc! { "n": count - 2 }]);
+        }
+    });
+}
+
+#[test]
 fn null_and_missing_values_make_no_difference_to_accumulators_that_skip_them() {
     let names = ["sum", "avg", "min", "max", "stdDevPop", "median", "maxN"];
     let mut fields = doc! {};
