@@ -21,6 +21,83 @@ impl Default for Head {
 /// Appends an element of the type `kind`, and counts on.
 #[inline(never)]
 pub fn push(out: &mut Vec<u8>, head: &mut Head, kind: u8, value: &[u8]) {
+    put(out, head, kind, value);
+}
+
+/// Appends elements of the type `kind`, whose values are `len` bytes each.
+#[inline(never)]
+pub fn push_all(out: &mut Vec<u8>, head: &mut Head, kind: u8, values: &[u8], len: usize) {
+    out.reserve(values.len() / len.max(1) * (head.len + len));
+    // With a length that the compiler knows, a value is one store.
+    match len {
+        8 => values.as_chunks::<8>().0.iter().for_each(|value| put(out, head, kind, value)),
+        _ => values.chunks_exact(len.max(1)).for_each(|value| put(out, head, kind, value)),
+    }
+}
+
+/// Of the first of `elements`: where its name ends, which begins behind its type byte, and where its value ends.
+#[inline(never)]
+pub fn first(elements: &[u8]) -> Option<(usize, usize)> {
+    let (kind, rest) = elements.split_first()?;
+    let name_len = rest.iter().position(|byte| *byte == 0)?;
+    let len = value_len(*kind, rest.get(name_len + 1..)?)?;
+    Some((1 + name_len, 2 + name_len + len))
+}
+
+/// The length of the value of the type `kind` at the start of `bytes`. It looks only at length prefixes and NULs. `None` if the value does not fit, or for an
+/// unknown type.
+#[inline(never)]
+pub fn value_len(kind: u8, bytes: &[u8]) -> Option<usize> {
+    let prefix = |more: usize| {
+        let len = usize::try_from(i32::from_le_bytes(*bytes.first_chunk()?)).ok()?;
+        len.checked_add(more)
+    };
+    let text = |from: usize| Some(from + bytes.get(from..)?.iter().position(|byte| *byte == 0)? + 1);
+    let len = match kind {
+        0x01 | 0x09 | 0x11 | 0x12 => 8,
+        0x10 => 4,
+        0x13 => 16,
+        0x07 => 12,
+        0x08 => 1,
+        0x06 | 0x0A | 0x7F | 0xFF => 0,
+        0x02 | 0x0D | 0x0E => prefix(4)?,
+        0x03 | 0x04 | 0x0F => prefix(0)?,
+        0x05 => prefix(5)?,
+        0x0B => text(text(0)?)?,
+        0x0C => prefix(16)?,
+        _ => return None,
+    };
+    (len <= bytes.len()).then_some(len)
+}
+
+/// Appends an element that has a name instead of a number.
+#[inline(never)]
+pub fn push_named(out: &mut Vec<u8>, kind: u8, name: &[u8], value: &[u8]) {
+    out.push(kind);
+    append(out, name);
+    out.push(0);
+    append(out, value);
+}
+
+/// Appends bytes that are often few: copies of a length that the compiler knows are a few stores, others a call.
+#[inline(always)]
+fn append(out: &mut Vec<u8>, bytes: &[u8]) {
+    let end = out.len() + bytes.len();
+    if let (8..=16, Some(first), Some(last)) = (bytes.len(), bytes.first_chunk::<8>(), bytes.last_chunk::<8>()) {
+        out.extend_from_slice(first);
+        out.truncate(end - 8);
+        out.extend_from_slice(last);
+    } else if let (4..8, Some(first), Some(last)) = (bytes.len(), bytes.first_chunk::<4>(), bytes.last_chunk::<4>()) {
+        out.extend_from_slice(first);
+        out.truncate(end - 4);
+        out.extend_from_slice(last);
+    } else {
+        out.extend_from_slice(bytes);
+    }
+}
+
+#[inline(always)]
+fn put(out: &mut Vec<u8>, head: &mut Head, kind: u8, value: &[u8]) {
     const VALUE_LEN: usize = 8;
     head.bytes[0] = kind;
     // Copies of a length that the compiler knows are a few stores, others a call.
@@ -83,5 +160,43 @@ mod tests {
             expected.extend_from_slice(value);
         }
         assert!(out == expected);
+    }
+
+    #[test]
+    fn elements_pushed_at_once_are_those_pushed_one_by_one() {
+        let bytes: Vec<u8> = (0..=255).cycle().take(8 * 1200).collect();
+        for len in [4, 8, 12] {
+            let (mut out, mut head) = (Vec::new(), Head::default());
+            let (mut expected, mut each) = (Vec::new(), Head::default());
+            push_all(&mut out, &mut head, 7, &bytes, len);
+            bytes.chunks_exact(len).for_each(|value| push(&mut expected, &mut each, 7, value));
+            assert!(out == expected && head.bytes == each.bytes);
+        }
+    }
+
+    #[test]
+    fn elements_with_names_are_found_again() {
+        for name_len in 0..20 {
+            for (kind, len) in [(0x10, 4), (0x12, 8), (0x13, 16), (0x08, 1), (0x0A, 0), (0x07, 12)] {
+                let (name, value) = (vec![b'n'; name_len], (0..len).collect::<Vec<u8>>());
+                let mut out = Vec::new();
+                push_named(&mut out, kind, &name, &value);
+                assert_eq!(out, [&[kind], &name[..], &[0], &value[..]].concat());
+                assert_eq!(first(&out), Some((1 + name_len, out.len())));
+                assert!(len == 0 || first(&out[..out.len() - 1]).is_none());
+            }
+        }
+        assert_eq!([first(&[]), first(&[0]), first(&[9, b'n']), first(&[0x55, 0, 1])], [None; 4]);
+    }
+
+    #[test]
+    fn lengths_come_from_types_prefixes_and_nuls() {
+        assert_eq!(value_len(0x02, &[2, 0, 0, 0, b'a', 0, 7]), Some(6));
+        assert_eq!(value_len(0x05, &[1, 0, 0, 0, 0, 9]), Some(6));
+        assert_eq!(value_len(0x0B, b"ab\0i\0rest"), Some(5));
+        assert_eq!(value_len(0x0B, b"ab\0i"), None);
+        assert_eq!(value_len(0x03, &[9, 0, 0, 0, 0]), None);
+        assert_eq!(value_len(0x04, &[0xFF; 9]), None);
+        assert_eq!(value_len(0x02, &[0xFF, 0xFF, 0xFF, 0x7F]), None);
     }
 }

@@ -18,6 +18,7 @@ mod operand;
 pub mod runs;
 pub mod sum;
 pub mod tagged;
+pub mod windows;
 pub mod words;
 
 pub use operand::Operand;

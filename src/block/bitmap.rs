@@ -52,6 +52,11 @@ impl Bitmap {
         Bitmap { words, len }
     }
 
+    /// The words, for `kernels`.
+    pub fn words(&self) -> &[u64] {
+        &self.words
+    }
+
     /// From bytes, row `i` at bit `i & 7` of byte `i >> 3`. `None` if the length is wrong or a spare bit is set.
     pub fn from_bytes(bytes: &[u8], len: usize) -> Option<Bitmap> {
         if bytes.len() != len.div_ceil(8) {

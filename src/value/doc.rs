@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use kernels::elements;
+
 use super::raw::{Kind, Value};
 use crate::error::{Error, ErrorCode, Result};
 use crate::limits::DOCUMENT_DEPTH_MAX;
@@ -105,13 +107,12 @@ pub struct Elements<'a> {
 impl<'a> Elements<'a> {
     /// The next name and value. Names are known to be UTF-8, so callers that only compare them need not check it again.
     fn next_bytes(&mut self) -> Option<(&'a [u8], Value<'a>)> {
-        let (tag, rest) = self.rest.split_first()?;
-        let kind = Kind::from_byte(*tag)?;
-        let name_len = rest.iter().position(|b| *b == 0)?;
-        let (name, rest) = (rest.get(..name_len)?, rest.get(name_len + 1..)?);
-        let len = value_len(kind, rest).ok()?;
-        let value = Value::new_checked(kind, rest.get(..len)?);
-        self.rest = rest.get(len..)?;
+        let (name_end, end) = elements::first(self.rest)?;
+        let (element, rest) = self.rest.split_at_checked(end)?;
+        let kind = Kind::from_byte(*element.first()?)?;
+        let name = element.get(1..name_end)?;
+        let value = Value::new_checked(kind, element.get(name_end + 1..)?);
+        self.rest = rest;
         Some((name, value))
     }
 }
@@ -122,6 +123,14 @@ impl<'a> Iterator for Elements<'a> {
     fn next(&mut self) -> Option<Self::Item> {
         let (name, value) = self.next_bytes()?;
         Some((std::str::from_utf8(name).ok()?, value))
+    }
+
+    fn count(self) -> usize {
+        let (mut rest, mut count) = (self.rest, 0);
+        while let Some((_, end)) = elements::first(rest) {
+            (rest, count) = (rest.get(end..).unwrap_or_default(), count + 1);
+        }
+        count
     }
 }
 
@@ -187,24 +196,7 @@ fn prefix_len(bytes: &[u8]) -> Result<usize> {
 
 /// The number of bytes that the value at the start of `bytes` takes. Looks only at length prefixes and NULs.
 pub(crate) fn value_len(kind: Kind, bytes: &[u8]) -> Result<usize> {
-    let cstring = |from: usize| -> Result<usize> {
-        let rest = bytes.get(from..).unwrap_or_default();
-        rest.iter().position(|b| *b == 0).map(|n| from + n + 1).ok_or_else(|| invalid("cstring without terminator"))
-    };
-    let len = match kind {
-        Kind::Double | Kind::Date | Kind::Int64 | Kind::Timestamp => 8,
-        Kind::Int32 => 4,
-        Kind::Decimal128 => 16,
-        Kind::ObjectId => 12,
-        Kind::Bool => 1,
-        Kind::Null | Kind::Undefined | Kind::MinKey | Kind::MaxKey => 0,
-        Kind::String | Kind::Symbol | Kind::Code => prefix_len(bytes)?.saturating_add(4),
-        Kind::DbPointer => prefix_len(bytes)?.saturating_add(16),
-        Kind::Binary => prefix_len(bytes)?.saturating_add(5),
-        Kind::Object | Kind::Array | Kind::CodeWithScope => prefix_len(bytes)?,
-        Kind::Regex => cstring(cstring(0)?)?,
-    };
-    if len > bytes.len() { Err(invalid(format!("truncated {}", kind.alias()))) } else { Ok(len) }
+    elements::value_len(kind.byte(), bytes).ok_or_else(|| invalid(format!("truncated {}", kind.alias())))
 }
 
 fn check_text(bytes: &[u8]) -> Result<()> {

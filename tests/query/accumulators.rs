@@ -27,6 +27,62 @@ fn sets_have_one_of_several_strings_equal_by_the_collation() {
 }
 
 #[test]
+fn lists_hold_values_of_any_type_in_the_order_of_their_rows() {
+    block_on(async {
+        let forms: [&dyn Fn(i64) -> Bson; 6] = [
+            &|n| (n as f64 * 0.5).into(),
+            &|n| (n as i32).into(),
+            &|n| n.into(),
+            &|n| DateTime::from_millis(n).into(),
+            &|n| n.to_string().into(),
+            &|n| if n % 2 == 0 { n.into() } else { Bson::Null },
+        ];
+        for form in forms {
+            let values: Vec<Bson> = (0..150).map(form).collect();
+            let db = with_values(&values).await;
+            let group = |key: Bson| doc! { "$group": { "_id": key, "all": { "$push": "$v" } } };
+            let sort = doc! { "$sort": { "n": 1 } };
+            // The last row has no value.
+            let one = run(&db, vec![sort.clone(), group(Bson::Null)]).await;
+            assert_eq!(one, [doc! { "_id": Bson::Null, "all": values.clone() }]);
+            for row in run(&db, vec![sort, group(bson!({ "$mod": ["$n", 3] }))]).await {
+                let rest = row.get_i32("_id").unwrap();
+                let of_group: Vec<Bson> = values.iter().skip(rest as usize).step_by(3).cloned().collect();
+                assert_eq!(row.get("all"), Some(&Bson::from(of_group)));
+            }
+        }
+    });
+}
+
+#[test]
+fn groups_whose_ids_nobody_reads_are_the_same_groups() {
+    block_on(async {
+        let values: Vec<Bson> =
+            (0..60).map(|n| if n % 2 == 0 { (n % 5).into() } else { f64::from(n % 5).into() }).collect();
+        let db = with_values(&values).await;
+        let list = doc! { "$firstN": { "n": { "$add": [{ "$ifNull": ["$k", 0] }, 1] }, "input": "$v" } };
+        let single = doc! { "$topN": { "n": 1, "sortBy": { "v": 1 }, "output": "$v" } };
+        let group = doc! { "$group": { "_id": { "k": "$v", "parity": { "$mod": ["$n", 2] } }, "list": list, "single": single, "n": { "$sum": 1 } } };
+        let shown = run(&db, vec![group.clone()]).await;
+        let without = |row: &Document| {
+            let mut row = row.clone();
+            row.remove("_id");
+            row
+        };
+        let unread = run(&db, vec![group.clone(), doc! { "$project": { "_id": 0 } }]).await;
+        assert_eq!(unread, shown.iter().map(without).collect::<Vec<_>>());
+        let sum = run(&db, vec![group.clone(), doc! { "$group": { "_id": 1, "n": { "$sum": "$n" } } }]).await;
+        assert_eq!(sum, [doc! { "_id": 1, "n": 61 }]);
+        let count = i32::try_from(shown.len()).unwrap();
+        for group in [group, doc! { "$group": { "_id": { "k": "$v", "parity": { "$mod": ["$n", 2] } } } }] {
+            assert_eq!(run(&db, vec![group.clone(), doc! { "$count": "n" }]).await, [doc! { "n": count }]);
+            let skipped = vec![group, doc! { "$skip": 2 }, doc! { "$count": "n" }];
+            assert_eq!(run(&db, skipped).await, [doc! { "n": count - 2 }]);
+        }
+    });
+}
+
+#[test]
 fn null_and_missing_values_make_no_difference_to_accumulators_that_skip_them() {
     let names = ["sum", "avg", "min", "max", "stdDevPop", "median", "maxN"];
     let mut fields = doc! {};

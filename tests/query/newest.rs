@@ -173,6 +173,31 @@ fn groups_that_need_both_ends_or_all_rows_are_correct() {
 }
 
 #[test]
+fn rows_kept_with_their_bucket_serve_only_queries_for_as_many_rows_of_the_same_end() {
+    block_on(async {
+        let row = |n: i64| doc! { "at": DateTime::from_millis(n * SECOND_MS), "station": n % 3, "n": n };
+        let rows: Vec<Document> = (0..90).map(row).collect();
+        let db = database(BucketFormat::Compressed, &Random::new(1), &rows).await;
+        db.ok(rawdoc! { "flush": 1 }).await;
+        for (count, direction) in [(3, -1), (3, -1), (1, -1), (2, 1), (3, -1), (2, -1), (2, -1), (16, 1), (40, -1)] {
+            let list = doc! { "$topN": { "n": count, "sortBy": { "at": direction }, "output": "$n" } };
+            let found = run(&db, vec![doc! { "$group": { "_id": "$station", "list": list } }]).await;
+            assert_eq!(found.len(), 3);
+            for group in found {
+                let mut of_group: Vec<&Document> =
+                    rows.iter().filter(|row| row.get("station") == group.get("_id")).collect();
+                if direction < 0 {
+                    of_group.reverse();
+                }
+                let wanted: Vec<Bson> =
+                    of_group.iter().take(count as usize).map(|row| row.get("n").unwrap().clone()).collect();
+                assert_eq!(group.get("list"), Some(&Bson::from(wanted)), "{count} {direction}");
+            }
+        }
+    });
+}
+
+#[test]
 fn an_expression_that_fails_on_an_older_row_still_fails() {
     block_on(async {
         let at = |seconds: i64| DateTime::from_millis(seconds * SECOND_MS);

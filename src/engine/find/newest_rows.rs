@@ -1,6 +1,6 @@
-//! One block of the first or the last rows of many series, if each bucket has one such row.
+//! One block of the first or the last rows of many series, if each bucket has few such rows.
 //!
-//! A block of its own for each of a hundred rows would cost more than decoding them.
+//! A block of its own for each of a hundred buckets would cost more than decoding their rows.
 
 // Loaded later.
 
@@ -11,16 +11,19 @@ use crate::block::{Block, ColumnBuilder, DocPivot};
 use crate::bucket::{BucketDoc, BucketVersion, TimeseriesOptions, unpack_first_or_last};
 use crate::engine::collections::collection::Collection;
 use crate::engine::read::unit::Unit;
-use crate::engine::store::stored_bucket::{EndRow, StoredBucket};
+use crate::engine::store::stored_bucket::{EndRows, StoredBucket};
 use crate::error::Result;
 use crate::query::{ReadPlan, Which};
 use crate::value::{DocBuf, DocWriter};
 
-/// A row kept with its bucket is at most such a part of it.
+/// Rows kept with their bucket are at most such a part of it.
 const KEPT_PART: usize = 4;
 
-/// The wanted rows of `units` in that order, with their metadata; `None` if a bucket may have several, or if it must be
-/// unpacked to know.
+/// Of a bucket with more wanted rows than this, a block costs less than its rows one by one.
+const FEW_ROWS_MAX: usize = 16;
+
+/// The wanted rows of `units` in that order, with their metadata, and perhaps rows next to them; `None` if a bucket may
+/// have many, or if it must be unpacked to know.
 ///
 /// Errors: those of filters; `DataCorruptionDetected`.
 #[inline(never)]
@@ -49,19 +52,22 @@ pub(super) fn rows_of_units(collection: &Collection, plan: &ReadPlan, units: &[U
         if !plan.may_match(view)? {
             continue;
         }
-        let Some(is_last) = end_of(plan, view) else { return Ok(None) };
-        match (&tail, &stored) {
-            (Some((_, tail)), _) => {
-                let row = tail.first_or_last_row(is_last);
-                let row = tail.rows().slice_columns(row..row + 1, |name| plan.columns.contains(name));
-                rows.push(document_of(&row).view())?;
+        let Some(wanted) = end_of(plan, view) else { return Ok(None) };
+        let mut add = |found: &[DocBuf]| {
+            match view.meta() {
+                Some(meta) => found.iter().for_each(|_| metas.push(meta)),
+                None => metas.push_absent(found.len()),
             }
-            (None, Some((stored, view))) => rows.push(stored_row(plan, stored, view, options, is_last)?.row.view())?,
-            (None, None) => return Ok(None),
-        }
-        match view.meta() {
-            Some(meta) => metas.push(meta),
-            None => metas.push_absent(1),
+            found.iter().try_for_each(|row| rows.push(row.view()))
+        };
+        match (&tail, &stored) {
+            (Some((_, tail)), _) if wanted.1 == 1 => {
+                let row = tail.first_or_last_row(wanted.0);
+                let row = tail.rows().slice_columns(row..row + 1, |name| plan.columns.contains(name));
+                add(&documents_of(&row))?;
+            }
+            (None, Some((stored, view))) => add(&stored_rows(plan, stored, view, options, wanted)?.rows)?,
+            _ => return Ok(None),
         }
     }
     let mut rows = rows.finish();
@@ -76,37 +82,39 @@ pub(super) fn rows_of_units(collection: &Collection, plan: &ReadPlan, units: &[U
     Ok(Some(rows))
 }
 
-/// True if only the last row of a bucket is wanted, false if only the first one; `None` if others are wanted as well.
-fn end_of(plan: &ReadPlan, bucket: &BucketDoc<'_>) -> Option<bool> {
-    match wanted_rows_of(plan, bucket).filter(|_| plan.all_match(bucket))? {
-        (Which::Last, 1) => Some(true),
-        (Which::First, 1) => Some(false),
-        _ => None,
-    }
+/// True if only the last rows of a bucket are wanted, false if only the first ones, and how many; `None` if others are
+/// wanted as well, or many.
+fn end_of(plan: &ReadPlan, bucket: &BucketDoc<'_>) -> Option<(bool, usize)> {
+    let (which, count) = wanted_rows_of(plan, bucket).filter(|_| plan.all_match(bucket))?;
+    (which != Which::Extremes && count <= FEW_ROWS_MAX).then_some((which == Which::Last, count))
 }
 
-/// The first or the last row of a stored bucket. It is kept with the bucket, unless it is large.
-fn stored_row(
+/// The first or the last rows of a stored bucket. They are kept with the bucket, unless they are large.
+fn stored_rows(
     plan: &ReadPlan,
     stored: &StoredBucket,
     view: &BucketDoc<'_>,
     options: &TimeseriesOptions,
-    is_last: bool,
-) -> Result<Rc<EndRow>> {
-    let known = stored.end_row.borrow().clone();
-    if let Some(known) = known.filter(|known| known.is_last == is_last && known.columns == plan.columns) {
+    wanted: (bool, usize),
+) -> Result<Rc<EndRows>> {
+    let known = stored.end_rows.borrow().clone();
+    if let Some(known) = known.filter(|known| known.wanted == wanted && known.columns == plan.columns) {
         return Ok(known);
     }
-    let row = document_of(&unpack_first_or_last(view, &plan.columns, options, (is_last, 1))?);
-    let new = Rc::new(EndRow { is_last, columns: plan.columns.clone(), row });
-    if KEPT_PART * new.row.view().as_bytes().len() <= stored.document.view().as_bytes().len() {
-        *stored.end_row.borrow_mut() = Some(Rc::clone(&new));
+    let rows = documents_of(&unpack_first_or_last(view, &plan.columns, options, wanted)?);
+    let new = Rc::new(EndRows { wanted, columns: plan.columns.clone(), rows });
+    let size_bytes: usize = new.rows.iter().map(|row| row.view().as_bytes().len()).sum();
+    if KEPT_PART * size_bytes <= stored.document.view().as_bytes().len() {
+        *stored.end_rows.borrow_mut() = Some(Rc::clone(&new));
     }
     Ok(new)
 }
 
-fn document_of(row: &Block) -> DocBuf {
-    let mut writer = DocWriter::new();
-    row.write_row(0, &mut writer);
-    writer.finish()
+fn documents_of(rows: &Block) -> Vec<DocBuf> {
+    let document = |row| {
+        let mut writer = DocWriter::new();
+        rows.write_row(row, &mut writer);
+        writer.finish()
+    };
+    (0..rows.rows()).map(document).collect()
 }

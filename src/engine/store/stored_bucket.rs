@@ -89,21 +89,21 @@ pub struct StoredBucket {
     pub document: DocBuf,
     /// The row count of its columns, once somebody has read all of them.
     pub checked_rows: Cell<Option<usize>>,
-    /// Its first or its last row, once somebody has asked.
-    pub end_row: RefCell<Option<Rc<EndRow>>>,
+    /// Its first or its last rows, once somebody has asked.
+    pub end_rows: RefCell<Option<Rc<EndRows>>>,
     /// Where the parts of the document stand, once somebody has asked.
     head: OnceCell<BucketHead>,
 }
 
-/// The row at one end of a bucket.
+/// The rows at one end of a bucket.
 #[derive(Debug)]
-pub struct EndRow {
-    /// True for the last row.
-    pub is_last: bool,
-    /// The columns that it is of.
+pub struct EndRows {
+    /// True for the last rows, and how many were wanted.
+    pub wanted: (bool, usize),
+    /// The columns that they are of.
     pub columns: FieldSet,
-    /// What it has in them.
-    pub row: DocBuf,
+    /// What they have in them: at least the wanted rows, and those that tie with them.
+    pub rows: Vec<DocBuf>,
 }
 
 impl PartialEq for StoredBucket {
@@ -120,7 +120,7 @@ impl StoredBucket {
             coverage,
             document,
             checked_rows: Cell::new(None),
-            end_row: RefCell::default(),
+            end_rows: RefCell::default(),
             head: OnceCell::new(),
         }
     }

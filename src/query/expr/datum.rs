@@ -136,6 +136,11 @@ impl ArrayWriter {
         elements::push(self.writer.buffer(), &mut self.head, value.kind().byte(), value.bytes());
     }
 
+    /// Appends elements of one type, whose values are `len` bytes each.
+    pub fn extend(&mut self, kind: Kind, values: &[u8], len: usize) {
+        elements::push_all(self.writer.buffer(), &mut self.head, kind.byte(), values, len);
+    }
+
     /// The array.
     pub fn finish(self) -> Datum<'static> {
         container(Kind::Array, self.writer)
@@ -171,6 +176,9 @@ mod tests {
             array.push(Some(OwnedValue::int32(n)).as_ref().map(OwnedValue::view));
             expected.push(n);
         }
+        let more: Vec<u8> = (0..20_i64).flat_map(i64::to_le_bytes).collect();
+        array.extend(Kind::Int64, &more, 8);
+        (0..20_i64).for_each(|n| expected.push(n));
         array.push(None);
         expected.push(bson::RawBson::Null);
         assert_eq!(array.finish().view().map(Value::bytes), Some(expected.as_bytes()));

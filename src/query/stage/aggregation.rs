@@ -9,7 +9,7 @@ use super::optimise::optimise;
 use super::parse::{FindPart, PipelineParser};
 use super::pipeline::Pipeline;
 use super::source::documents;
-use super::spec::{ShownStep, Step, check_unpacking, narrow_appended, read_through};
+use super::spec::{ShownStep, Step, check_unpacking, leave_out_ids, narrow_appended, read_through};
 use crate::block::Block;
 use crate::error::{Error, Result};
 use crate::query::expr::Globals;
@@ -150,6 +150,7 @@ impl PipelineParser<'_> {
         let PipelineParser { mut steps, source, out, mut others, .. } = self;
         optimise(&mut steps, &mut others);
         narrow_appended(&steps, &mut others, fields);
+        leave_out_ids(&mut steps, fields);
         let mut steps = steps.into_iter();
         let Some((Step::Find(mut find), _)) = steps.next() else {
             return Err(Error::internal("A pipeline without a find"));

@@ -97,6 +97,15 @@ pub(super) fn read_through(steps: &[ShownStep], behind: FieldSet) -> FieldSet {
     steps.iter().rev().fold(behind, |behind, (step, _)| step.reads(behind))
 }
 
+/// Tells groups whether later steps read their ids; `behind` as in `read_through`.
+pub(super) fn leave_out_ids(steps: &mut [ShownStep], behind: &FieldSet) {
+    for at in 0..steps.len() {
+        if let Some(([.., (Step::Group(group), _)], later)) = steps.split_at_mut_checked(at + 1) {
+            group.shows_id = read_through(later, behind.clone()).contains("_id");
+        }
+    }
+}
+
 /// Tells the pipelines whose rows are appended which fields the next step reads; `behind` as in `read_through`.
 pub(super) fn narrow_appended(steps: &[ShownStep], others: &mut [Foreign], behind: &FieldSet) {
     for (at, (step, _)) in steps.iter().enumerate() {

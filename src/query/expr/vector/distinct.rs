@@ -7,6 +7,9 @@ use crate::value::{Interner, Value};
 /// If more than one of so many rows differs from all before it, comparing them costs more than it saves.
 const ROWS_A_VALUE_MIN: usize = 4;
 
+/// Arguments of more bytes than this are not compared: of long ones, few are alike.
+const KEY_LEN_MAX: usize = 1024;
+
 /// So many rows may differ before that is judged.
 const DISTINCT_FREE: usize = 64;
 
@@ -39,7 +42,7 @@ impl AlikeRows {
                     key.push(value.map_or(0, |value| value.kind().byte()));
                     key.extend_from_slice(value.map_or(&[], Value::bytes));
                 }
-                if firsts.is_empty() || key != before {
+                if key.len() <= KEY_LEN_MAX && (firsts.is_empty() || key != before) {
                     let (number, is_new) = numbers.add(&key);
                     last = number as u32;
                     if is_new {
@@ -48,7 +51,7 @@ impl AlikeRows {
                     std::mem::swap(&mut key, &mut before);
                 }
             }
-            if firsts.len() > DISTINCT_FREE + row / ROWS_A_VALUE_MIN {
+            if key.len() > KEY_LEN_MAX || firsts.len() > DISTINCT_FREE + row / ROWS_A_VALUE_MIN {
                 return AlikeRows::each(rows);
             }
             index.push(last);

@@ -302,7 +302,7 @@ proptest! {
 
 #[test]
 fn rows_are_alike_only_if_all_their_values_have_the_same_bytes() {
-    // Mixed numbers and strings, two zeros, and more distinct values than are compared.
+    // Mixed numbers and strings, two zeros, more distinct values and longer ones than are compared.
     let few = |row: usize| match row % 7 {
         0 => Some(OwnedValue::string("a")),
         1 => Some(OwnedValue::string("b")),
@@ -318,12 +318,15 @@ fn rows_are_alike_only_if_all_their_values_have_the_same_bytes() {
     block.set_column("many", column(&(0..400).map(many).collect::<Vec<_>>()));
     let text = |row: usize| Some(OwnedValue::string(["on", "off", "error"][row % 3]));
     block.set_column("text", column(&(0..400).map(text).collect::<Vec<_>>()));
+    let long = |row: usize| Some(OwnedValue::string(&"on".repeat(if row % 3 == 1 { 600 } else { row % 2 })));
+    block.set_column("long", column(&(0..400).map(long).collect::<Vec<_>>()));
     let matches = |input: &str| Bson::from(doc! { "$regexMatch": { "input": input, "regex": "^o|1" } });
     let converted = |input: Bson| Bson::from(doc! { "$convert": { "input": input, "to": "string", "onNull": "none" } });
     let expressions = [
         converted("$few".into()),
         matches("$many"),
         matches("$text"),
+        matches("$long"),
         call("$concat", vec![converted("$few".into()), "$text".into()]),
         call("$strLenCP", vec![call("$toString", "$few")]),
         call("$ifNull", vec![call("$toString", vec!["$few"]), "$many".into()]),

@@ -111,14 +111,19 @@ impl Accumulation {
         Some(replacement).filter(|_| self.n.as_ref().is_none_or(|n| is_one(n.expr())))
     }
 
+    /// True if the id of a group may decide how many values it keeps.
+    pub fn reads_id(&self) -> bool {
+        self.n.as_ref().is_some_and(|n| !matches!(n.expr(), Expr::Constant(_)))
+    }
+
     /// The number of values that a group keeps: `n`, computed from the fields of the group's id.
     ///
     /// Errors: 5787902, 5787903 and 5787908 if it is not a positive integer.
-    pub fn count(&self, id: Option<Doc<'_>>) -> Result<usize> {
+    pub fn count<'a>(&self, id: &dyn Fn() -> Option<Doc<'a>>) -> Result<usize> {
         let Some(n) = &self.n else { return Ok(1) };
         let empty = DocWriter::new().finish();
         let refuse = |code, what: &str| Err(Error::new(code, format!("Value for 'n' must be {what}")));
-        let n = n.value(id.unwrap_or(empty.view()))?;
+        let n = n.value(id().unwrap_or(empty.view()))?;
         let Some(n) = n.filter(|n| n.view().kind().is_number()) else {
             return refuse(ErrorCode::Location5787902, "of integral type");
         };

@@ -3,12 +3,12 @@
 use std::ops::Range;
 
 use super::model::{Accumulator, Inputs, Times, each_cell, list_is_full};
-use crate::block::Column;
+use crate::block::{Column, ColumnData};
 use crate::error::{Error, Result};
 use crate::limits::STAGE_SIZE_BYTES_MAX;
 use crate::query::exec::{Coder, MissingAs, NOTHING, Pairs};
 use crate::query::expr::ArrayWriter;
-use crate::value::{Collation, Value};
+use crate::value::{Collation, Kind, Value};
 
 /// Lists of values per group; missing values are left out.
 pub(super) struct Lists {
@@ -35,7 +35,11 @@ impl Lists {
         if let Some(list) = self.groups.get_mut(group) {
             list.push(Some(value));
         }
-        self.size_bytes += value.bytes().len() + 32;
+        self.grown(value.bytes().len() + 32)
+    }
+
+    fn grown(&mut self, bytes: usize) -> Result<()> {
+        self.size_bytes += bytes;
         if self.size_bytes > STAGE_SIZE_BYTES_MAX { Err(list_is_full()) } else { Ok(()) }
     }
 
@@ -48,6 +52,23 @@ impl Lists {
             self.size_bytes += size_of::<usize>() + self.coder.key_len(number);
         }
         is_new
+    }
+
+    /// Appends cells to the list of a group: those of one type at once.
+    ///
+    /// Errors: as `push`.
+    fn push_cells(&mut self, group: usize, cells: &Column, rows: Range<usize>) -> Result<()> {
+        let (kind, bytes, len): (_, &[u8], _) = match (cells.data(), cells.presence()) {
+            (ColumnData::F64(cells), None) => (Kind::Double, bytemuck::cast_slice(cells), 8),
+            (ColumnData::I64(cells), None) => (Kind::Int64, bytemuck::cast_slice(cells), 8),
+            (ColumnData::Date(cells), None) => (Kind::Date, bytemuck::cast_slice(cells), 8),
+            (ColumnData::I32(cells), None) => (Kind::Int32, bytemuck::cast_slice(cells), 4),
+            _ => return each_cell(cells, rows, &mut |_, value| self.push(group, value)),
+        };
+        if let Some(list) = self.groups.get_mut(group) {
+            list.extend(kind, bytes.get(rows.start * len..rows.end * len).unwrap_or_default(), len);
+        }
+        self.grown(rows.len() * (len + 32))
     }
 
     fn add_elements(&mut self, group: usize, value: Value<'_>) -> Result<()> {
@@ -90,7 +111,10 @@ impl Accumulator for Lists {
     }
 
     fn add(&mut self, group: usize, inputs: &Inputs<'_>, rows: Range<usize>, _: Option<&Times<'_>>) -> Result<()> {
-        self.add_rows(&|_| group, &inputs.cells, rows)
+        if self.is_set || self.of_elements {
+            return self.add_rows(&|_| group, &inputs.cells, rows);
+        }
+        self.push_cells(group, &inputs.cells, rows)
     }
 
     fn add_each(

@@ -57,7 +57,7 @@ impl Sum {
         // With infinities, the compensation is NaN.
         let doubles = if sum.is_finite() { sum + lost } else { sum };
         #[allow(clippy::cast_precision_loss)]
-        let integers = self.integers.sum as f64;
+        let integers = i64::try_from(self.integers.sum).map_or(self.integers.sum as f64, |n| n as f64);
         doubles + integers
     }
 

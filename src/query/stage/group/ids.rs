@@ -1,8 +1,10 @@
 //! The ids of groups.
 
+use kernels::elements;
+
 use super::cells::KeyCells;
 use super::spec::Key;
-use crate::block::{Column, ColumnBuilder, VarData};
+use crate::block::{Column, ColumnBuilder, ColumnData, VarData};
 use crate::value::{Kind, Value};
 
 /// The ids of groups by their numbers.
@@ -16,6 +18,11 @@ pub(super) struct Ids {
 }
 
 impl Ids {
+    /// Adds the next group without an id.
+    pub fn add_none(&mut self) {
+        self.places.push(u32::MAX);
+    }
+
     /// The number of groups.
     pub fn len(&self) -> usize {
         self.places.len()
@@ -48,6 +55,11 @@ impl Ids {
 
     /// The ids as a column.
     pub fn column(&self) -> Column {
+        let is_object = self.id(0).kind() == Kind::Object;
+        // All objects, in the order of their groups: these are the bytes of the column.
+        if is_object && self.shown.len() == self.len() {
+            return Column::new(ColumnData::Bson(self.shown.clone()), None);
+        }
         let mut column = ColumnBuilder::with_capacity(self.len());
         (0..self.len()).for_each(|group| column.push(self.id(group)));
         column.finish()
@@ -72,10 +84,7 @@ impl Ids {
                         None if fields.len() == 1 => Value::NULL,
                         None => continue,
                     };
-                    shown.bytes.push(value.kind().byte());
-                    shown.bytes.extend_from_slice(name.as_bytes());
-                    shown.bytes.push(0);
-                    shown.bytes.extend_from_slice(value.bytes());
+                    elements::push_named(&mut shown.bytes, value.kind().byte(), name.as_bytes(), value.bytes());
                 }
                 shown.bytes.push(0);
                 let len = u32::try_from(shown.bytes.len() - start).unwrap_or(u32::MAX).to_le_bytes();

@@ -45,6 +45,15 @@ impl GroupKeys {
         parts.zip(&mut self.pairs).fold(first, |groups, (part, pairs)| merge(pairs, groups, part, rows.len()))
     }
 
+    /// How many groups are known.
+    pub fn count(&self) -> usize {
+        match (self.pairs.last(), self.coders.first()) {
+            (Some(pairs), _) => pairs.len(),
+            (None, Some(coder)) => coder.values().len(),
+            (None, None) => 1,
+        }
+    }
+
     /// True if keys that compare equal may differ in their bytes.
     pub fn has_aliases(&self) -> bool {
         self.coders.iter().any(Coder::has_aliases)
@@ -83,6 +92,7 @@ mod tests {
                 let columns = &block[..parts];
                 let cells: Vec<_> = columns.iter().cloned().map(KeyCells::Rows).collect();
                 let found = keys.numbers(&cells, &(3..40)).into_each(37);
+                prop_assert!(found.iter().all(|number| (*number as usize) < keys.count()));
                 for (row, number) in (3..40).zip(found) {
                     let missing = if parts == 1 { Value::NULL } else { Value::UNDEFINED };
                     let key: Vec<_> =
@@ -100,6 +110,7 @@ mod tests {
                         known.push(key);
                     }
                 }
+                prop_assert_eq!(keys.count(), known.len());
             }
         }
     }

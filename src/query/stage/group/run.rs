@@ -65,6 +65,8 @@ pub struct Group {
     groups: GroupKeys,
     entries: KeyEntries,
     ids: Ids,
+    /// False if the ids are neither shown nor read.
+    makes_ids: bool,
     /// The place of each group's first row, if rows come out of order; its id is shown.
     places: Vec<i64>,
     accumulators: Vec<Box<dyn Accumulator>>,
@@ -83,6 +85,7 @@ impl Group {
             groups: GroupKeys::new(spec.key.parts().len(), &spec.collation),
             entries: KeyEntries::default(),
             ids: Ids::default(),
+            makes_ids: spec.shows_id || spec.fields.iter().any(Accumulation::reads_id),
             places: Vec::new(),
             accumulators: spec.fields.iter().map(Accumulation::start).collect(),
             size_bytes: 0,
@@ -182,6 +185,7 @@ impl Group {
     /// Errors: an `n` that is not a positive integer.
     fn note_groups(&mut self, keys: &[KeyCells], numbers: &Numbers, rows: &Range<usize>) -> Result<()> {
         match numbers {
+            _ if self.groups.count() == self.ids.len() => Ok(()),
             Numbers::Each(numbers) => {
                 for (row, group) in rows.clone().zip(numbers) {
                     if *group as usize >= self.ids.len() {
@@ -199,10 +203,13 @@ impl Group {
     #[cold]
     fn note_group(&mut self, keys: &[KeyCells], group: u32, row: usize) -> Result<()> {
         self.size_bytes += 2 * self.groups.key_len(group) + 64;
-        self.ids.add(&self.spec.key, keys, row);
-        let id = self.ids.id(group as usize).as_doc();
+        match self.makes_ids {
+            true => self.ids.add(&self.spec.key, keys, row),
+            false => self.ids.add_none(),
+        }
+        let id = || if self.makes_ids { self.ids.id(group as usize).as_doc() } else { None };
         for (field, accumulator) in self.spec.fields.iter().zip(&mut self.accumulators) {
-            accumulator.grow(field.count(id)?);
+            accumulator.grow(field.count(&id)?);
         }
         Ok(())
     }
@@ -210,7 +217,7 @@ impl Group {
     /// Shows the id of each group's first row by time.
     fn note_places(&mut self, keys: &[KeyCells], numbers: &Numbers, rows: &Range<usize>, times: &Times<'_>) {
         self.places.resize(self.ids.len(), i64::MAX);
-        let may_differ = self.groups.has_aliases();
+        let may_differ = self.makes_ids && self.groups.has_aliases();
         let Group { spec, ids, places, .. } = self;
         let mut note = |group: u32, row: usize| {
             let place = times.place(row);
@@ -243,7 +250,9 @@ impl Group {
             return Block::new(0);
         }
         let mut block = Block::new(ids.len());
-        block.set_column("_id", ids.column());
+        if self.spec.shows_id {
+            block.set_column("_id", ids.column());
+        }
         for (field, accumulator) in self.spec.fields.iter().zip(&self.accumulators) {
             let mut column = ColumnBuilder::with_capacity(ids.len());
             (0..ids.len()).for_each(|group| accumulator.show(group, &mut |value| column.push(value)));

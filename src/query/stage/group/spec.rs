@@ -18,6 +18,8 @@ pub struct GroupSpec {
     pub unsorted_by: Option<(Box<str>, bool)>,
     /// Parts of the key whose values come in order: once a value has changed, its groups are complete.
     pub in_order: Vec<usize>,
+    /// False if nobody reads the ids of its groups.
+    pub shows_id: bool,
 }
 
 /// What rows are grouped by.

@@ -4,6 +4,8 @@
 
 use std::ops::Range;
 
+use kernels::windows;
+
 use super::super::parse::PipelineParser;
 use crate::block::{Column, ColumnData};
 use crate::error::{Error, ErrorCode, Result};
@@ -97,17 +99,8 @@ impl Window {
             // Unbounded in any unit.
             (_, None, None) => return Ok(vec![0..rows; rows]),
             (By::Rows, low, high) => {
-                let row_at = |row: usize, distance: i64| {
-                    let at = i64::try_from(row).unwrap_or(i64::MAX).saturating_add(distance);
-                    usize::try_from(at.max(0)).unwrap_or(usize::MAX).min(rows)
-                };
                 let distance = |bound: &Option<OwnedValue>| bound.as_ref().and_then(|n| n.view().as_integer());
-                let (low, high) = (distance(low), distance(high).map(|n| n.saturating_add(1)));
-                let range = |row| {
-                    let end = high.map_or(rows, |high| row_at(row, high));
-                    low.map_or(0, |low| row_at(row, low)).min(end)..end
-                };
-                return Ok((0..rows).map(range).collect());
+                return Ok(windows::of_rows(rows, distance(low), distance(high)));
             }
             (By::Values(unit), ..) => unit,
         };

@@ -19,7 +19,7 @@ use crate::value::OwnedValue;
 pub(super) fn over_windows(spec: &Accumulation, inputs: &Inputs<'_>, windows: &[Range<usize>]) -> Result<Column> {
     let mut values = ColumnBuilder::with_capacity(windows.len());
     let mut sums =
-        WindowSums { spec, n: spec.count(None)?, accumulator: spec.start(), held: 0..0, split: 0, groups: 0 };
+        WindowSums { spec, n: spec.count(&|| None)?, accumulator: spec.start(), held: 0..0, split: 0, groups: 0 };
     sums.restart(0);
     let mut value: Option<OwnedValue> = None;
     let mut size_bytes = 0;

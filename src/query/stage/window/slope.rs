@@ -5,9 +5,11 @@
 
 use std::ops::Range;
 
+use kernels::windows::{Cells, sums};
+
 use super::super::accumulator::{Accumulation, Inputs};
 use super::cells::{Axis, cell, doubles, except, typed};
-use super::fold::{fold_doubles, no_sum};
+use super::fold::no_sum;
 use super::function::{Partition, ZERO, place};
 use super::slide::over_windows;
 use crate::block::{Column, ColumnBuilder, ColumnData};
@@ -114,8 +116,7 @@ impl Partition<'_> {
             });
         }
         let windows = self.windows()?;
-        let mut sums = Vec::with_capacity(self.rows);
-        fold_doubles(&areas, None, &inner(&windows), |sum| sums.push(sum.total()));
+        let (mut sums, _) = sums(Cells { cells: &areas, present: None }, &inner(&windows), false);
         let mut others = Vec::new();
         for (row, (window, sum)) in windows.iter().zip(&mut sums).enumerate() {
             if let Some(ms) = unit_ms {
