@@ -15,7 +15,7 @@ use crate::engine::read::scan::{Scan, in_order};
 use crate::engine::read::unit::Unit;
 use crate::error::Result;
 use crate::limits::{BATCH_SIZE_BYTES_MAX, BUCKET_WORK, LOOK_WORK};
-use crate::query::{Exec, Flow, Pipeline, Plan, ReadPlan, Sink, SortSpec, Stream, TimeBound, sorted_groups};
+use crate::query::{Exec, Flow, Pipeline, ReadPlan, Sink, SortSpec, Stream, TimeBound, sorted_groups};
 use crate::storage::LocalFuture;
 use crate::value::sort_by;
 
@@ -56,7 +56,7 @@ impl FindCursor {
             Some(stream) => stream.rows.clone(),
             None => plan.plan.sort.clone(),
         };
-        let exec = Exec::new(Plan { sort, ..plan.plan.clone() });
+        let exec = Exec::with_sort(&plan.plan, sort);
         let sieve = Sieve::new(&plan);
         FindCursor {
             scan,
@@ -80,7 +80,7 @@ impl FindCursor {
         let Some(rows) = rows.filter(|rows| rows.rows() > 0) else { return Ok(false) };
         self.plan.stream = None;
         let counters = *self.exec.counters();
-        self.exec = Exec::new(self.plan.plan.clone());
+        self.exec = Exec::new(&self.plan.plan);
         *self.exec.counters() = counters;
         self.scanned = self.exec.push_ends(rows)? == Flow::Enough;
         Ok(true)
@@ -171,7 +171,7 @@ impl FindCursor {
         let Ok(sorted) = sorted_groups(spec, &block) else {
             // Metadata that cannot be sorted: an error only if a row of that bucket matches.
             self.plan.stream = None;
-            self.exec = Exec::new(self.plan.plan.clone());
+            self.exec = Exec::new(&self.plan.plan);
             self.units = units.into_iter().rev().map(|unit| Next { unit, begins_group: false }).collect();
             return Ok(());
         };

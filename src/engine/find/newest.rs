@@ -23,7 +23,7 @@ use crate::limits::{
 };
 use crate::query::{Ends, ReadAccess, ReadPlan};
 use crate::storage::LocalFuture;
-use crate::value::{Interner, sort_by};
+use crate::value::{Interner, Kind, sort_by};
 
 /// The buckets of one series (or of all series together) that were not examined yet, and the best rows of the others.
 struct SeriesSearch {
@@ -50,8 +50,8 @@ struct Search<'a> {
     known: Rc<Series>,
     /// Series without stored buckets; they are numbered after the others.
     others: Interner,
-    /// Whether the metadata of each series fails to match, by its number in the directory.
-    excluded: Vec<bool>,
+    /// Whether the metadata of each series matches, by its number in the directory; `None` if that is not known.
+    matches: Vec<Option<bool>>,
     /// The key shared by missing metadata and values that compare equal to it: both are one series in the directory.
     /// Empty without a meta field.
     unsure: Vec<u8>,
@@ -82,7 +82,7 @@ impl<'a> Search<'a> {
             order: Vec::new(),
             series: Vec::new(),
             others: Interner::default(),
-            excluded: Vec::new(),
+            matches: Vec::new(),
             unsure: series_key(&collection.entry().options.timeseries, None),
             depth: 1,
             found: Vec::new(),
@@ -104,38 +104,39 @@ impl<'a> Search<'a> {
             ReadAccess::Buckets { low, high } => (*low, *high),
             _ => (BucketId::MIN, BucketId::MAX),
         };
-        self.excluded = match self.plan.metadata_filter() {
-            Some(filter) => {
-                let matches = self.known.matches(filter, directory.count())?;
-                matches.iter().map(|matches| *matches == Some(false)).collect()
-            }
-            None => vec![false; directory.count()],
+        self.matches = match self.plan.metadata_filter() {
+            Some(filter) => self.known.matches(filter, directory.count())?,
+            None => vec![None; directory.count()],
         };
-        let is_wanted = |id: &BucketId| match named {
-            Some(_) => wanted.binary_search(id).is_ok(),
-            None => low <= *id && *id <= high,
+        let is_wanted = |place: &usize| {
+            listed.get(*place).is_some_and(|Listed { id, .. }| match named {
+                Some(_) => wanted.binary_search(id).is_ok(),
+                None => low <= *id && *id <= high,
+            })
         };
-        let is_left = |one: &Listed| self.excluded.get(one.series as usize) != Some(&true) && is_wanted(&one.id);
-        self.order = (0..).zip(listed).filter(|(_, listed)| is_left(listed)).map(|(place, _)| place).collect();
-        let series = |place: &usize| listed.get(*place).map_or(0, |listed| listed.series as usize);
         let unsure = directory.number(&self.unsure).filter(|_| !self.unsure.is_empty());
+        let mut end = 0;
+        // The buckets of one series are neighbours, so those of a series that does not match are never looked at.
+        for (number, matches) in self.matches.iter().enumerate() {
+            let from = self.order.len();
+            if *matches != Some(false) {
+                let mut behind = |is_before: &dyn Fn(usize) -> bool| {
+                    let left = listed.get(end..).unwrap_or_default();
+                    end += left.partition_point(|one| is_before(one.series as usize));
+                    end
+                };
+                let start = behind(&|series| series < number);
+                self.order.extend((start..behind(&|series| series == number)).filter(is_wanted));
+            }
+            let takes_all = unsure == Some(number);
+            self.series.push(SeriesSearch { from, to: self.order.len(), best: Vec::new(), takes_all });
+        }
         if self.ends.as_one {
             let ids = self.order.iter().filter_map(|place| Some((listed.get(*place)?.id, *place)));
             let mut by_id: Vec<(BucketId, usize)> = ids.collect();
             sort_by(&mut by_id, Ord::cmp);
             self.order = by_id.into_iter().map(|(_, place)| place).collect();
             self.series = vec![SeriesSearch { from: 0, to: self.order.len(), best: Vec::new(), takes_all: false }];
-            return Ok(());
-        }
-        let none = |number| SeriesSearch { from: 0, to: 0, best: Vec::new(), takes_all: unsure == Some(number) };
-        self.series = (0..directory.count()).map(none).collect();
-        let mut from = 0;
-        for run in self.order.chunk_by(|a, b| series(a) == series(b)) {
-            let to = from + run.len();
-            if let Some(of) = run.first().and_then(|first| self.series.get_mut(series(first))) {
-                (of.from, of.to) = (from, to);
-            }
-            from = to;
         }
         Ok(())
     }
@@ -144,7 +145,7 @@ impl<'a> Search<'a> {
     /// would cost a fifth of reading them.
     fn is_worth_it(&self, journalled: usize) -> bool {
         let count = self.series.iter().filter(|series| series.from < series.to).count();
-        self.order.len() + journalled > count + count / 4 || self.excluded.contains(&true)
+        self.order.len() + journalled > count + count / 4 || self.matches.contains(&Some(false))
     }
 
     /// Positions in the directory of the buckets to examine next. Empty if no other bucket can matter, or if the search
@@ -173,7 +174,7 @@ impl<'a> Search<'a> {
                 } else {
                     series.from += 1
                 };
-                let is_excluded = self.excluded.get(bucket.series as usize) == Some(&true);
+                let is_excluded = self.matches.get(bucket.series as usize) == Some(&Some(false));
                 let is_worse = |worst: i64| ends.is_last && ends.place(bucket.last_ms.get()) > worst;
                 if is_excluded || worst.is_some_and(is_worse) {
                     continue;
@@ -234,15 +235,20 @@ impl<'a> Search<'a> {
                 (key, number)
             }
         };
-        if let Some(number) = series_number
-            && ends.exclude(plan, meta)?
-        {
-            self.excluded.iter_mut().skip(number).take(1).for_each(|excluded| *excluded = true);
+        // Missing metadata and values that compare equal to it are one series, but need not both match.
+        let is_object = meta.is_some_and(|meta| meta.kind() == Kind::Object);
+        let slot = series_number.and_then(|number| self.matches.get_mut(number));
+        let mut matches = slot.as_ref().and_then(|known| **known).filter(|_| is_object);
+        if matches.is_none() {
+            matches = ends.matches(plan, meta)?;
+            slot.into_iter().filter(|_| is_object || matches == Some(false)).for_each(|slot| *slot = matches);
+        }
+        if matches == Some(false) {
             return Ok(());
         }
         let mut best = Vec::new();
         if let Some(view) = view.as_ref()
-            && plan.may_match(view)?
+            && plan.may_match_with(view, matches)?
         {
             ends.add_bucket(&mut best, plan, view, options)?;
         }
@@ -266,7 +272,7 @@ impl<'a> Search<'a> {
         let number = match series_number {
             _ if ends.as_one => 0,
             Some(number) => number,
-            None => self.excluded.len() + self.others.add(&key).0,
+            None => self.matches.len() + self.others.add(&key).0,
         };
         while self.series.len() <= number {
             self.series.push(SeriesSearch {

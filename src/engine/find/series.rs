@@ -135,7 +135,14 @@ impl Series {
             // The same value decides for many series, unless only a few are new.
             let field = field.filter(|field| field.values.len() <= 2 * open.len());
             let values = field.as_ref().map_or(&[][..], |field| &field.values);
-            let values = values.iter().map(|value| conjunct.matches_field(value.as_ref().map(OwnedValue::view)));
+            let texts = conjunct.texts_below();
+            let decide = |value: Option<Value<'_>>| match (&texts, value) {
+                (Some(texts), Some(value)) if value.kind() == Kind::String => {
+                    Ok(texts.iter().any(|text| text.bytes() == value.bytes()))
+                }
+                _ => conjunct.matches_field(value),
+            };
+            let values = values.iter().map(|value| decide(value.as_ref().map(OwnedValue::view)));
             let decided: Vec<bool> = values.collect::<Result<_>>()?;
             let mut left = Vec::with_capacity(open.len());
             for (slot, meta, number) in open {

@@ -47,14 +47,11 @@ impl Ends {
         Some(Ends { is_last, count: wanted.count, as_one: wanted.alike.is_empty() && !sorted, excludes, columns })
     }
 
-    /// True if no row with that metadata, or with metadata that compares equal, matches.
+    /// Whether that metadata matches, and so all metadata that compares equal; `None` if that says nothing of others.
     ///
     /// Errors: those of filters.
-    pub fn exclude(&self, plan: &ReadPlan, meta: Option<Value<'_>>) -> Result<bool> {
-        match plan.split.as_ref().filter(|_| self.excludes) {
-            Some(split) => Ok(!split.meta.matches_value(meta)?),
-            None => Ok(false),
-        }
+    pub fn matches(&self, plan: &ReadPlan, meta: Option<Value<'_>>) -> Result<Option<bool>> {
+        plan.split.as_ref().filter(|_| self.excludes).map(|split| split.meta.matches_value(meta)).transpose()
     }
 
     /// The place of a time: smaller places matter more.

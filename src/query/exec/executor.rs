@@ -11,6 +11,7 @@ use crate::limits::BLOCK_ROWS_MAX;
 use crate::query::plan::Plan;
 use crate::query::plan::Projection;
 use crate::query::plan::Which;
+use crate::query::sort::SortSpec;
 use crate::value::{Doc, Value};
 
 /// Whether a scan must go on.
@@ -46,19 +47,30 @@ enum ExecOutput {
 
 impl Exec {
     /// An executor that has seen no rows.
-    pub fn new(plan: Plan) -> Exec {
-        let measurements = Measurements::new(&plan);
+    pub fn new(plan: &Plan) -> Exec {
+        Exec::with_sort(plan, plan.sort.clone())
+    }
+
+    /// The same with another sort than the plan's.
+    pub fn with_sort(plan: &Plan, sort: Option<SortSpec>) -> Exec {
         let skip = usize::try_from(plan.skip).unwrap_or(usize::MAX);
         // A limit beyond the address space is no limit.
         let limit = plan.limit.and_then(|limit| usize::try_from(limit).ok());
-        let threshold = limit.and_then(|limit| Threshold::new(&plan, skip.saturating_add(limit)));
-        let output = match plan.sort {
-            Some(sort) => ExecOutput::Sorter(Sorter::new(sort, skip, limit, threshold)),
+        let output = match sort {
+            Some(sort) => {
+                let threshold = limit.and_then(|limit| Threshold::new(plan, &sort, skip.saturating_add(limit)));
+                ExecOutput::Sorter(Sorter::new(sort, skip, limit, threshold))
+            }
             None => ExecOutput::Queue { rows: Queue::default(), skip, limit },
         };
-        let wanted = plan.rows_per_group.filter(|wanted| wanted.which != Which::Extremes);
-        let first_or_last = wanted.map(|wanted| (wanted.which == Which::Last, wanted.count));
-        Exec { measurements, projection: plan.projection, output, first_or_last, left_alone: Vec::new() }
+        let wanted = plan.rows_per_group.as_ref().filter(|wanted| wanted.which != Which::Extremes);
+        Exec {
+            measurements: Measurements::new(plan),
+            projection: plan.projection.clone(),
+            output,
+            first_or_last: wanted.map(|wanted| (wanted.which == Which::Last, wanted.count)),
+            left_alone: Vec::new(),
+        }
     }
 
     /// True if the projection leaves a block as it is.
@@ -206,7 +218,7 @@ mod tests {
     }
 
     fn exec(command: &RawDocumentBuf) -> Exec {
-        Exec::new(plan(command))
+        Exec::new(&plan(command))
     }
 
     /// Five rows, with the time column not in front.

@@ -237,7 +237,7 @@ proptest! {
         let find = command(&filter, &sort, &projection, skip, limit);
         let read = plan_of(find.clone());
         let plan = &read.plan;
-        let mut exec = Exec::new(plan.clone());
+        let mut exec = Exec::new(plan);
         let mut count = Count::default();
         count.begin(plan);
         let mut got = Vec::new();

@@ -3,7 +3,7 @@
 use crate::block::{Block, Column, ColumnData};
 use crate::limits::THRESHOLD_ROWS_MAX;
 use crate::query::plan::Plan;
-use crate::query::sort::{key_of_double, key_of_int};
+use crate::query::sort::{SortSpec, key_of_double, key_of_int};
 use crate::value::{Doc, Value};
 
 /// The best keys so far of a sort by time, or by a numeric field in descending order.
@@ -21,10 +21,10 @@ pub(super) struct Threshold {
 }
 
 impl Threshold {
-    /// The threshold of a plan that keeps `keep` rows. `None` if buckets cannot tell, or if skipping them could hide an
-    /// error.
-    pub fn new(plan: &Plan, keep: usize) -> Option<Threshold> {
-        let (first, others) = plan.sort.as_ref()?.parts().split_first()?;
+    /// The threshold of a plan with that sort, which keeps `keep` rows. `None` if buckets cannot tell, or if skipping them
+    /// could hide an error.
+    pub fn new(plan: &Plan, sort: &SortSpec, keep: usize) -> Option<Threshold> {
+        let (first, others) = sort.parts().split_first()?;
         let name = first.path.as_str();
         let is_time = *name == *plan.time_field;
         // In an ascending sort by a field, rows without it come first, and no summary says whether there are any.
@@ -150,7 +150,7 @@ mod tests {
         let command = RawDocumentBuf::try_from(command).unwrap();
         let find = FindCommand::parse(Doc::parse(command.as_bytes()).unwrap(), &globals()).unwrap();
         let facts = CollectionFacts { time_field: "t", meta_field: Some("m") };
-        let mut exec = Exec::new(Plan::new(find.into(), &facts));
+        let mut exec = Exec::new(&Plan::new(find.into(), &facts));
         let mut left_out = 0;
         for docs in buckets {
             let docs = || docs.iter().map(|doc| Doc::parse(doc.as_bytes()).unwrap());

@@ -3,7 +3,11 @@
 use super::arrays::has_size;
 use super::tree::{Filter, Test};
 use crate::error::Result;
-use crate::value::{Component, Doc, Leaf, Number, Value, walk_from_value};
+use crate::query::expr::CompareOp;
+use crate::value::{Component, Doc, Kind, Leaf, Number, OwnedValue, Value, walk_from_value};
+
+/// To look through more strings than this takes longer than to search for one.
+const FEW_TEXTS: usize = 8;
 
 /// What a filter is evaluated on.
 #[derive(Clone, Copy)]
@@ -42,6 +46,21 @@ impl Filter {
             found = Some(found.map_or(name, |known| known.filter(|_| known == name)));
         });
         found.flatten()
+    }
+
+    /// The only strings that pass as the value of `field_below`, if they are few and compared by their bytes. Values of
+    /// other types may pass as well.
+    pub fn texts_below(&self) -> Option<Vec<Value<'_>>> {
+        let Filter::Field(path, test) = self else { return None };
+        let (values, collation) = match test {
+            Test::Compare(compare) if compare.op() == CompareOp::Eq => (vec![compare.value()], compare.collation()),
+            Test::In(set) => (set.values().iter().map(OwnedValue::view).collect(), set.collation()),
+            _ => return None,
+        };
+        // A constant of another type may still equal a string, as a symbol does.
+        let is_text = |value: &Value<'_>| value.kind() == Kind::String;
+        let is_usable = path.rest().len() == 1 && values.len() <= FEW_TEXTS && collation.is_simple();
+        Some(values).filter(|values| is_usable && values.iter().all(is_text))
     }
 
     /// True if a document in which that field is `value` passes.
@@ -148,9 +167,10 @@ mod tests {
     use proptest::prelude::*;
 
     use super::super::samples::{any_block, any_collation, any_filter_doc, any_value, filter, filter_by, hits};
+    use crate::query::exec::samples::without_case;
     use crate::query::filter::Filter;
-    use crate::value::{DocWriter, Path};
-    use bson::{RawBson, cstr, rawbson, rawdoc};
+    use crate::value::{DocWriter, Kind, Path};
+    use bson::{RawBson, RawDocumentBuf, cstr, rawbson, rawdoc};
 
     fn dec(text: &str) -> RawBson {
         RawBson::Decimal128(text.parse().unwrap())
@@ -174,9 +194,35 @@ mod tests {
                     let meta = writer.finish();
                     let by_value = conjunct.matches_field(meta.view().get(name)).unwrap();
                     prop_assert_eq!(by_value, conjunct.matches_value(Some(meta.view().as_value())).unwrap(), "{:?}", meta);
+                    let text = meta.view().get(name).filter(|value| value.kind() == Kind::String);
+                    if let (Some(texts), Some(text)) = (conjunct.texts_below(), text) {
+                        prop_assert_eq!(by_value, texts.contains(&text), "{:?}", meta);
+                    }
                 }
             }
         }
+    }
+
+    #[test]
+    fn the_only_strings_that_pass_are_known_if_there_are_few_and_their_bytes_decide() {
+        let texts = |doc: RawDocumentBuf| {
+            let filter = filter(&doc);
+            filter.texts_below().map(|texts| texts.iter().filter_map(|text| text.as_str()).map(str::to_owned).collect())
+        };
+        assert_eq!(texts(rawdoc! { "m.a": "x" }), Some(vec!["x".to_owned()]));
+        assert_eq!(texts(rawdoc! { "m.a": { "$in": ["x", "y"] } }), Some(vec!["x".to_owned(), "y".to_owned()]));
+        let many = rawdoc! { "m.a": { "$in": ["1", "2", "3", "4", "5", "6", "7", "8", "9"] } };
+        for doc in [
+            many,
+            rawdoc! { "m.a": { "$in": ["x", 1] } },
+            rawdoc! { "m.a": { "$gt": "x" } },
+            rawdoc! { "m.a": { "$ne": "x" } },
+            rawdoc! { "m.a.b": "x" },
+            rawdoc! { "m": "x" },
+        ] {
+            assert_eq!(texts(doc), None);
+        }
+        assert!(filter_by(&rawdoc! { "m.a": "x" }, &without_case()).texts_below().is_none());
     }
 
     #[test]

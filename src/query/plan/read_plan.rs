@@ -125,8 +125,15 @@ impl ReadPlan {
     ///
     /// Errors: those of expressions on the metadata.
     pub fn may_match(&self, bucket: &BucketDoc<'_>) -> Result<bool> {
+        self.may_match_with(bucket, None)
+    }
+
+    /// The same if the caller may know whether the metadata matches.
+    ///
+    /// Errors: as `may_match`.
+    pub fn may_match_with(&self, bucket: &BucketDoc<'_>, meta: Option<bool>) -> Result<bool> {
         let Some(split) = &self.split else { return Ok(true) };
-        Ok(split.meta.matches_value(bucket.meta())?
+        Ok(meta.map_or_else(|| split.meta.matches_value(bucket.meta()), Ok)?
             && split.bucket.may_match(bucket.control_min(), bucket.control_max(), bucket.meta()))
     }
 

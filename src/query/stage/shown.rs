@@ -5,6 +5,15 @@ use crate::query::sort::SortSpec;
 use crate::value::{DocBuf, DocWriter};
 
 impl FindCommand {
+    /// True if it has none of its parts, so that it shows no stage.
+    pub(super) fn is_empty(&self) -> bool {
+        self.filter.is_trivial()
+            && self.sort.is_none()
+            && self.skip == 0
+            && self.limit.is_none()
+            && self.projection.is_all()
+    }
+
     /// Its parts as stages, in the order in which they run.
     pub(super) fn shown(&self) -> Vec<DocBuf> {
         let mut stages = Vec::new();

@@ -59,7 +59,7 @@ impl Step {
     fn reads(&self, behind: FieldSet) -> FieldSet {
         match self {
             // A find without parts is a barrier: steps before it must not depend on those after it.
-            Step::Find(find) if find.shown().is_empty() => FieldSet::All,
+            Step::Find(find) if find.is_empty() => FieldSet::All,
             Step::Find(find) => {
                 let demand = Demand { fields: behind, ..Demand::default() };
                 let query = Query { find: FindCommand::clone(find), demand };
@@ -77,7 +77,7 @@ impl Step {
             Step::Find(find) => {
                 // Rows of unknown origin.
                 let facts = CollectionFacts { time_field: "", meta_field: None };
-                Box::new(Exec::new(Plan::new(FindCommand::clone(find).into(), &facts)))
+                Box::new(Exec::new(&Plan::new(FindCommand::clone(find).into(), &facts)))
             }
             Step::Group(spec) => Box::new(Group::new(GroupSpec::clone(spec))),
             Step::Unpack(spec) => Box::new(Unpack::new(Rc::clone(spec))),

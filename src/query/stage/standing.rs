@@ -118,7 +118,7 @@ impl Standing {
             // Most new rows are of other series or times. They cost their filter, and nothing else is made for them.
             let found = self.plan.residual.select(rows)?;
             if !found.none() {
-                let exec = matching.get_or_insert_with(|| Exec::new(self.plan.clone()));
+                let exec = matching.get_or_insert_with(|| Exec::new(&self.plan));
                 let rows = if found.count() == rows.rows() { rows.clone() } else { rows.gather(&found.to_rows()) };
                 // Without a limit there is never enough.
                 let _ = Sink::push(exec, rows, None, true)?;
@@ -203,7 +203,7 @@ impl Standing {
 
 /// The kept rows with new ones among them.
 fn merged(merge: &Plan, kept: &Block, new: Block) -> Result<Block> {
-    let mut exec = Exec::new(merge.clone());
+    let mut exec = Exec::new(merge);
     for rows in [kept.clone(), new] {
         if rows.rows() > 0 {
             // It has enough if the limit is reached and nothing sorts: what is kept stays.

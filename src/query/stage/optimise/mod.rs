@@ -23,7 +23,7 @@ pub(super) fn optimise(steps: &mut Vec<ShownStep>, others: &mut [Foreign]) {
 
 /// A find without parts is a barrier, except in front of all steps.
 fn is_barrier(step: &Step, at: usize) -> bool {
-    matches!(step, Step::Find(find) if at > 0 && find.shown().is_empty())
+    matches!(step, Step::Find(find) if at > 0 && find.is_empty())
 }
 
 /// Moves filters in front of the steps before them, from the last step to the first.
@@ -47,7 +47,7 @@ fn move_filters(steps: &mut Vec<ShownStep>, others: &mut [Foreign]) {
         let is_moved = |(moved, kept): &(Filter, Filter)| !moved.is_trivial() || *kept != find.filter;
         let Some((moved, kept)) = divided.filter(is_moved) else { continue };
         find.filter = kept;
-        let is_spent = find.shown().is_empty();
+        let is_spent = find.is_empty();
         let inserted = match before {
             Step::Find(before) => {
                 before.filter = Filter::and([std::mem::take(&mut before.filter), moved]);
@@ -140,7 +140,7 @@ fn merge(before: &mut FindCommand, behind: &mut FindCommand) -> bool {
 fn inline_projections(steps: &mut Vec<ShownStep>) {
     for at in (1..steps.len()).rev() {
         let Some([(Step::Find(find), _), (Step::Group(group), shown)]) = steps.get_mut(at - 1..=at) else { continue };
-        if inline::inline(find, group, shown) && at > 1 && find.shown().is_empty() {
+        if inline::inline(find, group, shown) && at > 1 && find.is_empty() {
             steps.remove(at - 1);
         }
     }
