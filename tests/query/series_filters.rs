@@ -47,6 +47,12 @@ fn only_buckets_of_series_that_match_are_read() {
         assert_eq!(buckets_read(&db, vec![doc! { "$match": { "m.id": 3 } }, pass()]).await, HOURS);
         let late = doc! { "m.id": { "$in": [3, 4] }, "at": { "$gte": DateTime::from_millis((HOURS - 2) * HOUR_MS) } };
         assert_eq!(buckets_read(&db, vec![doc! { "$match": late }, pass()]).await, 2 * 3);
+        for command in [
+            rawdoc! { "count": "weather", "query": { "m.id": 3 } },
+            rawdoc! { "distinct": "weather", "key": "n", "query": { "m.id": 3 } },
+        ] {
+            assert_eq!(explain(&db, command).await.counts()[0], HOURS);
+        }
         let newest = |filter: Document| {
             let group = doc! { "_id": "$m.id", "n": { "$last": "$n" } };
             vec![doc! { "$match": filter }, doc! { "$sort": { "at": 1 } }, doc! { "$group": group }]
@@ -136,6 +142,8 @@ fn what_is_remembered_of_series_follows_every_change_of_either_context() {
                         let what = format!("seed {seed}, step {step}, {name}, {filter}");
                         let found = run(db, vec![doc! { "$match": filter.clone() }]).await;
                         assert_eq!(numbers(&found), numbers(list.iter().filter(&passes)), "{what}");
+                        let count = db.ok(raw(&doc! { "count": "weather", "query": filter.clone() })).await;
+                        assert_eq!(count.get_i32("n").unwrap() as usize, found.len(), "{what}, count");
                         let columns = if random.chance(50) {
                             doc! { "n": { "$first": "$n" } }
                         } else {

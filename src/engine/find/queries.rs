@@ -61,11 +61,7 @@ impl Engine {
             asked = self.pick_ends(&mut scan, &plan).await?;
         }
         if asked.is_none() {
-            if self.narrow_if_loaded(&mut scan, &plan) {
-                // Loaded by now: it has just answered.
-                self.list_series(&scan).await?;
-                self.narrow_if_loaded(&mut scan, &plan);
-            }
+            self.narrow(&mut scan, &plan).await?;
             if is_of_ends {
                 plan.forgo_ends();
             }
@@ -109,6 +105,7 @@ impl Engine {
     ) -> Result<Option<PlannedQuery>> {
         let Some((mut scan, plan, _)) = self.begin_find(name, raw, options).await? else { return Ok(None) };
         let entries = scan.entries();
+        self.narrow(&mut scan, &plan).await?;
         let sieve = Sieve::new(&plan);
         sink.begin(&plan.plan);
         'scan: while let Some(units) = self.next_page(&mut scan).await? {
@@ -156,6 +153,18 @@ impl Engine {
             counters: Counters::default(),
             rows_returned: Vec::new(),
         }))
+    }
+
+    /// Aims a scan at the buckets of series that match, if the second half is loaded.
+    ///
+    /// Errors: those of storage; `DataCorruptionDetected`.
+    async fn narrow(&self, scan: &mut Scan, plan: &ReadPlan) -> Result<()> {
+        if self.narrow_if_loaded(scan, plan) {
+            // Loaded by now: it has just answered.
+            self.list_series(scan).await?;
+            self.narrow_if_loaded(scan, plan);
+        }
+        Ok(())
     }
 
     /// A scan aimed at what a query reads; `None` if there is no such collection.
