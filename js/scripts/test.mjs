@@ -16,8 +16,6 @@ const HEARTBEAT_MS = 30_000;
 const FILE_TIMEOUT_MS = 600_000;
 /** The number of test files that run at once. */
 const FILES_MAX = Math.min(2, availableParallelism());
-/** The same in browsers, where tests wait most of the time: for pages, for other tabs, for checks that come twice a second. */
-const BROWSERS_MAX = 2 * FILES_MAX;
 
 // A stage resolves to { passed, failed, skipped?, output }.
 
@@ -35,7 +33,7 @@ const PACKAGE = {
   types,
   runtimes: async () => (await import("./runtimes.mjs")).runtimes(),
   server,
-  browser: async () => nodeTests([...runs(testFiles(/^browser\//)), ...runs(testFiles(IN_WORKER_TOO), IN_WORKER)], await toolEnv("browser-env"), BROWSERS_MAX),
+  browser: async () => nodeTests([...runs(testFiles(/^browser\//)), ...runs(testFiles(IN_WORKER_TOO), IN_WORKER)], await toolEnv("browser-env")),
   browsers,
 };
 const STAGES = { ...CARGO, ...PACKAGE };
@@ -160,7 +158,7 @@ const runs = (sources, more = {}) => sources.map((source) => [source, more]);
  * Runs test files in separate processes, a few at once. They are bundled into js/.test-build with their relative imports. Packages stay imports,
  * so that "timepail" is the built package, resolved as for users. The working directory is js.
  */
-async function nodeTests(wanted, env = process.env, atOnce = FILES_MAX) {
+async function nodeTests(wanted, env = process.env) {
   const result = { passed: 0, failed: 0, skipped: 0, output: "" };
   const out = join(JS, ".test-build");
   rmSync(out, { recursive: true, force: true });
@@ -179,7 +177,7 @@ async function nodeTests(wanted, env = process.env, atOnce = FILES_MAX) {
       console.log(`  ${name}: ${counts.passed} passed, ${counts.failed} failed, ${seconds(start)}`);
     }
   };
-  await Promise.all(Array.from({ length: atOnce }, runRest));
+  await Promise.all(Array.from({ length: FILES_MAX }, runRest));
   return result;
 }
 
@@ -196,7 +194,7 @@ async function browsers() {
   if (missing) console.log(`  webkit is left out: ${missing}`);
   const each = OTHER_BROWSERS.filter((name) => name !== "webkit" || !missing).map((BROWSER) => ({ BROWSER }));
   const inWorker = testFiles(ABOUT_BROWSERS).filter((file) => IN_WORKER_TOO.test(file));
-  const result = await nodeTests(each.flatMap((more) => [...runs(testFiles(ABOUT_BROWSERS), more), ...runs(inWorker, { ...more, ...IN_WORKER })]), env, BROWSERS_MAX);
+  const result = await nodeTests(each.flatMap((more) => [...runs(testFiles(ABOUT_BROWSERS), more), ...runs(inWorker, { ...more, ...IN_WORKER })]), env);
   if (missing) result.skipped++;
   return result;
 }

@@ -19,15 +19,18 @@ export function serve(scope: Scope): void {
     event.stopImmediatePropagation();
     admit(port);
   });
-  // A trap is thrown at nobody; in Node, Bun and Deno it ends the worker by itself.
-  globalThis.addEventListener?.("error", ({ error }) => trapped(error));
-  globalThis.addEventListener?.("unhandledrejection", ({ reason }) => trapped(reason));
+  // A trap is thrown at nobody; in Node it ends the worker by itself. The page hears of it by a message. If it also got the error, it might be
+  // reported as the page's own, because the page ends the worker meanwhile.
+  globalThis.addEventListener?.("error", (event) => trapped(event.error) && event.preventDefault());
+  globalThis.addEventListener?.("unhandledrejection", (event) => trapped(event.reason) && event.preventDefault());
 }
 
-/** After a trap, nothing in the module can be relied on. */
-function trapped(error: unknown): void {
+/** After a trap, nothing in the module can be relied on. True if somebody is told. */
+function trapped(error: unknown): boolean {
+  if (!(error instanceof WebAssembly.RuntimeError)) return false;
   // No page answers: it has let go of the worker.
-  if (error instanceof WebAssembly.RuntimeError) for (const line of lines) line.call("ended", [String(error)]).catch(() => {});
+  for (const line of lines) line.call("ended", [String(error)]).catch(() => {});
+  return lines.size > 0;
 }
 
 function admit(port: MessagePort): void {

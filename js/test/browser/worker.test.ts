@@ -472,7 +472,6 @@ test("another tab and the page's own listeners hear of what a worker has stored,
 
 test("no page reported an unexpected error", () => {
   // Firefox tells a page of scripts that it does not load.
-  // Firefox sometimes also reports a trap that a test has caused to the page, if the worker is terminated meanwhile.
-  const isExpected = (error: string): boolean => / was blocked | blocked a worker script/.test(error) || (BROWSER === "firefox" && /unreachable executed/.test(error));
+  const isExpected = (error: string): boolean => / was blocked | blocked a worker script/.test(error);
   assert.deepEqual(errors.filter((error) => !isExpected(error)), []);
 });
