@@ -10,7 +10,6 @@ use crate::value::{Doc, Value};
 ///
 /// Keys are numbers; a greater one sorts first. Values of other types have no key, so the threshold may be lower than
 /// possible, but never higher.
-/// it could be, and never higher.
 pub(super) struct Threshold {
     name: Box<str>,
     is_time: bool,
