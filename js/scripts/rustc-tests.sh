@@ -3,7 +3,8 @@
 # call is, as the profile says. Cargo has one level for all targets of a package. Optimised, most programs take three times as long to compile, and run hardly
 # faster.
 case " $* " in
-  # Random tests run long enough to be worth a little. At level 2 they compile twice as long, and run a tenth faster.
+  # Random tests run long enough to be worth a little. At level 2 they compile twice as long, and `generated` runs no
+  # faster.
   *" --crate-name generated "* | *" --crate-name histories "*) set -- "$@" -Copt-level=1 ;;
   *" --test "*) set -- "$@" -Copt-level=0 ;;
 esac
