@@ -25,12 +25,16 @@ export function serve(scope: Scope): void {
   globalThis.addEventListener?.("unhandledrejection", (event) => trapped(event.reason) && event.preventDefault());
 }
 
+/** Whether a page was told of a trap. It lets go of the worker then, and what the module does until the worker ends may trap again. */
+let isTold = false;
+
 /** After a trap, nothing in the module can be relied on. True if somebody is told. */
 function trapped(error: unknown): boolean {
   if (!(error instanceof WebAssembly.RuntimeError)) return false;
+  isTold ||= lines.size > 0;
   // No page answers: it has let go of the worker.
   for (const line of lines) line.call("ended", [String(error)]).catch(() => {});
-  return lines.size > 0;
+  return isTold;
 }
 
 function admit(port: MessagePort): void {
