@@ -165,6 +165,19 @@ fn pipeline(random: &Random, from: i64, ties: bool) -> Vec<Document> {
     stages
 }
 
+/// A measurement, or a list of them, with its fields by name. The order in which a plan shows them depends on which rows it holds together.
+fn by_name(value: Bson) -> Bson {
+    match value {
+        Bson::Array(values) => Bson::Array(values.into_iter().map(by_name).collect()),
+        Bson::Document(row) => {
+            let mut fields: Vec<(String, Bson)> = row.into_iter().collect();
+            fields.sort_by(|(one, _), (other, _)| one.cmp(other));
+            Bson::Document(fields.into_iter().collect())
+        }
+        other => other,
+    }
+}
+
 /// The rows as a multiset. Of keys that compare equal, any may be shown.
 fn told(rows: &[Document]) -> Vec<String> {
     let number = |text: String| text.replace("Int32(1)", "1").replace("Double(1.0)", "1");
@@ -173,7 +186,8 @@ fn told(rows: &[Document]) -> Vec<String> {
         .map(|row| {
             let mut row = row.clone();
             let id = row.remove("_id").unwrap();
-            format!("{} {row:?}", number(format!("{id:?}")))
+            let values: Vec<(String, Bson)> = row.into_iter().map(|(name, value)| (name, by_name(value))).collect();
+            format!("{} {values:?}", number(format!("{id:?}")))
         })
         .collect();
     told.sort();
