@@ -14,8 +14,9 @@ import { JS, ROOT, Stop, bin, filesUnder, main, must, run, seconds, toolEnv } fr
 const WASM_TARGET = ["--target", "wasm32-unknown-unknown"];
 const HEARTBEAT_MS = 30_000;
 const FILE_TIMEOUT_MS = 600_000;
-/** The number of test files that run at once. */
-const FILES_MAX = Math.min(2, availableParallelism());
+/** The number of programs with test files that run at once; one more when cargo has ended. */
+const PROGRAMS_MAX = Math.min(2, availableParallelism());
+let cargoHasEnded = Promise.resolve();
 
 // A stage resolves to { passed, failed, skipped?, output }.
 
@@ -33,7 +34,7 @@ const PACKAGE = {
   types,
   runtimes: async () => (await import("./runtimes.mjs")).runtimes(),
   server,
-  browser: async () => nodeTests([...runs(testFiles(/^browser\//)), ...runs(testFiles(IN_WORKER_TOO), IN_WORKER)], await toolEnv("browser-env")),
+  browser: async () => nodeTests([together(testFiles(SHARING)), together(testFiles(IN_WORKER_TOO), IN_WORKER), ...runs(testFiles(/^browser\//).filter((file) => !SHARING.test(file)))], await toolEnv("browser-env")),
   browsers,
 };
 const STAGES = { ...CARGO, ...PACKAGE };
@@ -41,8 +42,12 @@ const STAGES = { ...CARGO, ...PACKAGE };
 const IN_BROWSERS = ["web", "browser", "browsers"];
 
 /** The browsers besides Chromium in its default state, and the tests that run in them. */
-const OTHER_BROWSERS = ["chromium-sqlite", "firefox", "webkit"];
+const OTHER_BROWSERS = ["firefox", "webkit"];
 const ABOUT_BROWSERS = /^browser\/(database|contexts|live|trouble|back|worker)\.test/;
+/** The tests that run with Chromium's other engine of IndexedDB. */
+const ABOUT_STORAGE = /^browser\/(database|contexts|live|trouble)\.test/;
+/** The tests that take their browser from js/test/browser/harness.ts. */
+const SHARING = /^browser\/(database|contexts|live|trouble|back|worker|guides|frameworks)\.test/;
 
 /** The variable that js/test/browser/harness.ts reads, and the tests that run with the engine in a worker as well. The other tests choose themselves. */
 const IN_WORKER = { WORKER: "1" };
@@ -151,11 +156,14 @@ async function types() {
 
 const testFiles = (wanted) => filesUnder(join(JS, "test")).filter((file) => /\.test\.(ts|mjs)$/.test(file) && wanted.test(file));
 
-/** Test files, each with its additional environment variables. */
-const runs = (sources, more = {}) => sources.map((source) => [source, more]);
+/** Test files, each to be run by itself, with additional environment variables. */
+const runs = (sources, more = {}) => sources.map((source) => ({ sources: [source], more }));
+
+/** Test files to be run by one program, one after another: a browser takes longer to start than most of them. */
+const together = (sources, more = {}) => ({ sources, more });
 
 /**
- * Runs test files in separate processes, a few at once. They are bundled into js/.test-build with their relative imports. Packages stay imports,
+ * Runs test files in separate programs, a few at once. They are bundled into js/.test-build with their relative imports. Packages stay imports,
  * so that "timepail" is the built package, resolved as for users. The working directory is js.
  */
 async function nodeTests(wanted, env = process.env) {
@@ -164,20 +172,24 @@ async function nodeTests(wanted, env = process.env) {
   rmSync(out, { recursive: true, force: true });
   const all = wanted.values();
   const runRest = async () => {
-    for (const [source, more] of all) {
+    for (const { sources, more } of all) {
       const start = performance.now();
       const { BROWSER: browser = "", WORKER: worker } = more;
-      const built = join(out, browser, worker ? "worker" : "", source.replace(/\.(ts|mjs)$/, ".mjs"));
-      const counts = await nodeTest(source, built, { ...env, ...more });
-      if (counts.passed + counts.failed + counts.skipped === 0) counts.output += "no test ran\n";
-      if (counts.failed === 0 && (counts.code !== 0 || counts.passed + counts.skipped === 0)) counts.failed = 1;
-      const name = `${browser && `${browser}, `}${source}${worker ? ", in a worker" : ""}`;
-      if (counts.failed > 0) result.output += `--- ${name}\n${counts.output}\n`;
-      for (const key of ["passed", "failed", "skipped"]) result[key] += counts[key];
-      console.log(`  ${name}: ${counts.passed} passed, ${counts.failed} failed, ${seconds(start)}`);
+      const { files, code, output } = await nodeTest(sources, join(out, browser, worker ? "worker" : ""), { ...env, ...more });
+      const titleOf = (source) => `${browser && `${browser}, `}${source}${worker ? ", in a worker" : ""}`;
+      let failed = 0;
+      for (const [source, counts] of files) {
+        if (counts.passed + counts.failed + counts.skipped === 0) counts.failed = 1;
+        for (const key of ["passed", "failed", "skipped"]) result[key] += counts[key];
+        failed += counts.failed;
+        const time = counts.ms === undefined ? seconds(start) : seconds(performance.now() - counts.ms);
+        console.log(`  ${titleOf(source)}: ${counts.passed} passed, ${counts.failed} failed, ${time}`);
+      }
+      if (failed === 0 && code !== 0) failed = ++result.failed;
+      if (failed > 0) result.output += `--- ${sources.map(titleOf).join("; ")}\n${output}\n`;
     }
   };
-  await Promise.all(Array.from({ length: FILES_MAX }, runRest));
+  await Promise.all([...Array.from({ length: PROGRAMS_MAX }, runRest), cargoHasEnded.then(runRest)]);
   return result;
 }
 
@@ -187,26 +199,31 @@ async function server() {
   return nodeTests(runs(testFiles(/^(server|cli)\//)));
 }
 
-/** Runs the tests of browsers in all browsers but Chromium. */
+/** Runs the tests of browsers in all browsers but Chromium, and those of storage with its other engine. */
 async function browsers() {
   const env = { ...(await toolEnv("browser-env")), ...(await toolEnv("firefox-env")), ...(await toolEnv("webkit-env")) };
   const missing = env.WEBKIT_MISSING;
   if (missing) console.log(`  webkit is left out: ${missing}`);
-  const each = OTHER_BROWSERS.filter((name) => name !== "webkit" || !missing).map((BROWSER) => ({ BROWSER }));
-  const inWorker = testFiles(ABOUT_BROWSERS).filter((file) => IN_WORKER_TOO.test(file));
-  const result = await nodeTests(each.flatMap((more) => [...runs(testFiles(ABOUT_BROWSERS), more), ...runs(inWorker, { ...more, ...IN_WORKER })]), env);
+  const files = testFiles(ABOUT_BROWSERS);
+  const groups = OTHER_BROWSERS.filter((name) => name !== "webkit" || !missing).flatMap((BROWSER) => [
+    together(files, { BROWSER }),
+    together(files.filter((file) => IN_WORKER_TOO.test(file)), { BROWSER, ...IN_WORKER }),
+  ]);
+  const result = await nodeTests([...groups, together(testFiles(ABOUT_STORAGE), { BROWSER: "chromium-sqlite" })], env);
   if (missing) result.skipped++;
   return result;
 }
 
-/** Bundles one test file and runs it. */
-async function nodeTest(source, built, env) {
-  const counts = { passed: 0, failed: 0, skipped: 0 };
+/** Bundles test files into `folder` and runs them in one program. Resolves to the counts of each, the exit code and the output. */
+async function nodeTest(sources, folder, env) {
+  const none = () => ({ passed: 0, failed: 0, skipped: 0 });
+  const built = sources.map((source) => join(folder, source.replace(/\.(ts|mjs)$/, ".mjs")));
   const { build: esbuild } = await import("esbuild");
   try {
     await esbuild({
-      entryPoints: [join(JS, "test", source)],
-      outfile: built,
+      entryPoints: sources.map((source) => ({ in: join(JS, "test", source), out: source.replace(/\.(ts|mjs)$/, "") })),
+      outdir: folder,
+      outExtension: { ".js": ".mjs" },
       bundle: true,
       packages: "external",
       external: ["timepail", "timepail/*"], // named, for tsconfig.json maps them to the source
@@ -218,15 +235,31 @@ async function nodeTest(source, built, env) {
       logLevel: "silent",
     });
   } catch (error) {
-    return { ...counts, code: 1, output: `${error.message}\n` };
+    return { files: sources.map((source) => [source, none()]), code: 1, output: `${error.message}\n` };
   }
-  const countsFile = `${built}.counts`;
+  const program = sources.length === 1 ? built[0] : join(folder, "together.mjs");
+  if (sources.length > 1) writeFileSync(program, runnerOf(sources, built));
+  const countsFile = `${program}.counts`;
   const spec = ["--test-reporter=spec", "--test-reporter-destination=stdout"];
   const reporter = [`--test-reporter=${pathToFileURL(join(JS, "scripts/reporter.mjs"))}`, `--test-reporter-destination=${countsFile}`];
-  const limit = { cwd: JS, env, timeout: FILE_TIMEOUT_MS };
-  const ended = await run(process.execPath, ["--enable-source-maps", ...spec, ...reporter, built], limit);
-  if (existsSync(countsFile)) Object.assign(counts, JSON.parse(readFileSync(countsFile, "utf8") || "{}"));
-  return { ...counts, ...ended };
+  const limit = { cwd: JS, env, timeout: FILE_TIMEOUT_MS * sources.length };
+  const ended = await run(process.execPath, ["--enable-source-maps", ...spec, ...reporter, program], limit);
+  const suites = JSON.parse((existsSync(countsFile) && readFileSync(countsFile, "utf8")) || "[]");
+  const sum = (counts) => ["passed", "failed", "skipped"].reduce((sum, key) => ({ ...sum, [key]: counts.reduce((all, one) => all + one[key], 0) }), {});
+  const countsOf = (source) => (sources.length === 1 ? sum(suites) : suites.find(({ name }) => name === source)) ?? none();
+  return { files: sources.map((source) => [source, countsOf(source)]), ...ended };
+}
+
+/** A program that runs test files as suites, one after another, with the browsers that they leave to each other. Two that load at once would get each other's tests. */
+function runnerOf(sources, built) {
+  const files = sources.map((source, at) => [source, pathToFileURL(built[at]).href]);
+  return `import { after, describe } from "node:test";
+globalThis.together = {};
+after(() => globalThis.together.left?.end());
+for (const [name, file] of ${JSON.stringify(files)}) {
+  await new Promise((resolve) => describe(name, () => import(file).finally(resolve)));
+}
+`;
 }
 
 /** Scripts find the repository by their own path, so a bundled copy would look in the wrong place. */
@@ -301,7 +334,9 @@ await main(async () => {
       total.failed += failed;
     }
   };
-  await Promise.all([CARGO, PACKAGE].map(runAll));
+  const cargo = runAll(CARGO);
+  cargoHasEnded = cargo;
+  await Promise.all([cargo, runAll(PACKAGE)]);
   console.log(`${total.passed} passed, ${total.failed} failed`);
   if (total.failed > 0) process.exitCode = 1;
 });

@@ -19,41 +19,82 @@ export const IN_WORKER = process.env["WORKER"] !== undefined;
 export const errors: string[] = [];
 
 let server: { url: string; close: () => Promise<void> };
-let profile: string;
-let browser: BrowserContext;
 
-let options: { keepsPages?: boolean };
+interface Options {
+  keepsPages?: boolean;
+}
+
+/** Whether other options need another browser: only Chromium is without the cache by itself. */
+const isOther = (left: Options, wanted: Options): boolean => BROWSER.startsWith("chromium") && left.keepsPages !== wanted.keepsPages;
+
+/** A browser with a profile of its own. */
+class Running {
+  readonly #profile = mkdtempSync(join(tmpdir(), "timepail-test-"));
+  readonly options: Options;
+  browser!: BrowserContext;
+
+  constructor(options: Options) {
+    this.options = options;
+  }
+
+  async start(): Promise<void> {
+    this.browser = await launchBrowser(BROWSER, this.#profile, this.options);
+  }
+
+  async end(): Promise<void> {
+    await this.browser?.close();
+    rmSync(this.#profile, { recursive: true, force: true });
+  }
+}
+
+/**
+ * What js/scripts/test.mjs sets if several files run in this process, one after another: the browser is left here for the next one. Each has a server of its own,
+ * and so another origin.
+ */
+const { together } = globalThis as { together?: { left?: Running } };
+let current: Running;
+
+/** The pages of this file. */
+const pages = new Set<Page>();
 
 /**
  * Starts server and browser before the tests of the file and stops them afterwards. `more` maps URL prefixes to further folders;
  * `keepsPages` leaves the back/forward cache on.
  */
-export function useBrowser(more: Record<string, string> = {}, browserOptions: typeof options = {}): void {
-  options = browserOptions;
+export function useBrowser(more: Record<string, string> = {}, options: Options = {}): void {
   before(async () => {
     server = await serve({ port: 0, root: join(process.cwd(), "test/browser/page"), more });
-    profile = mkdtempSync(join(tmpdir(), "timepail-test-"));
-    browser = await launchBrowser(BROWSER, profile, options);
+    const left = together?.left;
+    if (left && !isOther(left.options, options)) {
+      current = left;
+      return;
+    }
+    await left?.end();
+    current = new Running(options);
+    if (together) together.left = current;
+    await current.start();
   });
   after(async () => {
-    await browser?.close();
+    if (!together) await current.end();
+    // Whoever has closed a page itself learns nothing new.
+    else await Promise.allSettled([...pages].map((page) => page.close()));
     await server?.close();
-    rmSync(profile, { recursive: true, force: true });
   });
 }
 
 /** Ends the browser and starts it again over the same profile. */
 export async function restart(): Promise<void> {
-  await browser.close();
-  browser = await launchBrowser(BROWSER, profile, options);
+  await current.browser.close();
+  await current.start();
 }
 
 /** The browser that runs now. */
-export const running = (): BrowserContext => browser;
+export const running = (): BrowserContext => current.browser;
 
 /** A tab with the package loaded as `timepail`, or another page that loads it. */
 export async function tab(path = "index.html"): Promise<Page> {
-  const page = await browser.newPage();
+  const page = await running().newPage();
+  pages.add(page);
   page.on("pageerror", (error) => errors.push(error.message));
   await page.goto(`${server.url}/${path}${IN_WORKER ? "?worker" : ""}`);
   await loaded(page);
