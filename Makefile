@@ -8,7 +8,7 @@ SOAK ?= 10000
 RUSTC_OF_TESTS = $(CURDIR)/$(JS)/$(shell clippy-driver --version >/dev/null 2>&1 && echo rustc-lints.sh || echo rustc-tests.sh)
 SOAK_TEST = RUSTC_WORKSPACE_WRAPPER=$(RUSTC_OF_TESTS) cargo test --profile soak --locked
 
-.PHONY: demo build test test-native test-web test-js test-runtimes test-server test-browser check bench size pack serve fuzz soak soak-histories soak-queries soak-orders soak-units tools modules browser firefox webkit clean help
+.PHONY: demo build test test-native test-web test-js test-runtimes test-server test-browser check bench size pack serve fuzz soak soak-histories soak-queries soak-orders soak-units soak-browsers tools modules browser firefox webkit clean help
 .DEFAULT_GOAL := help
 
 help:
@@ -116,7 +116,7 @@ bench/node_modules/.package-lock.json: bench/package.json bench/package-lock.jso
 	@touch $@
 
 ## make soak          many more random histories and queries than make test; SOAK=10000 of each; make -k soak goes on after a failure
-soak: soak-histories soak-queries soak-orders soak-units
+soak: soak-histories soak-queries soak-orders soak-units soak-browsers
 
 soak-histories:
 	SIM_SEEDS=$(SOAK) $(SOAK_TEST) --test histories sim -- --nocapture
@@ -129,6 +129,9 @@ soak-orders:
 
 soak-units:
 	PROPTEST_CASES=$(SOAK) $(SOAK_TEST) --lib
+
+soak-browsers: tools browser firefox webkit $(MODULES)
+	ALL_BROWSERS=1 node $(JS)/test.mjs build browser browsers
 
 ## make clean         what was built; tools in ~/.cache/timepail stay
 clean:

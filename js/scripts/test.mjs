@@ -41,11 +41,15 @@ const STAGES = { ...CARGO, ...PACKAGE };
 /** The stages that wait for browsers to be installed. */
 const IN_BROWSERS = ["web", "browser", "browsers"];
 
-/** The browsers besides Chromium in its default state, and the tests that run in them. */
-const OTHER_BROWSERS = ["firefox", "webkit"];
+/** Set by `make soak-browsers`: all tests of browsers run in all of them, with and without a worker. */
+const IN_ALL = process.env.ALL_BROWSERS !== undefined;
+/** The tests that run in the browsers besides Chromium in its default state. */
 const ABOUT_BROWSERS = /^browser\/(database|contexts|live|trouble|back|worker)\.test/;
-/** The tests that run with Chromium's other engine of IndexedDB. */
-const ABOUT_STORAGE = /^browser\/(database|contexts|live|trouble)\.test/;
+const NOT_LIVE = /^browser\/(database|contexts|trouble|back|worker)\.test/;
+/** Of these, the ones that run with Chromium's other engine of IndexedDB. */
+const ABOUT_STORAGE = IN_ALL ? ABOUT_BROWSERS : /^browser\/(database|contexts|live|trouble)\.test/;
+/** Of these, the ones in which browsers differ if the engine is in a worker: locks, and pages that are left. */
+const ABOUT_WORKERS = IN_ALL ? ABOUT_BROWSERS : /^browser\/(contexts|back)\.test/;
 /** The tests that take their browser from js/test/browser/harness.ts. */
 const SHARING = /^browser\/(database|contexts|live|trouble|back|worker|guides|frameworks)\.test/;
 
@@ -116,7 +120,7 @@ async function native() {
 /** tests/web.rs in headless Chromium. */
 async function web() {
   const browser = await toolEnv("browser-env");
-  const env = { WASM_BINDGEN_TEST_TIMEOUT: "300", ...compiledBy("rustc-lints.sh", await toolEnv("env")), CHROMEDRIVER: browser.CHROMEDRIVER };
+  const env = { WASM_BINDGEN_TEST_TIMEOUT: "300", CARGO_PROFILE_DEV_DEBUG: "false", ...compiledBy("rustc-lints.sh", await toolEnv("env")), CHROMEDRIVER: browser.CHROMEDRIVER };
   // The runner starts the browser that this file names; it is written anew because the place differs from machine to machine.
   const quiet = ["--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync"];
   writeFileSync(join(ROOT, "webdriver.json"), JSON.stringify({ "goog:chromeOptions": { binary: browser.CHROME_PATH, args: quiet } }));
@@ -154,7 +158,8 @@ async function types() {
   ]);
 }
 
-const testFiles = (wanted) => filesUnder(join(JS, "test")).filter((file) => /\.test\.(ts|mjs)$/.test(file) && wanted.test(file));
+/** Test files; with the variable FILES, only those whose path has that text. */
+const testFiles = (wanted) => filesUnder(join(JS, "test")).filter((file) => /\.test\.(ts|mjs)$/.test(file) && wanted.test(file) && file.includes(process.env.FILES ?? ""));
 
 /** Test files, each to be run by itself, with additional environment variables. */
 const runs = (sources, more = {}) => sources.map((source) => ({ sources: [source], more }));
@@ -170,7 +175,7 @@ async function nodeTests(wanted, env = process.env) {
   const result = { passed: 0, failed: 0, skipped: 0, output: "" };
   const out = join(JS, ".test-build");
   rmSync(out, { recursive: true, force: true });
-  const all = wanted.values();
+  const all = wanted.filter(({ sources }) => sources.length > 0).values();
   const runRest = async () => {
     for (const { sources, more } of all) {
       const start = performance.now();
@@ -204,12 +209,16 @@ async function browsers() {
   const env = { ...(await toolEnv("browser-env")), ...(await toolEnv("firefox-env")), ...(await toolEnv("webkit-env")) };
   const missing = env.WEBKIT_MISSING;
   if (missing) console.log(`  webkit is left out: ${missing}`);
-  const files = testFiles(ABOUT_BROWSERS);
-  const groups = OTHER_BROWSERS.filter((name) => name !== "webkit" || !missing).flatMap((BROWSER) => [
-    together(files, { BROWSER }),
-    together(files.filter((file) => IN_WORKER_TOO.test(file)), { BROWSER, ...IN_WORKER }),
+  const groupOf = (about, more) => together(testFiles(about).filter((file) => more.WORKER === undefined || IN_WORKER_TOO.test(file)), more);
+  const groups = ["firefox", "webkit"].filter((name) => name !== "webkit" || !missing).flatMap((BROWSER) => [
+    // By itself: tabs in Firefox's background mostly wait.
+    groupOf(/^browser\/live\.test/, { BROWSER }),
+    groupOf(NOT_LIVE, { BROWSER }),
+    groupOf(ABOUT_WORKERS, { BROWSER, ...IN_WORKER }),
   ]);
-  const result = await nodeTests([...groups, together(testFiles(ABOUT_STORAGE), { BROWSER: "chromium-sqlite" })], env);
+  groups.push(groupOf(ABOUT_STORAGE, { BROWSER: "chromium-sqlite" }));
+  if (IN_ALL) groups.push(groupOf(ABOUT_STORAGE, { BROWSER: "chromium-sqlite", ...IN_WORKER }));
+  const result = await nodeTests(groups, env);
   if (missing) result.skipped++;
   return result;
 }
