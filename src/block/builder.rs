@@ -222,6 +222,8 @@ fn pad(data: &mut ColumnData, count: usize) {
         ColumnData::ObjectId(v) => zeros(v, count),
         ColumnData::Dictionary(v, _) => zeros(v, count),
         ColumnData::String(v) | ColumnData::Bson(v) => (0..count).for_each(|_| v.seal()),
+        // No builder has any: `resume` makes values of them.
+        ColumnData::Objects(_) => {}
     }
 }
 

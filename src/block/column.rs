@@ -5,6 +5,7 @@ use std::ops::Range;
 use kernels::gather;
 
 use super::bitmap::Bitmap;
+use super::objects::Objects;
 use crate::value::{Kind, Value};
 
 /// The bytes of an ObjectId.
@@ -89,6 +90,8 @@ pub enum ColumnData {
     ObjectId(Vec<Bytes12>),
     /// Anything: type byte followed by value bytes, checked; empty if absent.
     Bson(VarData),
+    /// Objects of one shape, with a column for each of their scalars.
+    Objects(Box<Objects>),
     /// Repeated values: row `i` is row `index[i]` of a column that has no absent cells and is not itself a dictionary.
     Dictionary(Vec<u32>, Box<Column>),
 }
@@ -141,6 +144,7 @@ impl Column {
             ColumnData::Bool(v) => v.len(),
             ColumnData::String(v) | ColumnData::Bson(v) => v.len(),
             ColumnData::ObjectId(v) => v.len(),
+            ColumnData::Objects(objects) => objects.rows(),
             ColumnData::Dictionary(index, _) => index.len(),
         }
     }
@@ -181,14 +185,14 @@ impl Column {
             ColumnData::Bool(_) => Some(Kind::Bool),
             ColumnData::String(_) => Some(Kind::String),
             ColumnData::ObjectId(_) => Some(Kind::ObjectId),
-            ColumnData::Bson(_) => None,
+            ColumnData::Bson(_) | ColumnData::Objects(_) => None,
             ColumnData::Dictionary(_, values) => values.kind(),
         }
     }
 
     /// The cell of `row` as a value; `None` if it is absent.
     ///
-    /// `scratch` is a buffer for the BSON form of strings, which differs from the column's own form.
+    /// `scratch` is a buffer for the BSON form of strings and objects, which differs from the column's own form.
     #[inline]
     pub fn value<'a>(&'a self, row: usize, scratch: &'a mut Vec<u8>) -> Option<Value<'a>> {
         if !self.is_present(row) {
@@ -202,6 +206,10 @@ impl Column {
             ColumnData::Bool(v) => Value::new_checked(Kind::Bool, bytemuck::bytes_of(v.get(row)?)),
             ColumnData::ObjectId(v) => Value::new_checked(Kind::ObjectId, bytemuck::bytes_of(v.get(row)?)),
             ColumnData::Bson(v) => Value::tagged_checked(v.get(row)),
+            ColumnData::Objects(objects) => {
+                objects.write(row, scratch);
+                Value::new_checked(Kind::Object, scratch)
+            }
             ColumnData::String(v) => {
                 let text = v.get(row);
                 scratch.clear();
@@ -231,6 +239,9 @@ impl Column {
             ColumnData::String(v) => ColumnData::String(v.slice(range.clone())),
             ColumnData::ObjectId(v) => ColumnData::ObjectId(cut(v, &range)),
             ColumnData::Bson(v) => ColumnData::Bson(v.slice(range.clone())),
+            ColumnData::Objects(objects) => {
+                ColumnData::Objects(Box::new(objects.map(|scalar| scalar.slice(range.clone()))))
+            }
             ColumnData::Dictionary(v, values) => ColumnData::Dictionary(cut(v, &range), values.clone()),
         };
         Column::new(data, self.presence.as_ref().map(|p| p.slice(range)))
@@ -247,6 +258,7 @@ impl Column {
             ColumnData::String(v) => ColumnData::String(v.gather(rows)),
             ColumnData::ObjectId(v) => ColumnData::ObjectId(gather::object_ids(v, rows)),
             ColumnData::Bson(v) => ColumnData::Bson(v.gather(rows)),
+            ColumnData::Objects(objects) => ColumnData::Objects(Box::new(objects.map(|scalar| scalar.gather(rows)))),
             ColumnData::Dictionary(v, values) => ColumnData::Dictionary(gather::codes(v, rows), values.clone()),
         };
         let presence = self.presence.as_ref().map(|p| Bitmap::from_slice(rows, |row| p.get(*row as usize)));

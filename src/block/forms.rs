@@ -14,7 +14,7 @@ impl Column {
 
     /// The same cells without a dictionary.
     pub fn into_plain(self) -> Column {
-        let ColumnData::Dictionary(index, values) = self.data() else { return self };
+        let ColumnData::Dictionary(index, values) = self.data() else { return self.into_values() };
         let mut plain = values.gather(index);
         if let Some(presence) = self.presence() {
             // The slot of an absent cell must be zero or empty, whatever the dictionary's first entry is.

@@ -3,12 +3,26 @@
 use super::column::{Column, ColumnData};
 
 impl Column {
+    /// Approximate bytes that the cells take in memory.
+    pub fn size_bytes(&self) -> usize {
+        let rows = self.len();
+        match self.data() {
+            ColumnData::F64(_) | ColumnData::I64(_) | ColumnData::Date(_) => 8 * rows,
+            ColumnData::I32(_) | ColumnData::Dictionary(..) => 4 * rows,
+            ColumnData::Bool(_) => rows,
+            ColumnData::ObjectId(_) => 12 * rows,
+            ColumnData::String(v) | ColumnData::Bson(v) => 4 * rows + v.bytes.len(),
+            ColumnData::Objects(objects) => objects.scalars().iter().map(Column::size_bytes).sum(),
+        }
+    }
+
     /// Bytes of a row's value in a document, without its name and type. The cell must be present.
     pub fn value_bytes(&self, row: usize) -> usize {
         match self.data() {
             ColumnData::String(values) => 5 + values.get(row).len(),
             ColumnData::Bson(values) => values.get(row).len().saturating_sub(1),
             ColumnData::Dictionary(index, values) => index.get(row).map_or(0, |at| values.value_bytes(*at as usize)),
+            ColumnData::Objects(_) => self.value(row, &mut Vec::new()).map_or(0, |value| value.bytes().len()),
             _ => self.value_bytes_max(),
         }
     }
@@ -27,6 +41,7 @@ impl Column {
             ColumnData::ObjectId(_) => 12,
             ColumnData::String(values) => 5 + longest(&values.offsets),
             ColumnData::Bson(values) => longest(&values.offsets).saturating_sub(1),
+            ColumnData::Objects(_) => (0..self.len()).map(|row| self.value_bytes(row)).max().unwrap_or_default(),
             ColumnData::Dictionary(_, values) => values.value_bytes_max(),
         }
     }

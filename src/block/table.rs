@@ -198,14 +198,6 @@ impl Block {
 
     /// Approximate bytes that the columns take in memory.
     pub fn size_bytes(&self) -> usize {
-        use super::column::ColumnData as D;
-        let of = |column: &Column| match column.data() {
-            D::F64(_) | D::I64(_) | D::Date(_) => 8 * self.rows,
-            D::I32(_) | D::Dictionary(..) => 4 * self.rows,
-            D::Bool(_) => self.rows,
-            D::ObjectId(_) => 12 * self.rows,
-            D::String(v) | D::Bson(v) => 4 * self.rows + v.bytes.len(),
-        };
-        self.columns.iter().map(|(name, column)| name.len() + 32 + of(column)).sum()
+        self.columns.iter().map(|(name, column)| name.len() + 32 + column.size_bytes()).sum()
     }
 }

@@ -43,7 +43,7 @@ pub fn encode(block: &Block) -> Vec<u8> {
         let name_at = out.len();
         out.extend_from_slice(name.as_bytes());
         let presence_at = column.presence().map_or(0, |p| section(&mut out, &p.to_bytes()).0);
-        let (type_and_flags, data, aux) = encode_data(&mut out, column.data());
+        let (type_and_flags, data, aux) = encode_data(&mut out, column);
         let entry = [u32_of(name_at), u32_of(name.len()), type_and_flags, presence_at, data.0, data.1, aux.0, aux.1];
         let start = HEADER_LEN + at * ENTRY_LEN;
         if let Some(slot) = out.get_mut(start..start + ENTRY_LEN) {
@@ -72,13 +72,13 @@ fn section(out: &mut Vec<u8>, bytes: &[u8]) -> (u32, u32) {
 
 type SectionSpan = (u32, u32);
 
-fn encode_data(out: &mut Vec<u8>, data: &ColumnData) -> (u32, SectionSpan, SectionSpan) {
+fn encode_data(out: &mut Vec<u8>, column: &Column) -> (u32, SectionSpan, SectionSpan) {
     const NO_AUX: SectionSpan = (0, 0);
     let var = |out: &mut Vec<u8>, v: &VarData| {
         let offsets = section(out, bytemuck::cast_slice(&v.offsets));
         (offsets, section(out, &v.bytes))
     };
-    match data {
+    match column.data() {
         ColumnData::F64(v) => (TYPE_F64, section(out, bytemuck::cast_slice(v)), NO_AUX),
         ColumnData::I32(v) => (TYPE_I32, section(out, bytemuck::cast_slice(v)), NO_AUX),
         ColumnData::I64(v) => (TYPE_I64, section(out, bytemuck::cast_slice(v)), NO_AUX),
@@ -99,6 +99,7 @@ fn encode_data(out: &mut Vec<u8>, data: &ColumnData) -> (u32, SectionSpan, Secti
             let (offsets, bytes) = var(out, v);
             (TYPE_BSON, offsets, bytes)
         }
+        ColumnData::Objects(_) => encode_data(out, &column.clone().into_values()),
         ColumnData::Dictionary(index, values) => {
             let mut inner = Block::new(values.len());
             inner.set_column("", (**values).clone());

@@ -111,7 +111,9 @@ fn write_column(out: &mut Vec<u8>, column: &Column) {
         ColumnData::Date(v) => write_fixed(out, Kind::Date, presence, v, |n| n.to_le_bytes()),
         ColumnData::Bool(v) => write_fixed(out, Kind::Bool, presence, v, |b| [b]),
         ColumnData::ObjectId(v) => write_fixed(out, Kind::ObjectId, presence, v, |id| id),
-        ColumnData::String(_) | ColumnData::Bson(_) | ColumnData::Dictionary(..) => write_values(out, column),
+        ColumnData::String(_) | ColumnData::Bson(_) | ColumnData::Objects(_) | ColumnData::Dictionary(..) => {
+            write_values(out, column);
+        }
     }
 }
 

@@ -24,7 +24,7 @@ pub(super) fn extremes<'a>(column: &'a Column, rows: Rows<'_>, collation: &Colla
             let present = rows.iter().filter(|row| column.is_present(*row));
             scan(present.map(|row| (row, v.get(row))), |a, b| collation.compare_texts(a, b).is_lt())
         }
-        ColumnData::Bson(_) => None,
+        ColumnData::Bson(_) | ColumnData::Objects(_) => None,
         ColumnData::Dictionary(codes, values) => {
             return extremes(values, Rows::List(&used(column, codes, values, rows)), collation);
         }

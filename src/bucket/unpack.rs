@@ -77,7 +77,9 @@ fn unpack_compressed(
         None => 0..rows,
     };
     let decoded = |value: Value<'_>| -> Result<Column, String> {
-        let column = column::decode_from(compressed(value)?, rows, range.start).map_err(|what| what.to_string())?;
+        // Whoever wants some columns probably wants parts of objects, too.
+        let decode = if wanted.is_all() { column::decode_from } else { column::decode_scalars };
+        let column = decode(compressed(value)?, rows, range.start).map_err(|what| what.to_string())?;
         // If a column is too short, nothing says which rows it lacks.
         if column.len() < rows {
             return Err(format!("it has {} elements instead of {rows}", column.len()));

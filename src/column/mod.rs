@@ -14,5 +14,12 @@ mod vectors;
 mod write;
 
 pub use error::ColumnError;
-pub use read::{count, decode, decode_from};
+pub use read::{count, decode, decode_from, decode_scalars};
 pub use write::{ColumnWriter, encode};
+
+/// The same cells as a bucket's column gives them that is read scalar by scalar.
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+pub fn read_again(column: &crate::block::Column) -> crate::block::Column {
+    decode_scalars(&encode(column), column.len(), 0).unwrap()
+}

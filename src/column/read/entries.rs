@@ -69,6 +69,11 @@ impl Entries {
         self.index.len()
     }
 
+    /// True before the first row with a value.
+    pub fn has_no_values(&self) -> bool {
+        self.present == 0
+    }
+
     /// Accounts for bytes and work before they are spent.
     ///
     /// Errors: `TOO_LARGE`.
@@ -106,6 +111,9 @@ impl Entries {
 
     /// Appends the strings at the start of a stream's words, as far as they are remembered, up to `rows_max` rows in total.
     pub fn push_texts(&mut self, stream: &mut StreamReader<'_>, rows_max: usize) {
+        if self.has_no_values() {
+            return;
+        }
         let before = self.len();
         let room = rows_max.saturating_sub(before);
         stream.read_texts(&self.texts_seen, &mut self.last, room, &mut self.index);

@@ -4,6 +4,7 @@ mod entries;
 #[cfg(test)]
 mod forge;
 mod items;
+mod objects;
 mod presence;
 mod reader;
 mod section;
@@ -14,4 +15,5 @@ mod typed;
 mod vectors;
 mod words;
 
+pub use objects::decode_scalars;
 pub use reader::{count, decode, decode_from};

@@ -11,12 +11,18 @@ use crate::block::Column;
 use crate::value::Kind;
 
 /// The rows so far: typed while all values have one fixed-width type, entries from the first other value on.
-#[derive(Default)]
-struct ReadRows {
+pub(super) struct RowReader<'a> {
     /// Number of absent rows before the first value.
     absent: usize,
     typed: Option<TypedRows>,
     entries: Option<Entries>,
+    /// The stream state after the last row of `entries`.
+    stream: StreamReader<'a>,
+    rows_max: usize,
+    /// About how many rows are expected.
+    capacity: usize,
+    /// The first row whose value matters.
+    from: usize,
 }
 
 /// Reads a column of at most `rows_max` elements: typed if all values have one type, BSON otherwise; a dictionary if
@@ -34,44 +40,20 @@ pub fn decode_from(bytes: &[u8], rows_max: usize, from: usize) -> Result<Column,
     // A word stands for at most 240 elements per byte.
     let capacity = rows_max.min(bytes.len().saturating_mul(240));
     let mut items = Items::new(bytes);
-    let mut rows = ReadRows::default();
-    // The stream state after the last row of `ReadRows::entries`.
-    let mut stream = StreamReader::new();
+    let mut rows = RowReader::new(rows_max, capacity, from);
     loop {
         let (item, offset) = items.next(0)?;
         let fail = |reason| ColumnError::new(reason, offset);
         match item {
             Item::Literal(kind, bytes) => {
-                if rows.len() >= rows_max {
-                    return Err(fail(TOO_MANY));
-                }
-                if rows.takes_typed(kind) {
-                    let typed = rows.typed.get_or_insert_with(|| TypedRows::new(kind, rows.absent, capacity, from));
-                    typed.literal(bytes);
+                rows.literal(kind, bytes).map_err(fail)?;
+                if let Some(typed) = rows.typed.as_mut().filter(|_| rows.entries.is_none()) {
                     items.skip_literals(|rest| typed.literals(rest, rows_max));
-                } else {
-                    stream = StreamReader::behind(kind, bytes);
-                    push(rows.entries(), kind, bytes).map_err(fail)?;
                 }
             }
-            Item::Control(control, words) => {
-                if let Some(entries) = &mut rows.entries {
-                    stream.open(control, words).map_err(fail)?;
-                    read_stream(&mut stream, entries, rows_max).map_err(fail)?;
-                } else if let Some(typed) = &mut rows.typed {
-                    typed.control(control, words, rows_max).map_err(fail)?;
-                } else {
-                    rows.absent += elements(words).map_err(fail)?;
-                    if control & 0xF0 != 0x80 {
-                        return Err(fail(BAD_SCALE));
-                    }
-                    if rows.absent > rows_max {
-                        return Err(fail(TOO_MANY));
-                    }
-                }
-            }
+            Item::Control(control, words) => rows.control(control, words).map_err(fail)?,
             Item::Section(section, reference) => {
-                stream = match section::read(&mut items, offset, section, reference, rows.entries(), rows_max)? {
+                rows.stream = match section::read(&mut items, offset, section, reference, rows.entries(), rows_max)? {
                     // A control that follows can only repeat the last object.
                     Some(kind) => StreamReader::behind(kind, &[]),
                     None => StreamReader::new(),
@@ -79,11 +61,7 @@ pub fn decode_from(bytes: &[u8], rows_max: usize, from: usize) -> Result<Column,
             }
             Item::End => {
                 items.finish()?;
-                return Ok(match (rows.entries, rows.typed) {
-                    (Some(entries), _) => entries.finish(),
-                    (None, Some(typed)) => typed.finish(),
-                    (None, None) => Entries::new(rows.absent).finish(),
-                });
+                return Ok(rows.finish());
             }
         }
     }
@@ -114,7 +92,24 @@ pub fn count(bytes: &[u8], rows_max: usize) -> Result<usize, ColumnError> {
     }
 }
 
-impl ReadRows {
+impl<'a> RowReader<'a> {
+    /// No rows yet, of at most `rows_max`.
+    pub fn new(rows_max: usize, capacity: usize, from: usize) -> RowReader<'a> {
+        RowReader { absent: 0, typed: None, entries: None, stream: StreamReader::new(), rows_max, capacity, from }
+    }
+
+    /// No rows yet, behind a value that is not among them.
+    pub fn behind(kind: Kind, bytes: &'a [u8], rows_max: usize) -> RowReader<'a> {
+        let mut rows = RowReader::new(rows_max, rows_max, 0);
+        if TypedRows::takes(kind) {
+            rows.typed = Some(TypedRows::behind(kind, bytes, rows_max));
+        } else {
+            rows.stream = StreamReader::behind(kind, bytes);
+            rows.entries = Some(Entries::new(0));
+        }
+        rows
+    }
+
     fn len(&self) -> usize {
         match (&self.entries, &self.typed) {
             (Some(entries), _) => entries.len(),
@@ -134,6 +129,50 @@ impl ReadRows {
             Some(typed) => Entries::from_column(&typed.finish()),
             None => Entries::new(self.absent),
         })
+    }
+
+    /// Appends a value.
+    ///
+    /// Errors: `TOO_MANY`; that the column decodes to too many bytes.
+    #[inline]
+    pub fn literal(&mut self, kind: Kind, bytes: &'a [u8]) -> Result<(), &'static str> {
+        if self.len() >= self.rows_max {
+            return Err(TOO_MANY);
+        }
+        if self.takes_typed(kind) {
+            let (absent, capacity, from) = (self.absent, self.capacity, self.from);
+            self.typed.get_or_insert_with(|| TypedRows::new(kind, absent, capacity, from)).literal(bytes);
+            return Ok(());
+        }
+        self.stream = StreamReader::behind(kind, bytes);
+        push(self.entries(), kind, bytes)
+    }
+
+    /// Appends the elements of a control.
+    ///
+    /// Errors: those of streams.
+    pub fn control(&mut self, control: u8, words: &'a [u8]) -> Result<(), &'static str> {
+        if let Some(entries) = &mut self.entries {
+            self.stream.open(control, words)?;
+            return read_stream(&mut self.stream, entries, self.rows_max);
+        }
+        if let Some(typed) = &mut self.typed {
+            return typed.control(control, words, self.rows_max);
+        }
+        self.absent += elements(words)?;
+        if control & 0xF0 != 0x80 {
+            return Err(BAD_SCALE);
+        }
+        if self.absent > self.rows_max { Err(TOO_MANY) } else { Ok(()) }
+    }
+
+    /// The column.
+    pub fn finish(self) -> Column {
+        match (self.entries, self.typed) {
+            (Some(entries), _) => entries.finish(),
+            (None, Some(typed)) => typed.finish(),
+            (None, None) => Entries::new(self.absent).finish(),
+        }
     }
 }
 
@@ -156,6 +195,13 @@ fn read_stream(stream: &mut StreamReader<'_>, entries: &mut Entries, rows_max: u
         }
         match stream.next(room)? {
             (Element::Missing, count) => entries.push_absent(count),
+            // The value before the first row.
+            (Element::Same, count) if entries.has_no_values() => {
+                if let Some((kind, bytes)) = stream.value() {
+                    push(entries, kind, bytes)?;
+                    entries.push_same(count - 1);
+                }
+            }
             (Element::Same, count) => entries.push_same(count),
             (Element::New, _) => {
                 if let Some((kind, bytes)) = stream.value() {

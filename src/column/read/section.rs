@@ -3,10 +3,11 @@
 use super::super::error::ColumnError;
 use super::entries::{Entries, TOO_LARGE};
 use super::items::{Item, Items, SectionKind};
-use super::shape::{Scalar, SectionShape, ShapePart};
+use super::shape::{Scalar, SectionShape};
 use super::stream::{Element, StreamReader};
 use super::typed::TOO_MANY;
 use super::words::elements;
+use crate::block::ShapePart;
 use crate::limits::COLUMN_SIZE_BYTES_MAX;
 use crate::value::Kind;
 
@@ -18,8 +19,8 @@ const EMPTY: &str = "a section has no objects";
 const NESTED: &str = "a section begins inside another section";
 
 /// Maximum number of parts of a section, so that its memory is bounded like that of decoded values.
-const PARTS_MAX: usize =
-    COLUMN_SIZE_BYTES_MAX / (size_of::<ShapePart<'_>>() + size_of::<Scalar<'_>>() + size_of::<ScalarStream<'_>>());
+pub(super) const PARTS_MAX: usize =
+    COLUMN_SIZE_BYTES_MAX / (size_of::<ShapePart>() + size_of::<Scalar<'_>>() + size_of::<ScalarStream<'_>>());
 
 /// The stream of one scalar.
 struct ScalarStream<'a> {

@@ -1,17 +1,8 @@
 //! The flattened shape of a section's objects: the contents of its reference document, in order.
 
 use super::items::SectionKind;
+use crate::block::{ShapePart, push_header, write_object};
 use crate::value::{Doc, Elements, Kind};
-
-/// One step through the shape.
-pub enum ShapePart<'a> {
-    /// A scalar, which takes the next stream.
-    Scalar(&'a str),
-    /// An object or array begins.
-    Open(Kind, &'a str),
-    /// The object or array ends. True if it is empty in the reference; then it is present and empty in every object.
-    Close(bool),
-}
 
 /// A scalar of the reference: the initial value of its stream.
 pub struct Scalar<'a> {
@@ -28,7 +19,7 @@ pub struct SectionShape<'a> {
     /// Whether they are objects or arrays.
     pub root: Kind,
     /// Their parts, in order.
-    pub parts: Vec<ShapePart<'a>>,
+    pub parts: Vec<ShapePart>,
     /// The scalars among the parts.
     pub scalars: Vec<Scalar<'a>>,
 }
@@ -57,10 +48,10 @@ impl<'a> SectionShape<'a> {
             let container =
                 value.as_container().filter(|_| section != SectionKind::Legacy || value.kind() == Kind::Object);
             if let Some(inner) = container {
-                shape.parts.push(ShapePart::Open(value.kind(), name));
+                shape.parts.push(ShapePart::Open(value.kind(), name.into()));
                 open.push(inner.iter());
             } else {
-                shape.parts.push(ShapePart::Scalar(name));
+                shape.parts.push(ShapePart::Scalar(name.into()));
                 shape.scalars.push(Scalar { kind: value.kind(), bytes: value.bytes(), depth: open.len() });
             }
         }
@@ -73,51 +64,12 @@ impl<'a> SectionShape<'a> {
     /// Writes an object from its scalars: `next` gives them in order, `None` leaves one out. False if nothing is left
     /// of it.
     pub fn build<'b>(&self, out: &mut Vec<u8>, mut next: impl FnMut() -> Option<(Kind, &'b [u8])>) -> bool {
-        let mut open: Vec<(usize, usize)> = Vec::new();
-        out.clear();
-        out.extend_from_slice(&[0; 4]);
-        for part in &self.parts {
-            match part {
-                ShapePart::Scalar(name) => {
-                    if let Some((kind, bytes)) = next() {
-                        push_header(out, kind, name);
-                        out.extend_from_slice(bytes);
-                    }
-                }
-                ShapePart::Open(kind, name) => {
-                    let start = out.len();
-                    push_header(out, *kind, name);
-                    open.push((start, out.len()));
-                    out.extend_from_slice(&[0; 4]);
-                }
-                ShapePart::Close(empty) => {
-                    let (start, body) = open.pop().unwrap_or_default();
-                    if out.len() > body + 4 || *empty {
-                        close(out, body);
-                    } else {
-                        out.truncate(start);
-                    }
-                }
+        write_object(&self.parts, out, &mut |out, name| {
+            if let Some((kind, bytes)) = next() {
+                push_header(out, kind, name);
+                out.extend_from_slice(bytes);
             }
-        }
-        let any = out.len() > 4;
-        close(out, 0);
-        any
-    }
-}
-
-fn push_header(out: &mut Vec<u8>, kind: Kind, name: &str) {
-    out.push(kind.byte());
-    out.extend_from_slice(name.as_bytes());
-    out.push(0);
-}
-
-/// Ends the document that begins at `body`.
-fn close(out: &mut Vec<u8>, body: usize) {
-    out.push(0);
-    let len = (out.len() - body) as u32;
-    if let Some(prefix) = out.get_mut(body..body + 4) {
-        prefix.copy_from_slice(&len.to_le_bytes());
+        })
     }
 }
 

@@ -68,6 +68,14 @@ impl TypedRows {
         }
     }
 
+    /// Starts behind a value that is not among the rows.
+    pub fn behind(kind: Kind, bytes: &[u8], capacity: usize) -> TypedRows {
+        let mut rows = TypedRows::new(kind, 0, capacity, 0);
+        rows.literal(bytes);
+        rows.rows.clear();
+        rows
+    }
+
     /// The type of the rows.
     pub fn kind(&self) -> Kind {
         self.kind

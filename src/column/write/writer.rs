@@ -265,6 +265,19 @@ mod tests {
         }
 
         #[test]
+        fn objects_read_scalar_by_scalar_equal_those_read_whole(cells in any_cells()) {
+            let bytes = pushed(&cells).finish();
+            let whole = crate::column::decode(&bytes, cells.len()).unwrap();
+            let parts = crate::column::decode_scalars(&bytes, cells.len(), 0).unwrap();
+            let (mut left, mut right) = (Vec::new(), Vec::new());
+            for row in 0..cells.len() {
+                prop_assert_eq!(parts.value(row, &mut left), whole.value(row, &mut right));
+            }
+            prop_assert_eq!(parts.present_count(), whole.present_count());
+            prop_assert_eq!(parts.clone().into_plain().into_values(), whole.into_plain());
+        }
+
+        #[test]
         fn a_dictionary_is_written_like_the_cells_it_stands_for(
             cells in any_cells(), index in proptest::collection::vec((any::<prop::sample::Index>(), 1..200_usize), 1..8),
         ) {

@@ -89,7 +89,8 @@ pub fn errors(collection: &Collection, rows: &Block) -> Vec<(usize, Error)> {
     let mut errors = Vec::new();
     for (source, path) in limited_paths(collection) {
         let Some(column) = rows.column(path.first()) else { continue };
-        let may_nest = matches!(column.data(), ColumnData::Bson(_) | ColumnData::Dictionary(..));
+        let may_nest =
+            matches!(column.data(), ColumnData::Bson(_) | ColumnData::Objects(_) | ColumnData::Dictionary(..));
         // Scalars are neither arrays nor places.
         if !may_nest && source != Source::Data {
             continue;

@@ -1,10 +1,11 @@
 //! Assembles one block from pieces of many.
 
 use std::ops::Range;
+use std::rc::Rc;
 
 use kernels::{gather, runs};
 
-use crate::block::{Bitmap, Block, Bytes12, Column, ColumnBuilder, ColumnData, VarData, joined_weights};
+use crate::block::{Bitmap, Block, Bytes12, Column, ColumnBuilder, ColumnData, Objects, VarData, joined_weights};
 use crate::value::{Interner, Value};
 
 /// Consecutive rows of one of several blocks.
@@ -120,6 +121,7 @@ impl Join<'_> {
             ColumnData::Bson(_) => {
                 self.var(|d| if let ColumnData::Bson(v) = d { Some(v) } else { None }).map(ColumnData::Bson)
             }
+            ColumnData::Objects(first) => return Some(self.objects(first).unwrap_or_else(|| self.mixed())),
             ColumnData::Dictionary(..) => {
                 if let Some(joined) = self.dictionary() {
                     return joined;
@@ -252,6 +254,28 @@ impl Join<'_> {
         }
         let data = ColumnData::Dictionary(joined, Box::new(values.finish()));
         Some(Some(Column::new(data, self.presence())))
+    }
+
+    /// Objects from objects; `None` if the sources differ in type or shape.
+    fn objects(&self, first: &Objects) -> Option<Column> {
+        let sources = self.sources.iter().map(|source| match source.map(Column::data) {
+            None => Some(None),
+            Some(ColumnData::Objects(objects)) if objects.parts() == first.parts() => Some(Some(objects.scalars())),
+            Some(_) => None,
+        });
+        let sources: Vec<Option<&[Column]>> = sources.collect::<Option<_>>()?;
+        let scalar = |place: usize| {
+            let sources: Vec<_> = sources.iter().map(|source| source.and_then(|scalars| scalars.get(place))).collect();
+            let join = Join { sources: &sources, pieces: self.pieces, rows: self.rows };
+            join.column().unwrap_or_else(|| {
+                let mut none = ColumnBuilder::new();
+                none.push_absent(self.rows);
+                none.finish()
+            })
+        };
+        let scalars = (0..first.scalars().len()).map(scalar).collect();
+        let data = ColumnData::Objects(Box::new(Objects::new(Rc::clone(first.parts()), scalars)));
+        Some(Column::new(data, self.presence()))
     }
 
     /// Cell by cell: the sources differ in type.

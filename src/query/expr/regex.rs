@@ -87,7 +87,7 @@ impl Regex {
             ColumnData::String(v) => {
                 kernels::texts(v, |cell| std::str::from_utf8(cell).is_ok_and(|t| self.is_match(t)))
             }
-            ColumnData::Bson(_) | ColumnData::Dictionary(..) => return None,
+            ColumnData::Bson(_) | ColumnData::Objects(_) | ColumnData::Dictionary(..) => return None,
             _ => Bitmap::filled(column.len(), false),
         })
     }

@@ -156,7 +156,7 @@ impl Compare {
                     op => kernels::texts(v, |cell| op.holds(cell.cmp(wanted))),
                 }
             }),
-            ColumnData::Bson(_) | ColumnData::Dictionary(..) => return None,
+            ColumnData::Bson(_) | ColumnData::Objects(_) | ColumnData::Dictionary(..) => return None,
         };
         Some(selected.unwrap_or_else(|| Bitmap::filled(column.len(), self.matches_other_types())))
     }

@@ -81,7 +81,7 @@ impl In {
                 let wanted = self.each(|s| s.as_text().filter(|_| s.kind() != Kind::Code).map(str::as_bytes));
                 kernels::texts(v, |cell| wanted.binary_search(&cell).is_ok())
             }
-            ColumnData::Bson(_) | ColumnData::Dictionary(..) => return None,
+            ColumnData::Bson(_) | ColumnData::Objects(_) | ColumnData::Dictionary(..) => return None,
         })
     }
 

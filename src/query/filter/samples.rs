@@ -186,7 +186,24 @@ pub fn any_column(rows: usize) -> BoxedStrategy<Column> {
         let presence = Bitmap::from_slice(&present, |p| *p);
         Column::new(ColumnData::Dictionary(index.collect(), Box::new(builder.finish())), Some(presence))
     });
-    prop_oneof![3 => plain, 1 => dictionary].boxed()
+    // Mostly of one shape, so that they become columns of their scalars.
+    let field = || prop_oneof![6 => scalar_of(Kind::Double), 1 => any_value()];
+    let object = (proptest::option::weighted(0.9, field()), proptest::option::weighted(0.8, field()), field());
+    let objects = vec(proptest::option::weighted(0.9, object), rows).prop_map(|rows| {
+        let mut builder = ColumnBuilder::new();
+        for row in rows {
+            let Some((a, b, c)) = row else {
+                builder.push_absent(1);
+                continue;
+            };
+            let inner = RawBson::Document(raw_doc([("b".to_owned(), c.clone()), ("x.y".to_owned(), c)]));
+            let fields = [("a", a), ("b", b), ("0", Some(inner))];
+            let fields = fields.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?)));
+            builder.push(owned(RawBson::Document(raw_doc(fields))).view());
+        }
+        crate::column::read_again(&builder.finish())
+    });
+    prop_oneof![3 => plain, 1 => dictionary, 1 => objects].boxed()
 }
 
 fn scalar_of_many(rows: usize) -> impl Fn(Kind) -> proptest::collection::VecStrategy<BoxedStrategy<RawBson>> + Clone {

@@ -95,6 +95,13 @@ impl Test {
                 self.narrow_column(values, rest, &mut hits);
                 kernels::entries(index, &hits)
             }
+            ColumnData::Objects(objects) => {
+                return match objects.reach(rest.iter().map(Component::name)) {
+                    Some(Some(scalar)) => self.narrow_column(scalar, &[], rows),
+                    Some(None) => self.narrow_missing(rows),
+                    None => self.narrow_each(column, rest, rows),
+                };
+            }
             ColumnData::Bson(_) | ColumnData::Dictionary(..) => return self.narrow_each(column, rest, rows),
             // Nothing lies below a scalar or an absent cell.
             _ if !rest.is_empty() => return self.narrow_missing(rows),

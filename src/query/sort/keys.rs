@@ -85,7 +85,7 @@ fn push_keys(keys: &mut Vec<u64>, column: &Column, doubles: bool) -> Option<()> 
             push_keys(&mut inner, values, doubles)?;
             keys.extend(index.iter().map(|at| inner.get(*at as usize).copied().unwrap_or(MISSING)));
         }
-        ColumnData::String(_) | ColumnData::ObjectId(_) | ColumnData::Bson(_) => return None,
+        ColumnData::String(_) | ColumnData::ObjectId(_) | ColumnData::Bson(_) | ColumnData::Objects(_) => return None,
     }
     if let Some(presence) = column.presence() {
         let added = keys.get_mut(start..).unwrap_or_default();

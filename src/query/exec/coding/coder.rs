@@ -179,6 +179,7 @@ impl Coder {
                 let number = &mut |id: &[u8]| self.number_by_key(Value::new_checked(Kind::ObjectId, id));
                 numbers_of_bytes(&|row| cells.get(row).map_or(&[], Bytes12::as_slice), rows, number)
             }
+            ColumnData::Objects(_) => self.numbers(&cells.slice(rows.clone()).into_values(), 0..rows.len()),
             ColumnData::Dictionary(index, values) => self.numbers_of_entries(cut(index, rows), values),
             ColumnData::String(cells) => {
                 numbers_of_bytes(&|row| cells.get(row), rows, &mut |text| self.number_of_text(text))

@@ -116,7 +116,9 @@ impl<'a> Vector<'a> {
                 Cells::Indexed(index.as_slice().into(), Rc::new(Vector::of(values)))
             }
             ColumnData::Bson(cells) => return of_mixed(column, cells, missing),
-            ColumnData::String(_) | ColumnData::ObjectId(_) => Cells::Any(Cow::Borrowed(column)),
+            ColumnData::String(_) | ColumnData::ObjectId(_) | ColumnData::Objects(_) => {
+                Cells::Any(Cow::Borrowed(column))
+            }
         };
         cells.with(missing, Mask::NONE, Mask::NONE)
     }

@@ -6,7 +6,7 @@ use super::cells::{Cells, Scratch, Vector, push};
 use super::distinct::AlikeRows;
 use super::mask::Mask;
 use super::run::VectorArguments;
-use crate::block::{Bitmap, ColumnBuilder};
+use crate::block::{Bitmap, ColumnBuilder, ColumnData};
 use crate::error::Result;
 use crate::query::expr::datum::{ArrayWriter, Datum, container, is_nullish};
 use crate::query::expr::evaluate::reach;
@@ -96,6 +96,20 @@ pub fn path<'a>(start: &Vector<'_>, path: &[Box<str>], rows: usize) -> Vector<'a
     let mut scratch = Scratch::default();
     if let (Cells::Constant(_), true) = (&start.cells, left.is_none()) {
         return Vector::constant(reach(start.value(0, &mut scratch), path).view());
+    }
+    if let Cells::Any(column) = &start.cells
+        && let ColumnData::Objects(objects) = column.data()
+        && let Some(scalar) = objects.reach(path.iter().map(|name| &**name))
+    {
+        let absent = start.absent();
+        return match scalar {
+            Some(scalar) => {
+                let mut found = Vector::made(scalar.clone(), left);
+                found.missing.add(&absent);
+                found
+            }
+            None => Cells::Constant(None).with(Mask::NONE, Mask::NONE, left),
+        };
     }
     let mut builder = ColumnBuilder::with_capacity(rows);
     for row in 0..rows {

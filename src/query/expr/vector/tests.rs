@@ -7,7 +7,7 @@ use super::compile_if_loaded;
 use crate::block::{Bitmap, Block, Column, ColumnBuilder, ColumnData};
 use crate::query::expr::samples::globals;
 use crate::query::expr::{BoundExpr, Expr, bucket_of};
-use crate::value::{Doc, Kind, OwnedValue, Value};
+use crate::value::{Doc, DocWriter, Kind, OwnedValue, Value};
 
 const ROWS: usize = 6;
 
@@ -98,9 +98,26 @@ fn block() -> impl Strategy<Value = Block> {
         prop::collection::vec(prop::option::weighted(0.8, text()), ROWS),
         prop::collection::vec(any_value(), ROWS),
         prop::collection::vec(number(), ROWS),
-        metadata(),
+        (
+            metadata(),
+            prop::collection::vec((number(), prop::option::weighted(0.8, int32()), any_value(), text()), ROWS),
+        ),
     );
-    cells.prop_map(|(a, i, l, d, t, s, v, b, m)| {
+    cells.prop_map(|(a, i, l, d, t, s, v, b, (m, o))| {
+        let objects = o.into_iter().map(|(x, y, z, s)| {
+            let mut writer = DocWriter::new();
+            writer.double("x", x);
+            writer.begin_doc("y");
+            if let Some(y) = y {
+                writer.int32("z", y);
+            }
+            if let Some(z) = z {
+                writer.value("x", z.view());
+            }
+            writer.end().string("s", &s);
+            Some(OwnedValue::doc(writer.finish().view()))
+        });
+        let objects = crate::column::read_again(&column(&objects.collect::<Vec<_>>()));
         let typed = |data: ColumnData, holes: Option<Vec<bool>>| {
             let column = Column::new(data, None);
             let Some(holes) = holes else { return column };
@@ -120,6 +137,7 @@ fn block() -> impl Strategy<Value = Block> {
             ("s", column(&texts)),
             ("v", column(&v)),
             ("m", m),
+            ("o", objects),
         ] {
             block.set_column(name, column);
         }
@@ -142,7 +160,10 @@ fn call(name: &str, argument: impl Into<Bson>) -> Bson {
 }
 
 fn expression() -> impl Strategy<Value = Bson> {
-    let field = ["$a", "$b", "$i", "$l", "$d", "$t", "$s", "$v", "$m", "$m.x", "$m.y", "$m.x.z", "$none", "$v.x"];
+    let field = [
+        "$a", "$b", "$i", "$l", "$d", "$t", "$s", "$v", "$m", "$m.x", "$m.y", "$m.x.z", "$none", "$v.x", "$o", "$o.x",
+        "$o.y", "$o.y.z", "$o.y.x", "$o.s", "$o.x.z", "$o.none",
+    ];
     let leaf = prop_oneof![
         6 => prop::sample::select(field.to_vec()).prop_map(Bson::from),
         1 => number().prop_map(Bson::from),

@@ -73,7 +73,7 @@ impl Projection {
 
     fn rewrite_column(&self, node: &ProjectionNode, column: &Column) -> Rewritten {
         match column.data() {
-            ColumnData::Bson(_) => {
+            ColumnData::Bson(_) | ColumnData::Objects(_) => {
                 let (rewritten, present) = self.rewrite_cells(node, column);
                 if present == 0 { Rewritten::Nothing } else { Rewritten::Column(rewritten) }
             }

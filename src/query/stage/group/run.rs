@@ -329,6 +329,6 @@ pub fn run_end(column: &Column, start: usize) -> usize {
         ColumnData::Bool(cells) => equal(cells, start),
         ColumnData::Dictionary(index, _) => equal(index, start),
         ColumnData::ObjectId(cells) => equal(cells, start),
-        ColumnData::String(_) | ColumnData::Bson(_) => by_value(start..column.len()),
+        ColumnData::String(_) | ColumnData::Bson(_) | ColumnData::Objects(_) => by_value(start..column.len()),
     }
 }

@@ -1,0 +1,196 @@
+//! Objects of one shape, with a column for each of their scalars: a path into them is a column of its own.
+
+use std::ops::Range;
+use std::rc::Rc;
+
+use super::bitmap::Bitmap;
+use super::builder::ColumnBuilder;
+use super::column::{Column, ColumnData};
+use crate::value::Kind;
+
+/// One step through the shape of an object.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ShapePart {
+    /// A scalar.
+    Scalar(Box<str>),
+    /// An object or array begins.
+    Open(Kind, Box<str>),
+    /// The object or array ends. True if it is present even if nothing is in it.
+    Close(bool),
+}
+
+/// Objects whose scalars are columns. A scalar that an object does not have is absent.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Objects {
+    parts: Rc<[ShapePart]>,
+    /// One for each scalar of the shape, of equal length.
+    scalars: Vec<Column>,
+}
+
+impl Objects {
+    /// Objects of a shape, whose scalars are columns of equal length.
+    pub fn new(parts: Rc<[ShapePart]>, scalars: Vec<Column>) -> Objects {
+        Objects { parts, scalars }
+    }
+
+    /// The number of objects.
+    pub fn rows(&self) -> usize {
+        self.scalars.first().map_or(0, Column::len)
+    }
+
+    /// The shape.
+    pub fn parts(&self) -> &Rc<[ShapePart]> {
+        &self.parts
+    }
+
+    /// The scalars, in the order of the shape.
+    pub fn scalars(&self) -> &[Column] {
+        &self.scalars
+    }
+
+    /// Writes the object of a row. False if nothing is in it.
+    pub fn write(&self, row: usize, out: &mut Vec<u8>) -> bool {
+        let mut scalars = self.scalars.iter();
+        let mut scratch = Vec::new();
+        write_object(&self.parts, out, &mut |out, name| {
+            if let Some(value) = scalars.next().and_then(|scalar| scalar.value(row, &mut scratch)) {
+                push_header(out, value.kind(), name);
+                out.extend_from_slice(value.bytes());
+            }
+        })
+    }
+
+    /// What a path reaches in all objects: the inner `None` if no object has it, the outer one if it is not a column,
+    /// because it leads into an array or to an object, or because names are not unique.
+    pub fn reach<'a>(&self, path: impl Iterator<Item = &'a str>) -> Option<Option<&Column>> {
+        let mut path = path.peekable();
+        let mut level = 0..self.parts.len();
+        let mut scalar = 0;
+        while let Some(name) = path.next() {
+            let (mut found, mut at, mut number) = (None, level.start, scalar);
+            while let Some(part) = self.parts.get(at).filter(|_| at < level.end) {
+                let (own, end) = match part {
+                    ShapePart::Scalar(own) => (own, at),
+                    ShapePart::Open(_, own) => (own, self.end_of(at)),
+                    ShapePart::Close(_) => return None,
+                };
+                if **own == *name && found.replace((at, end, number)).is_some() {
+                    return None;
+                }
+                number += self.scalars_within(at..end + 1);
+                at = end + 1;
+            }
+            let Some((at, end, number)) = found else { return Some(None) };
+            match self.parts.get(at)? {
+                ShapePart::Open(Kind::Object, _) => (level, scalar) = (at + 1..end, number),
+                ShapePart::Scalar(_) => {
+                    let column = self.scalars.get(number)?;
+                    // Nothing lies below most scalars, but a literal may be an object.
+                    let is_below = path.peek().is_some();
+                    return match column.kind() {
+                        None | Some(Kind::Object | Kind::Array) if is_below => None,
+                        _ if is_below => Some(None),
+                        _ => Some(Some(column)),
+                    };
+                }
+                _ => return None,
+            }
+        }
+        None
+    }
+
+    /// The place at which the container ends that begins at `start`.
+    fn end_of(&self, start: usize) -> usize {
+        let mut depth = 0_usize;
+        let ends = |part: &ShapePart| {
+            match part {
+                ShapePart::Open(..) => depth += 1,
+                ShapePart::Close(_) => depth -= 1,
+                ShapePart::Scalar(_) => {}
+            }
+            depth == 0
+        };
+        let behind = self.parts.get(start..).unwrap_or_default();
+        start + behind.iter().position(ends).unwrap_or(behind.len())
+    }
+
+    fn scalars_within(&self, range: Range<usize>) -> usize {
+        let parts = self.parts.get(range).unwrap_or_default();
+        parts.iter().filter(|part| matches!(part, ShapePart::Scalar(_))).count()
+    }
+
+    /// The same shape with other scalars, each made of one of these.
+    pub fn map(&self, make: impl FnMut(&Column) -> Column) -> Objects {
+        Objects { parts: Rc::clone(&self.parts), scalars: self.scalars.iter().map(make).collect() }
+    }
+}
+
+impl Column {
+    /// The same cells, with objects of one shape as BSON values.
+    pub fn into_values(self) -> Column {
+        let ColumnData::Objects(objects) = self.data() else { return self };
+        let mut builder = ColumnBuilder::with_capacity(objects.rows());
+        let mut scratch = Vec::new();
+        for row in 0..objects.rows() {
+            match self.value(row, &mut scratch) {
+                Some(value) => builder.push(value),
+                None => builder.push_absent(1),
+            }
+        }
+        builder.finish()
+    }
+
+    /// A column of these objects, where those that nothing is in are absent.
+    pub fn of_objects(objects: Objects) -> Column {
+        let mut scratch = Vec::new();
+        // Mostly some scalar is always there.
+        let is_full = objects.scalars.iter().any(|scalar| scalar.presence().is_none());
+        let presence = (!is_full).then(|| Bitmap::from_fn(objects.rows(), |row| objects.write(row, &mut scratch)));
+        Column::new(ColumnData::Objects(Box::new(objects)), presence)
+    }
+}
+
+/// Writes an object of a shape; `scalar` writes each scalar with its header, or nothing. False if nothing is in it.
+pub fn write_object(parts: &[ShapePart], out: &mut Vec<u8>, scalar: &mut dyn FnMut(&mut Vec<u8>, &str)) -> bool {
+    let mut open: Vec<(usize, usize)> = Vec::new();
+    out.clear();
+    out.extend_from_slice(&[0; 4]);
+    for part in parts {
+        match part {
+            ShapePart::Scalar(name) => scalar(out, name),
+            ShapePart::Open(kind, name) => {
+                let start = out.len();
+                push_header(out, *kind, name);
+                open.push((start, out.len()));
+                out.extend_from_slice(&[0; 4]);
+            }
+            ShapePart::Close(empty) => {
+                let (start, body) = open.pop().unwrap_or_default();
+                if out.len() > body + 4 || *empty {
+                    close(out, body);
+                } else {
+                    out.truncate(start);
+                }
+            }
+        }
+    }
+    let any = out.len() > 4;
+    close(out, 0);
+    any
+}
+
+/// Writes the type and the name of a field.
+pub fn push_header(out: &mut Vec<u8>, kind: Kind, name: &str) {
+    out.push(kind.byte());
+    out.extend_from_slice(name.as_bytes());
+    out.push(0);
+}
+
+/// Ends the document that begins at `body`.
+fn close(out: &mut Vec<u8>, body: usize) {
+    out.push(0);
+    let len = (out.len() - body) as u32;
+    if let Some(prefix) = out.get_mut(body..body + 4) {
+        prefix.copy_from_slice(&len.to_le_bytes());
+    }
+}

@@ -1,0 +1,152 @@
+//! Reads a column of objects as a column for each of their scalars.
+
+use super::super::error::ColumnError;
+use super::items::{Item, Items};
+use super::reader::{RowReader, decode_from};
+use super::section::PARTS_MAX;
+use super::shape::SectionShape;
+use super::words::elements;
+use crate::block::{Column, ColumnData, Objects};
+use crate::limits::COLUMN_SIZE_BYTES_MAX;
+use crate::value::Kind;
+
+/// Bytes of a cell of a column, at most, if it has a fixed width.
+const CELL_BYTES: usize = 16;
+
+/// If more objects than this part of them equal the one before, they are kept as the distinct ones.
+const CHANGING_PART: usize = 4;
+
+/// As `decode_from`, but objects that all have one shape, and mostly differ, become columns of their scalars.
+///
+/// Errors: as `decode_from`.
+pub fn decode_scalars(bytes: &[u8], rows_max: usize, from: usize) -> Result<Column, ColumnError> {
+    match scalars(bytes, rows_max) {
+        Some(objects) if objects.scalars().iter().any(is_changing) => Ok(Column::of_objects(objects)),
+        // Damage is told there.
+        _ => decode_from(bytes, rows_max, from),
+    }
+}
+
+/// The objects of a column that is one section; `None` if it is anything else, or damaged.
+fn scalars(bytes: &[u8], rows_max: usize) -> Option<Objects> {
+    let mut items = Items::new(bytes);
+    let Ok((Item::Section(section, reference), _)) = items.next(0) else { return None };
+    let shape = SectionShape::new(section, reference, PARTS_MAX).ok().filter(|shape| shape.root == Kind::Object)?;
+    if shape.scalars.len().saturating_mul(rows_max) > COLUMN_SIZE_BYTES_MAX / CELL_BYTES {
+        return None;
+    }
+    let begin = |scalar: &super::shape::Scalar<'_>| (scalar.depth, 0);
+    let mut streams: Vec<(usize, usize)> = shape.scalars.iter().map(begin).collect();
+    let mut readers: Vec<RowReader<'_>> =
+        shape.scalars.iter().map(|scalar| RowReader::behind(scalar.kind, scalar.bytes, rows_max)).collect();
+    'objects: loop {
+        for (number, ((depth, left), reader)) in streams.iter_mut().zip(&mut readers).enumerate() {
+            if *left > 0 {
+                continue;
+            }
+            *left = match items.next(*depth).ok()?.0 {
+                Item::Literal(kind, bytes) => {
+                    reader.literal(kind, bytes).ok()?;
+                    1
+                }
+                Item::Control(control, words) => {
+                    reader.control(control, words).ok()?;
+                    elements(words).ok()?
+                }
+                Item::End if number == 0 => break 'objects,
+                Item::End | Item::Section(..) => return None,
+            };
+        }
+        // This many objects need no further item.
+        let objects = streams.iter().map(|(_, left)| *left).min()?;
+        streams.iter_mut().for_each(|(_, left)| *left -= objects);
+    }
+    let is_even = streams.iter().all(|(_, left)| *left == 0);
+    let is_last = items.next(0).is_ok_and(|(item, _)| item == Item::End) && items.finish().is_ok();
+    let scalars: Vec<Column> = readers.into_iter().map(RowReader::finish).collect();
+    let rows = scalars.first().map(Column::len).filter(|rows| *rows > 0)?;
+    (is_even && is_last && scalars.iter().all(|scalar| scalar.len() == rows))
+        .then(|| Objects::new(shape.parts.into(), scalars))
+}
+
+/// True if most cells differ from the ones before them.
+fn is_changing(scalar: &Column) -> bool {
+    fn differ<T: PartialEq>(cells: &[T]) -> bool {
+        let changes = cells.iter().zip(cells.iter().skip(1)).filter(|(a, b)| a != b).count();
+        changes * CHANGING_PART > cells.len()
+    }
+    match scalar.data() {
+        ColumnData::F64(cells) => differ(cells),
+        ColumnData::I32(cells) => differ(cells),
+        ColumnData::I64(cells) | ColumnData::Date(cells) => differ(cells),
+        ColumnData::Bool(cells) => differ(cells),
+        ColumnData::Dictionary(index, _) => differ(index),
+        _ => scalar.present_count() * CHANGING_PART > scalar.len(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::column::read::decode;
+    use crate::column::read::forge::{Forge, deltas, double, int, object, plain, run, string};
+    use crate::column::read::vectors::cells;
+    use crate::value::OwnedValue;
+
+    fn wind(speed: f64, gust: Option<f64>, text: &str) -> OwnedValue {
+        let gust = gust.map(|gust| ("gust", double(gust)));
+        let max = object(&gust.into_iter().chain([("text", string(text))]).collect::<Vec<_>>());
+        object(&[("speed", double(speed)), ("max", max)])
+    }
+
+    /// Five objects; a scalar is missing in one of them, and one comes as a literal.
+    fn winds() -> Forge {
+        let section = Forge::default().section(0xF1, &wind(1.5, Some(2.5), "a"));
+        let speeds = section.control(0xA0, &[deltas(&[0, 10, 20])]);
+        let gusts = speeds.control(0xA0, &[plain(&[Some(0), None, Some(20), Some(0), Some(4)])]);
+        let texts = gusts.control(0x80, &[plain(&[Some(0), Some(0)])]);
+        texts.literal(&string("other")).literal(&double(0.5)).literal(&string("b")).control(0xA0, &[deltas(&[3])])
+    }
+
+    #[test]
+    fn objects_that_differ_become_a_column_for_each_scalar() {
+        let forge = winds().literal(&string("c")).end().end();
+        let column = decode_scalars(&forge.bytes, 10, 0);
+        let whole = decode(&forge.bytes, 10);
+        let (Ok(column), Ok(whole)) = (column, whole) else { panic!("{:?}", forge.bytes) };
+        assert_eq!(cells(&column), cells(&whole));
+        let ColumnData::Objects(objects) = column.data() else { panic!("{column:?}") };
+        let reach = |path: &str| objects.reach(path.split('.'));
+        let kind = |path: &str| reach(path).flatten().map(|column| (column.kind(), column.present_count()));
+        assert_eq!(kind("speed"), Some((Some(Kind::Double), 5)));
+        assert_eq!(kind("max.gust"), Some((Some(Kind::Double), 4)));
+        assert_eq!(kind("max.text"), Some((Some(Kind::String), 5)));
+        assert_eq!((reach("none"), reach("max.none"), reach("speed.none")), (Some(None), Some(None), Some(None)));
+        // An object, and the whole, are not columns.
+        assert_eq!((reach("max"), objects.reach(std::iter::empty())), (None, None));
+    }
+
+    #[test]
+    fn objects_that_hardly_change_or_are_not_alone_or_are_damaged_are_read_whole() {
+        let one = object(&[("x", int(1)), ("y", int(2))]);
+        let constant = Forge::default().section(0xF1, &one).control(0x80, &[run(1)]).control(0x80, &[run(1)]).end();
+        let changing = Forge::default().section(0xF1, &one).control(0x80, &[deltas(&[1, 1])]);
+        let changing = changing.control(0x80, &[deltas(&[0, 0])]).end();
+        for (forge, rows) in [
+            (constant.end(), 120),
+            (changing.clone().literal(&int(3)).end(), 3),
+            (changing.clone().end(), 1),
+            (changing.clone(), 2),
+            (Forge::default().literal(&int(3)).end(), 1),
+            (Forge::default().control(0x80, &[plain(&[None])]).end(), 1),
+        ] {
+            assert_eq!(decode_scalars(&forge.bytes, rows, 0), decode(&forge.bytes, rows));
+        }
+        let twice = object(&[("x", int(1)), ("x", int(2))]);
+        let twice = Forge::default().section(0xF1, &twice).control(0x80, &[deltas(&[1, 1])]);
+        let column = twice.control(0x80, &[deltas(&[1, 1])]).end().end();
+        let Ok(column) = decode_scalars(&column.bytes, 2, 0) else { panic!() };
+        let ColumnData::Objects(objects) = column.data() else { panic!() };
+        assert_eq!(objects.reach(["x"].into_iter()), None);
+    }
+}
