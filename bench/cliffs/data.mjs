@@ -17,6 +17,7 @@ function more(host, { usage_user, usage_system }) {
     level: Int32Array.from(usage_user, (value) => Math.floor(value / 10)),
     state: Array.from({ length: rows }, () => STATES[Math.floor(random.next() ** 2 * STATES.length)]),
     extra: Array.from(usage_system, (value, row) => (row % 2 === 0 ? value : undefined)),
+    usage: Array.from(usage_user, (user, row) => ({ user, system: usage_system[row], cores: { busy: Math.floor(user / 25) } })),
   };
 }
 

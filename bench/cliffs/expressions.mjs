@@ -70,6 +70,16 @@ const filtered = (name, filter, expression, holds) =>
   pair(`count by ${name} / by a filter`, { count: filter }, { count: { $expr: expression } }, { loop: holds && counted(holds) });
 
 export const expressions = [
+  // Fields of objects.
+  pair("mean of a path into an object / of a field", plain, mean("$usage.user")),
+  pair("mean of two paths' difference / of two fields'", mean({ $subtract: [U, S] }), mean({ $subtract: ["$usage.user", "$usage.system"] })),
+  pair("count by a filter of a path / of a field", { count: { usage_user: { $gt: HALF } } }, { count: { "usage.user": { $gt: HALF } } }),
+  pair("three greatest by a path / by a field", [{ $sort: { usage_user: -1 } }, { $limit: 3 }, { $project: { _id: 0, usage_user: 1 } }], [
+    { $sort: { "usage.user": -1 } },
+    { $limit: 3 },
+    { $project: { _id: 0, usage_user: 1 } },
+  ]),
+
   // Arithmetic.
   computed("a sum", { $add: [U, S] }, ({ usage_user: u, usage_system: s }, row) => u[row] + s[row]),
   computed(

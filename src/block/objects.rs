@@ -62,6 +62,8 @@ impl Objects {
 
     /// What a path reaches in all objects: the inner `None` if no object has it, the outer one if it is not a column,
     /// because it leads into an array or to an object, or because names are not unique.
+    // Loaded later.
+    #[inline(never)]
     pub fn reach<'a>(&self, path: impl Iterator<Item = &'a str>) -> Option<Option<&Column>> {
         let mut path = path.peekable();
         let mut level = 0..self.parts.len();

@@ -20,14 +20,30 @@ const CHANGING_PART: usize = 4;
 ///
 /// Errors: as `decode_from`.
 pub fn decode_scalars(bytes: &[u8], rows_max: usize, from: usize) -> Result<Column, ColumnError> {
-    match scalars(bytes, rows_max) {
-        Some(objects) if objects.scalars().iter().any(is_changing) => Ok(Column::of_objects(objects)),
-        // Damage is told there.
-        _ => decode_from(bytes, rows_max, from),
+    // No column of numbers begins like a section.
+    let begins_section = bytes.first().is_some_and(|first| *first & 0xF0 == 0xF0);
+    let mut read = None;
+    if begins_section
+        && scalars_if_loaded(bytes, rows_max, &mut read)
+        && let Some(objects) = read
+    {
+        return Ok(objects);
     }
+    // Damage is told there.
+    decode_from(bytes, rows_max, from)
+}
+
+/// The objects of a column that is one section, if most of them differ; false if it is anything else, or damaged.
+// Loaded later.
+#[inline(never)]
+fn scalars_if_loaded(bytes: &[u8], rows_max: usize, read: &mut Option<Column>) -> bool {
+    let objects = scalars(bytes, rows_max).filter(|objects| objects.scalars().iter().any(is_changing));
+    *read = objects.map(Column::of_objects);
+    read.is_some()
 }
 
 /// The objects of a column that is one section; `None` if it is anything else, or damaged.
+#[inline(never)]
 fn scalars(bytes: &[u8], rows_max: usize) -> Option<Objects> {
     let mut items = Items::new(bytes);
     let Ok((Item::Section(section, reference), _)) = items.next(0) else { return None };

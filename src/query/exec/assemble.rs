@@ -121,6 +121,7 @@ impl Join<'_> {
             ColumnData::Bson(_) => {
                 self.var(|d| if let ColumnData::Bson(v) = d { Some(v) } else { None }).map(ColumnData::Bson)
             }
+            // Loaded by now: only `column::read::objects`, which is loaded later, makes such columns.
             ColumnData::Objects(first) => return Some(self.objects(first).unwrap_or_else(|| self.mixed())),
             ColumnData::Dictionary(..) => {
                 if let Some(joined) = self.dictionary() {
@@ -257,6 +258,8 @@ impl Join<'_> {
     }
 
     /// Objects from objects; `None` if the sources differ in type or shape.
+    // Loaded later.
+    #[inline(never)]
     fn objects(&self, first: &Objects) -> Option<Column> {
         let sources = self.sources.iter().map(|source| match source.map(Column::data) {
             None => Some(None),

@@ -96,6 +96,7 @@ impl Test {
                 kernels::entries(index, &hits)
             }
             ColumnData::Objects(objects) => {
+                // Loaded by now: only `column::read::objects`, which is loaded later, makes such columns.
                 return match objects.reach(rest.iter().map(Component::name)) {
                     Some(Some(scalar)) => self.narrow_column(scalar, &[], rows),
                     Some(None) => self.narrow_missing(rows),

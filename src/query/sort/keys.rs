@@ -6,7 +6,7 @@ use super::arrays::least_keys;
 use super::spec::{SortPart, SortSpec};
 use crate::block::{Block, Column, ColumnData, VarData};
 use crate::error::Result;
-use crate::value::{Collation, Interner, Kind, Value, canonical_class, sort_by, sort_key, sort_rows};
+use crate::value::{Collation, Component, Interner, Kind, Path, Value, canonical_class, sort_by, sort_key, sort_rows};
 
 /// The keys of every row of `blocks`, one vector per part.
 ///
@@ -25,13 +25,13 @@ pub(super) fn keys_of_rows(spec: &SortSpec, blocks: &[Block]) -> Result<Vec<Vec<
     Ok(keys.into_iter().flatten().collect())
 }
 
-/// Keys of a top-level path whose columns are all numbers of one exact form, or all dates, or all booleans; otherwise
+/// Keys of a path whose columns are all numbers of one exact form, or all dates, or all booleans; otherwise
 /// `None`.
 fn fixed_keys(part: &SortPart, blocks: &[Block]) -> Option<Vec<u64>> {
-    if !part.path.is_top_level() {
-        return None;
-    }
-    let columns = || blocks.iter().map(|block| (block.rows(), block.column(part.path.as_str())));
+    let columns: Option<Vec<_>> =
+        blocks.iter().map(|block| Some((block.rows(), column_at(&part.path, block)?))).collect();
+    let columns = columns?;
+    let columns = || columns.iter().copied();
     let mut kinds = columns().filter_map(|(_, column)| column).map(|column| column.kind());
     // An int32 is exact both as a double and as an int64; double and int64 have no common exact form of eight bytes.
     let doubles = columns().any(|(_, column)| column.is_some_and(|c| c.kind() == Some(Kind::Double)));
@@ -67,6 +67,17 @@ fn fixed_keys(part: &SortPart, blocks: &[Block]) -> Option<Vec<u64>> {
         keys.iter_mut().for_each(|key| *key = !*key);
     }
     Some(keys)
+}
+
+/// The values of a path; the inner `None` if no row has it, the outer one if it is not a column.
+fn column_at<'a>(path: &Path, block: &'a Block) -> Option<Option<&'a Column>> {
+    let Some(column) = block.column(path.first()) else { return Some(None) };
+    match column.data() {
+        _ if path.is_top_level() => Some(Some(column)),
+        // Loaded by now: only `column::read::objects`, which is loaded later, makes such columns.
+        ColumnData::Objects(objects) => objects.reach(path.rest().iter().map(Component::name)),
+        _ => None,
+    }
 }
 
 /// The key of a missing value, which ties with null and sorts below numbers, dates and booleans.
