@@ -38,6 +38,12 @@ pub fn push_all(out: &mut Vec<u8>, head: &mut Head, kind: u8, values: &[u8], len
 /// Of the first of `elements`: where its name ends, which begins behind its type byte, and where its value ends.
 #[inline(never)]
 pub fn first(elements: &[u8]) -> Option<(usize, usize)> {
+    element(elements)
+}
+
+/// As `first`.
+#[inline(always)]
+pub(crate) fn element(elements: &[u8]) -> Option<(usize, usize)> {
     let (kind, rest) = elements.split_first()?;
     let name_len = rest.iter().position(|byte| *byte == 0)?;
     let len = value_len(*kind, rest.get(name_len + 1..)?)?;

@@ -15,6 +15,7 @@ pub mod elements;
 pub mod extreme;
 pub mod gather;
 mod operand;
+pub mod paths;
 pub mod runs;
 pub mod sum;
 pub mod tagged;

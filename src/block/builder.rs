@@ -146,8 +146,8 @@ impl ColumnBuilder {
             (Some(D::I64(v)), D::I64(cells)) | (Some(D::Date(v)), D::Date(cells)) => copy_cells(v, cells, range),
             (Some(D::Bool(v)), D::Bool(cells)) => copy_cells(v, cells, range),
             (Some(D::ObjectId(v)), D::ObjectId(cells)) => copy_cells(v, cells, range),
-            (Some(D::String(v)), D::String(cells)) => {
-                range.clone().for_each(|row| v.push(cells.get(row)));
+            (Some(D::String(v)), D::String(cells)) | (Some(D::Bson(v)), D::Bson(cells)) => {
+                v.extend(cells, range.clone());
                 true
             }
             _ => false,

@@ -54,14 +54,22 @@ impl VarData {
     pub fn seal(&mut self) {
         self.offsets.push(u32::try_from(self.bytes.len()).unwrap_or(u32::MAX));
     }
-    fn slice(&self, range: Range<usize>) -> VarData {
-        let offsets = self.offsets.get(range.start..range.end + 1).unwrap_or_default();
-        let first = offsets.first().copied().unwrap_or_default();
-        let last = offsets.last().copied().unwrap_or_default();
-        VarData {
-            offsets: offsets.iter().map(|o| o - first).collect(),
-            bytes: self.bytes.get(first as usize..last as usize).unwrap_or_default().to_vec(),
+    /// Appends values of `range`, which must lie inside.
+    #[inline(never)]
+    pub fn extend(&mut self, from: &VarData, range: Range<usize>) {
+        let Some([first, ends @ ..]) = from.offsets.get(range.start..range.end + 1) else { return };
+        let start = u32::try_from(self.bytes.len()).unwrap_or(u32::MAX);
+        let end = ends.last().unwrap_or(first);
+        self.bytes.extend_from_slice(from.bytes.get(*first as usize..*end as usize).unwrap_or_default());
+        self.offsets.reserve(ends.len());
+        for end in ends {
+            self.offsets.push(start.saturating_add(end - first));
         }
+    }
+    fn slice(&self, range: Range<usize>) -> VarData {
+        let mut out = VarData::default();
+        out.extend(self, range);
+        out
     }
     fn gather(&self, rows: &[u32]) -> VarData {
         let mut out = VarData { offsets: Vec::with_capacity(rows.len() + 1), bytes: Vec::new() };

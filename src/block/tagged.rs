@@ -1,6 +1,6 @@
 //! Columns of values with their type bytes: to and from plain words.
 
-use kernels::{compare, convert, tagged};
+use kernels::{compare, convert, paths, tagged};
 
 use super::bitmap::Bitmap;
 use super::column::{Column, ColumnData, VarData};
@@ -25,6 +25,21 @@ pub fn of_kind(kinds: &[u8], kind: u8) -> Bitmap {
 }
 
 impl Column {
+    /// What a path of names reaches in the objects of a BSON column. False if the path leads into an array, or to other values than numbers, dates, booleans and
+    /// null.
+    // Loaded later.
+    #[inline(never)]
+    pub fn reached_if_loaded(&self, path: &[&str], found: &mut Option<Column>) -> bool {
+        let ColumnData::Bson(cells) = self.data() else { return false };
+        let names: Vec<&[u8]> = path.iter().map(|name| name.as_bytes()).collect();
+        *found = paths::words(&cells.offsets, &cells.bytes, &names).map(|(kinds, words)| {
+            let present = Bitmap::from_slice(&kinds, |kind| *kind != 0);
+            let mixed = Column::new(ColumnData::Bson(VarData::of_words(&kinds, &words)), Some(present));
+            mixed.untagged().filter(|(_, nulls)| nulls.none()).map_or(mixed, |(typed, _)| typed)
+        });
+        found.is_some()
+    }
+
     /// A BSON column in which all values but nulls are doubles, int32s, int64s or dates, as a column of that type, and
     /// the rows that are null, which have no cell in it.
     pub fn untagged(&self) -> Option<(Column, Bitmap)> {

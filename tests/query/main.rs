@@ -14,6 +14,7 @@ mod geo_near;
 mod index_unions;
 mod indexes;
 mod newest;
+mod objects;
 mod series_filters;
 mod stages;
 mod streamed_groups;

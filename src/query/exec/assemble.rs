@@ -179,7 +179,7 @@ impl Join<'_> {
         joined.offsets.reserve(self.rows);
         for piece in self.pieces {
             match sources.get(piece.slot).copied().flatten() {
-                Some(source) => piece.rows.clone().for_each(|row| joined.push(source.get(row))),
+                Some(source) => joined.extend(source, piece.rows.clone()),
                 None => piece.rows.clone().for_each(|_| joined.seal()),
             }
         }

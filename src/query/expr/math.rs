@@ -213,7 +213,13 @@ fn folded(arguments: Arguments<'_, '_>, first: i64, step: fn(i64, i64) -> i64) -
     for value in arguments.iter().flatten() {
         match value.kind() {
             Kind::Int32 | Kind::Int64 => all = step(all, value.as_integer().unwrap_or_default()),
-            _ => return Err(failure(TypeMismatch, "A bitwise operator", "needs int or long")),
+            _ => {
+                return Err(failure(
+                    TypeMismatch,
+                    "A bitwise operator",
+                    "needs int or long, not double; in JavaScript, write new Int32(5) for 5",
+                ));
+            }
         }
     }
     Ok(integer(all, is_narrow(arguments)))

@@ -103,6 +103,15 @@ impl Test {
                     None => self.narrow_each(column, rest, rows),
                 };
             }
+            ColumnData::Bson(_) if !rest.is_empty() && rows.count() * 4 > rows.len() => {
+                let names: Vec<&str> = rest.iter().map(Component::name).collect();
+                let mut found = None;
+                let is_found = column.reached_if_loaded(&names, &mut found);
+                return match found.filter(|_| is_found) {
+                    Some(found) => self.narrow_column(&found, &[], rows),
+                    None => self.narrow_each(column, rest, rows),
+                };
+            }
             ColumnData::Bson(_) | ColumnData::Dictionary(..) => return self.narrow_each(column, rest, rows),
             // Nothing lies below a scalar or an absent cell.
             _ if !rest.is_empty() => return self.narrow_missing(rows),

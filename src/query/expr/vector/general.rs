@@ -6,7 +6,7 @@ use super::cells::{Cells, Scratch, Vector, push};
 use super::distinct::AlikeRows;
 use super::mask::Mask;
 use super::run::VectorArguments;
-use crate::block::{Bitmap, ColumnBuilder, ColumnData};
+use crate::block::{Bitmap, Column, ColumnBuilder, ColumnData};
 use crate::error::Result;
 use crate::query::expr::datum::{ArrayWriter, Datum, container, is_nullish};
 use crate::query::expr::evaluate::reach;
@@ -98,18 +98,12 @@ pub fn path<'a>(start: &Vector<'_>, path: &[Box<str>], rows: usize) -> Vector<'a
         return Vector::constant(reach(start.value(0, &mut scratch), path).view());
     }
     if let Cells::Any(column) = &start.cells
-        && let ColumnData::Objects(objects) = column.data()
-        && let Some(scalar) = objects.reach(path.iter().map(|name| &**name))
+        && let Some(scalar) = scalar_of(column, path)
     {
-        let absent = start.absent();
-        return match scalar {
-            Some(scalar) => {
-                let mut found = Vector::made(scalar.clone(), left);
-                found.missing.add(&absent);
-                found
-            }
-            None => Cells::Constant(None).with(Mask::NONE, Mask::NONE, left),
-        };
+        let Some(scalar) = scalar else { return Cells::Constant(None).with(Mask::NONE, Mask::NONE, left) };
+        let mut found = Vector::made(scalar, left);
+        found.missing.add(&start.absent());
+        return found;
     }
     let mut builder = ColumnBuilder::with_capacity(rows);
     for row in 0..rows {
@@ -119,6 +113,16 @@ pub fn path<'a>(start: &Vector<'_>, path: &[Box<str>], rows: usize) -> Vector<'a
         }
     }
     Vector::made(builder.finish(), left)
+}
+
+/// What a path reaches in a column of objects; the inner `None` if no object has it, the outer one if it is not a column.
+fn scalar_of(column: &Column, path: &[Box<str>]) -> Option<Option<Column>> {
+    let names: Vec<&str> = path.iter().map(|name| &**name).collect();
+    if let ColumnData::Objects(objects) = column.data() {
+        return objects.reach(names.into_iter()).map(Option::<&Column>::cloned);
+    }
+    let mut found = None;
+    column.reached_if_loaded(&names, &mut found).then_some(found)
 }
 
 /// An object of these fields. Fields without a value are left out.

@@ -117,7 +117,8 @@ fn block() -> impl Strategy<Value = Block> {
             writer.end().string("s", &s);
             Some(OwnedValue::doc(writer.finish().view()))
         });
-        let objects = crate::column::read_again(&column(&objects.collect::<Vec<_>>()));
+        let whole = column(&objects.collect::<Vec<_>>());
+        let objects = crate::column::read_again(&whole);
         let typed = |data: ColumnData, holes: Option<Vec<bool>>| {
             let column = Column::new(data, None);
             let Some(holes) = holes else { return column };
@@ -138,6 +139,7 @@ fn block() -> impl Strategy<Value = Block> {
             ("v", column(&v)),
             ("m", m),
             ("o", objects),
+            ("p", whole),
         ] {
             block.set_column(name, column);
         }
@@ -162,7 +164,7 @@ fn call(name: &str, argument: impl Into<Bson>) -> Bson {
 fn expression() -> impl Strategy<Value = Bson> {
     let field = [
         "$a", "$b", "$i", "$l", "$d", "$t", "$s", "$v", "$m", "$m.x", "$m.y", "$m.x.z", "$none", "$v.x", "$o", "$o.x",
-        "$o.y", "$o.y.z", "$o.y.x", "$o.s", "$o.x.z", "$o.none",
+        "$o.y", "$o.y.z", "$o.y.x", "$o.s", "$o.x.z", "$o.none", "$p.x", "$p.y.z", "$p.y.x", "$p.s", "$p.x.z",
     ];
     let leaf = prop_oneof![
         6 => prop::sample::select(field.to_vec()).prop_map(Bson::from),
