@@ -2,7 +2,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use timepail::column::{count, decode};
+use timepail::column::{count, decode, decode_scalars};
 
 const ROWS_MAX: usize = 5_000;
 
@@ -11,6 +11,7 @@ fuzz_target!(|bytes: &[u8]| {
     let Ok(column) = decode(bytes, ROWS_MAX) else { return };
     let rows = column.len();
     assert_eq!(counted, Ok(rows));
+    assert_eq!(decode_scalars(bytes, ROWS_MAX, 0).map(|column| column.len()), Ok(rows));
     assert!(rows <= ROWS_MAX);
     if rows > 0 {
         assert!(count(bytes, rows - 1).is_err());

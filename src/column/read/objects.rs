@@ -13,10 +13,10 @@ use crate::value::Kind;
 /// Bytes of a cell of a column, at most, if it has a fixed width.
 const CELL_BYTES: usize = 16;
 
-/// If more objects than this part of them equal the one before, they are kept as the distinct ones.
+/// Unless one in so many cells of some scalar differs from the cell before, the distinct objects are kept instead.
 const CHANGING_PART: usize = 4;
 
-/// As `decode_from`, but objects that all have one shape, and mostly differ, become columns of their scalars.
+/// As `decode_from`, but objects that all have one shape, and often differ, become columns of their scalars.
 ///
 /// Errors: as `decode_from`.
 pub fn decode_scalars(bytes: &[u8], rows_max: usize, from: usize) -> Result<Column, ColumnError> {
@@ -33,7 +33,7 @@ pub fn decode_scalars(bytes: &[u8], rows_max: usize, from: usize) -> Result<Colu
     decode_from(bytes, rows_max, from)
 }
 
-/// The objects of a column that is one section, if most of them differ; false if it is anything else, or damaged.
+/// The objects of a column that is one section, if they often differ; false if it is anything else, or damaged.
 // Loaded later.
 #[inline(never)]
 fn scalars_if_loaded(bytes: &[u8], rows_max: usize, read: &mut Option<Column>) -> bool {
@@ -85,7 +85,7 @@ fn scalars(bytes: &[u8], rows_max: usize) -> Option<Objects> {
         .then(|| Objects::new(shape.parts.into(), scalars))
 }
 
-/// True if most cells differ from the ones before them.
+/// True if enough cells differ from the ones before them.
 fn is_changing(scalar: &Column) -> bool {
     fn differ<T: PartialEq>(cells: &[T]) -> bool {
         let changes = cells.iter().zip(cells.iter().skip(1)).filter(|(a, b)| a != b).count();
@@ -108,6 +108,7 @@ mod tests {
     use crate::column::read::forge::{Forge, deltas, double, int, object, plain, run, string};
     use crate::column::read::vectors::cells;
     use crate::value::OwnedValue;
+    use proptest::prelude::*;
 
     fn wind(speed: f64, gust: Option<f64>, text: &str) -> OwnedValue {
         let gust = gust.map(|gust| ("gust", double(gust)));
@@ -122,6 +123,19 @@ mod tests {
         let gusts = speeds.control(0xA0, &[plain(&[Some(0), None, Some(20), Some(0), Some(4)])]);
         let texts = gusts.control(0x80, &[plain(&[Some(0), Some(0)])]);
         texts.literal(&string("other")).literal(&double(0.5)).literal(&string("b")).control(0xA0, &[deltas(&[3])])
+    }
+
+    proptest! {
+        #[test]
+        fn damage_gives_the_same_objects_or_the_same_error(changes in proptest::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..4)) {
+            let mut bytes = winds().literal(&string("c")).end().end().bytes;
+            for (place, byte) in changes {
+                let place = place.index(bytes.len());
+                bytes[place] = byte;
+            }
+            let (scalars, whole) = (decode_scalars(&bytes, 100, 0), decode(&bytes, 100));
+            prop_assert_eq!(scalars.as_ref().map(cells), whole.as_ref().map(cells));
+        }
     }
 
     #[test]
