@@ -81,7 +81,10 @@ fn scalars(bytes: &[u8], rows_max: usize) -> Option<Objects> {
     let is_last = items.next(0).is_ok_and(|(item, _)| item == Item::End) && items.finish().is_ok();
     let scalars: Vec<Column> = readers.into_iter().map(RowReader::finish).collect();
     let rows = scalars.first().map(Column::len).filter(|rows| *rows > 0)?;
-    (is_even && is_last && scalars.iter().all(|scalar| scalar.len() == rows))
+    // A text that comes again is stored once, but built into every object (I1). The reference has all names.
+    let object_bytes_max = scalars.iter().map(Column::value_bytes_max).sum::<usize>() + reference.len();
+    let is_small = object_bytes_max.saturating_mul(rows) <= COLUMN_SIZE_BYTES_MAX;
+    (is_even && is_last && is_small && scalars.iter().all(|scalar| scalar.len() == rows))
         .then(|| Objects::new(shape.parts.into(), scalars))
 }
 
@@ -154,6 +157,15 @@ mod tests {
         assert_eq!((reach("none"), reach("max.none"), reach("speed.none")), (Some(None), Some(None), Some(None)));
         // An object, and the whole, are not columns.
         assert_eq!((reach("max"), objects.reach(std::iter::empty())), (None, None));
+    }
+
+    #[test]
+    fn objects_that_would_take_too_many_bytes_are_refused_as_when_read_whole() {
+        let large = object(&[("x", int(1)), ("text", string(&"x".repeat(1 << 20)))]);
+        let column = Forge::default().section(0xF1, &large).control(0x80, &[deltas(&[1]), run(1)]);
+        let column = column.control(0x80, &[deltas(&[0]), run(1)]).end().end();
+        assert_eq!(decode_scalars(&column.bytes, 121, 0), decode(&column.bytes, 121));
+        assert!(decode(&column.bytes, 121).is_err());
     }
 
     #[test]
