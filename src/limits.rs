@@ -161,12 +161,17 @@ pub const INDEXES_MAX: usize = 64;
 pub const INDEX_FIELDS_MAX: usize = 32;
 /// Maximum `expireAfterSeconds` of an index.
 pub const TTL_SECONDS_MAX: i64 = i32::MAX as i64;
+/// A query that reads so many buckets of series which do not match makes a page load the second half of the module, which
+/// chooses buckets by their series.
+pub const MISSED_BUCKETS_MIN: usize = 64;
 /// Bytes of stored buckets that stay in memory, those written or read last. At three bytes a point these are over two
 /// million points.
 pub const BUCKET_CACHE_BYTES_MAX: usize = 8 << 20;
 /// How much of this one scan may fill. A longer scan leaves room for the buckets that are being filled, and finds its
 /// own first buckets when it runs again.
 pub const SCAN_CACHE_BYTES_MAX: usize = BUCKET_CACHE_BYTES_MAX / 2;
+/// Bytes of decoded columns that stay in memory with these buckets: three million doubles.
+pub const KEPT_COLUMNS_BYTES_MAX: usize = 24 << 20;
 /// Stored buckets examined for each series that asks for a bucket to reopen.
 pub const REOPEN_CANDIDATES_MAX: usize = 4;
 /// Buckets of a collection whose series is kept in memory, at 24 bytes each.

@@ -25,7 +25,7 @@ export class Whole {
       reader.at += params;
       const results = reader.number();
       reader.at += results;
-      return params;
+      return { params, results };
     });
     this.typeOf = this.#list(FUNCTION, (reader) => reader.number());
     this.tables = this.#list(TABLE, (reader) => {
@@ -82,13 +82,15 @@ export class Whole {
     return pairs.flat();
   }
 
-  /** A body that calls what stands at a place of the table; `ifLoaded`, one that answers 0 as long as nothing stands there. */
+  /** A body that calls what stands at a place of the table; `ifLoaded`, one that returns 0, or nothing, as long as nothing stands there. */
   call(own, place, ifLoaded) {
     const type = this.typeOf[own];
-    const params = Array.from({ length: this.types[type] }, (_, at) => Buffer.concat([Buffer.from([0x20]), leb(at)]));
+    const { params: count, results } = this.types[type];
+    const params = Array.from({ length: count }, (_, at) => Buffer.concat([Buffer.from([0x20]), leb(at)]));
     const call = Buffer.concat([...params, constant(place), Buffer.from([0x11]), leb(type), leb(this.functions)]);
     // table.get, ref.is_null, if, i32.const 0, else
-    const isThere = Buffer.concat([constant(place), Buffer.from([0x25]), leb(this.functions), Buffer.from([0xd1, 0x04, 0x7f, 0x41, 0x00, 0x05])]);
+    const otherwise = results > 0 ? [0xd1, 0x04, 0x7f, 0x41, 0x00, 0x05] : [0xd1, 0x04, 0x40, 0x05];
+    const isThere = Buffer.concat([constant(place), Buffer.from([0x25]), leb(this.functions), Buffer.from(otherwise)]);
     const body = ifLoaded ? [isThere, call, Buffer.from([0x0b])] : [call];
     return Buffer.concat([Buffer.from([0]), ...body, Buffer.from([0x0b])]);
   }

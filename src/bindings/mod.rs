@@ -95,6 +95,11 @@ impl Handle {
                     reply = command::run(&engine, &command, payload.as_deref()).await;
                 }
             }
+            if !env.is_whole() && engine.takes_rest() {
+                // Nobody waits for it. If it cannot be loaded, queries are slower.
+                let load = env.load();
+                let _ = promise(Box::pin(async { load.await.or(Ok(())).map(|()| JsValue::UNDEFINED) }));
+            }
             if documents {
                 // Loaded by now: awaited above.
                 reply = command::with_documents(reply);

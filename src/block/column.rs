@@ -1,6 +1,7 @@
 //! One column: a typed array and which of its cells are present.
 
 use std::ops::Range;
+use std::rc::Rc;
 
 use kernels::gather;
 
@@ -104,9 +105,12 @@ pub enum ColumnData {
     Dictionary(Vec<u32>, Box<Column>),
 }
 
-/// A column. All columns of a block have the same length.
+/// A column. All columns of a block have the same length. Copies share their cells until one of them changes.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Column {
+pub struct Column(Rc<SharedCells>);
+
+#[derive(Clone, Debug, PartialEq)]
+struct SharedCells {
     data: ColumnData,
     presence: Option<Bitmap>,
 }
@@ -114,24 +118,25 @@ pub struct Column {
 impl Column {
     /// A column of cells, all present unless `presence` says otherwise. A presence without holes is dropped.
     pub fn new(data: ColumnData, presence: Option<Bitmap>) -> Column {
-        let column = Column { data, presence: presence.filter(|p| !p.all()) };
-        debug_assert!(column.presence.as_ref().is_none_or(|p| p.len() == column.len()));
+        let column = Column(Rc::new(SharedCells { data, presence: presence.filter(|p| !p.all()) }));
+        debug_assert!(column.presence().is_none_or(|p| p.len() == column.len()));
         column
     }
 
     /// The cells, and which of them are present.
     pub(super) fn into_parts(self) -> (ColumnData, Option<Bitmap>) {
-        (self.data, self.presence)
+        let SharedCells { data, presence } = Rc::unwrap_or_clone(self.0);
+        (data, presence)
     }
 
     /// Appends cells of another column in place. Does nothing and answers false unless both hold numbers, dates or
     /// booleans of one type, all present.
     pub(super) fn append(&mut self, other: &Column, rows: Range<usize>) -> bool {
         use ColumnData as D;
-        if self.presence.is_some() || other.presence.is_some() {
+        if self.presence().is_some() || other.presence().is_some() {
             return false;
         }
-        match (&mut self.data, &other.data) {
+        match (&mut Rc::make_mut(&mut self.0).data, other.data()) {
             (D::F64(to), D::F64(from)) => to.extend_from_slice(from.get(rows).unwrap_or_default()),
             (D::I32(to), D::I32(from)) => to.extend_from_slice(from.get(rows).unwrap_or_default()),
             (D::I64(to), D::I64(from)) | (D::Date(to), D::Date(from)) => {
@@ -145,7 +150,7 @@ impl Column {
 
     /// Number of rows.
     pub fn len(&self) -> usize {
-        match &self.data {
+        match self.data() {
             ColumnData::F64(v) => v.len(),
             ColumnData::I32(v) => v.len(),
             ColumnData::I64(v) | ColumnData::Date(v) => v.len(),
@@ -164,28 +169,28 @@ impl Column {
 
     /// The cells.
     pub fn data(&self) -> &ColumnData {
-        &self.data
+        &self.0.data
     }
 
     /// Which cells are present; `None` if all are.
     pub fn presence(&self) -> Option<&Bitmap> {
-        self.presence.as_ref()
+        self.0.presence.as_ref()
     }
 
     /// True if the cell of `row` is present.
     #[inline]
     pub fn is_present(&self, row: usize) -> bool {
-        self.presence.as_ref().is_none_or(|p| p.get(row))
+        self.presence().is_none_or(|p| p.get(row))
     }
 
     /// How many cells are present.
     pub fn present_count(&self) -> usize {
-        self.presence.as_ref().map_or_else(|| self.len(), Bitmap::count)
+        self.presence().map_or_else(|| self.len(), Bitmap::count)
     }
 
     /// The BSON type of every present cell, if the column's type fixes it.
     pub fn kind(&self) -> Option<Kind> {
-        match &self.data {
+        match self.data() {
             ColumnData::F64(_) => Some(Kind::Double),
             ColumnData::I32(_) => Some(Kind::Int32),
             ColumnData::I64(_) => Some(Kind::Int64),
@@ -206,7 +211,7 @@ impl Column {
         if !self.is_present(row) {
             return None;
         }
-        Some(match &self.data {
+        Some(match self.data() {
             ColumnData::F64(v) => Value::new_checked(Kind::Double, bytemuck::bytes_of(v.get(row)?)),
             ColumnData::I32(v) => Value::new_checked(Kind::Int32, bytemuck::bytes_of(v.get(row)?)),
             ColumnData::I64(v) => Value::new_checked(Kind::Int64, bytemuck::bytes_of(v.get(row)?)),
@@ -238,7 +243,7 @@ impl Column {
         fn cut<T: Clone>(v: &[T], range: &Range<usize>) -> Vec<T> {
             v.get(range.clone()).unwrap_or_default().to_vec()
         }
-        let data = match &self.data {
+        let data = match self.data() {
             ColumnData::F64(v) => ColumnData::F64(cut(v, &range)),
             ColumnData::I32(v) => ColumnData::I32(cut(v, &range)),
             ColumnData::I64(v) => ColumnData::I64(cut(v, &range)),
@@ -252,12 +257,12 @@ impl Column {
             }
             ColumnData::Dictionary(v, values) => ColumnData::Dictionary(cut(v, &range), values.clone()),
         };
-        Column::new(data, self.presence.as_ref().map(|p| p.slice(range)))
+        Column::new(data, self.presence().map(|p| p.slice(range)))
     }
 
     /// The rows `rows`, in that order; each must lie inside.
     pub fn gather(&self, rows: &[u32]) -> Column {
-        let data = match &self.data {
+        let data = match self.data() {
             ColumnData::F64(v) => ColumnData::F64(gather::doubles(v, rows)),
             ColumnData::I32(v) => ColumnData::I32(gather::int32s(v, rows)),
             ColumnData::I64(v) => ColumnData::I64(gather::int64s(v, rows)),
@@ -269,7 +274,7 @@ impl Column {
             ColumnData::Objects(objects) => ColumnData::Objects(Box::new(objects.map(|scalar| scalar.gather(rows)))),
             ColumnData::Dictionary(v, values) => ColumnData::Dictionary(gather::codes(v, rows), values.clone()),
         };
-        let presence = self.presence.as_ref().map(|p| Bitmap::from_slice(rows, |row| p.get(*row as usize)));
+        let presence = self.presence().map(|p| Bitmap::from_slice(rows, |row| p.get(*row as usize)));
         Column::new(data, presence)
     }
 }

@@ -4,6 +4,7 @@ use std::ops::Range;
 
 use super::cells::BucketTimes;
 use super::id::BucketId;
+use super::kept::KeptColumns;
 use super::options::TimeseriesOptions;
 use super::row_key::ROWS_MAX;
 use crate::column;
@@ -68,6 +69,8 @@ pub struct BucketDoc<'a> {
     pub(super) max_time_ms: i64,
     /// Where its columns stand in `data`, if somebody has looked and found each name once.
     pub(super) columns: Option<&'a [ColumnPlace]>,
+    /// Where its decoded columns stay, if it stays in memory itself.
+    pub(super) kept: Option<&'a KeptColumns>,
 }
 
 /// Where a column stands in the columns of a bucket.
@@ -106,7 +109,17 @@ impl<'a> BucketDoc<'a> {
         count: Option<usize>,
     ) -> BucketDoc<'a> {
         let control = Control { version, min: Doc::EMPTY, max: Doc::EMPTY, closed: false, count };
-        BucketDoc { id, control, meta: None, data, times, min_time_ms: i64::MIN, max_time_ms: i64::MAX, columns: None }
+        BucketDoc {
+            id,
+            control,
+            meta: None,
+            data,
+            times,
+            min_time_ms: i64::MIN,
+            max_time_ms: i64::MAX,
+            columns: None,
+            kept: None,
+        }
     }
 
     /// A bucket that is not stored, for everything that is asked before columns are decoded. `bounds` are its start and
@@ -119,7 +132,17 @@ impl<'a> BucketDoc<'a> {
         count: usize,
     ) -> BucketDoc<'a> {
         let control = Control { version: BucketVersion::Sorted, min, max, closed: false, count: Some(count) };
-        BucketDoc { id, control, meta, data: Doc::EMPTY, times: Value::NULL, min_time_ms, max_time_ms, columns: None }
+        BucketDoc {
+            id,
+            control,
+            meta,
+            data: Doc::EMPTY,
+            times: Value::NULL,
+            min_time_ms,
+            max_time_ms,
+            columns: None,
+            kept: None,
+        }
     }
 
     fn parse_fields(id: BucketId, document: Doc<'a>, options: &TimeseriesOptions) -> Result<BucketDoc<'a>, String> {
@@ -157,7 +180,12 @@ impl<'a> BucketDoc<'a> {
             time.ok_or_else(|| format!("'control.{side}.{time_field}' is not a date"))
         };
         let (min_time_ms, max_time_ms) = (time_of("min", control.min)?, time_of("max", control.max)?);
-        Ok(BucketDoc { id, control, meta, data, times, min_time_ms, max_time_ms, columns: None })
+        Ok(BucketDoc { id, control, meta, data, times, min_time_ms, max_time_ms, columns: None, kept: None })
+    }
+
+    /// The same, with a place where decoded columns may stay. It must belong to this bucket alone.
+    pub fn with_kept(self, kept: &'a KeptColumns) -> BucketDoc<'a> {
+        BucketDoc { kept: Some(kept), ..self }
     }
 
     /// Its `_id`.

@@ -65,6 +65,7 @@ impl BucketHead {
             min_time_ms: self.min_time_ms,
             max_time_ms: self.max_time_ms,
             columns: self.columns.as_deref(),
+            kept: None,
         }
     }
 }

@@ -4,6 +4,7 @@ use std::ops::Range;
 
 use super::cells::{BucketTimes, read_column};
 use super::document::{BucketDoc, BucketVersion, compressed, compressed_count, damaged};
+use super::kept::TIMES;
 use super::options::TimeseriesOptions;
 use crate::block::{Block, Column, ColumnData};
 use crate::column;
@@ -76,7 +77,15 @@ fn unpack_compressed(
         Some((false, count)) => 0..rows.min(count),
         None => 0..rows,
     };
-    let decoded = |value: Value<'_>| -> Result<Column, String> {
+    let kept = bucket.kept.filter(|_| !wanted.is_all());
+    let decoded = |place: u32, value: Value<'_>| -> Result<Column, String> {
+        let mut known = None;
+        if let Some(kept) = kept
+            && kept.found_if_loaded(place, &range, &mut known)
+            && let Some(known) = known
+        {
+            return Ok(known);
+        }
         // Whoever wants some columns probably wants parts of objects, too.
         let decode = if wanted.is_all() { column::decode_from } else { column::decode_scalars };
         let column = decode(compressed(value)?, rows, range.start).map_err(|what| what.to_string())?;
@@ -84,18 +93,24 @@ fn unpack_compressed(
         if column.len() < rows {
             return Err(format!("it has {} elements instead of {rows}", column.len()));
         }
-        Ok(if range.len() < rows { column.slice(range.clone()) } else { column })
+        if range.len() < rows {
+            return Ok(column.slice(range.clone()));
+        }
+        if let Some(kept) = kept {
+            kept.keep_if_loaded(place, &column);
+        }
+        Ok(column)
     };
     let mut block = Block::new(range.len());
     if wanted.contains(time_field) {
-        let times = decoded(bucket.times()).and_then(|times| match times.data() {
+        let times = decoded(TIMES, bucket.times()).and_then(|times| match times.data() {
             ColumnData::Date(_) if times.presence().is_none() => Ok(times),
             _ => Err("a row has no date".to_owned()),
         });
         block.push_new_column(time_field, times.map_err(|what| format!("the time column '{time_field}': {what}"))?);
     }
-    let mut take = |name: &str, value: Value<'_>| -> Result<(), String> {
-        let column = decoded(value).map_err(|what| format!("column '{name}': {what}"))?;
+    let mut take = |name: &str, place: u32, value: Value<'_>| -> Result<(), String> {
+        let column = decoded(place, value).map_err(|what| format!("column '{name}': {what}"))?;
         if column.present_count() > 0 {
             block.push_new_column(name, column);
         }
@@ -104,21 +119,21 @@ fn unpack_compressed(
     if let (Some(places), FieldSet::Only(names)) = (bucket.columns, wanted) {
         let data = bucket.data().as_bytes();
         let bytes = |place: &Range<u32>| data.get(place.start as usize..place.end as usize).unwrap_or_default();
-        for place in places {
+        for (number, place) in (0..).zip(places) {
             let name = bytes(&place.name);
             if let Some(name) = names.iter().find(|wanted| wanted.as_bytes() == name && ***wanted != *time_field) {
-                take(name, Value::new_checked(place.kind, bytes(&place.value)))?;
+                take(name, number, Value::new_checked(place.kind, bytes(&place.value)))?;
             }
         }
         return Ok(block);
     }
     let mut seen = Interner::default();
-    for (name, value) in bucket.data() {
+    for (number, (name, value)) in (0..).zip(bucket.data()) {
         if !seen.add(name.as_bytes()).1 {
             return Err(format!("column '{name}' occurs twice"));
         }
         if name != time_field && wanted.contains(name) {
-            take(name, value)?;
+            take(name, number, value)?;
         }
     }
     Ok(block)

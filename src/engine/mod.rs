@@ -33,6 +33,7 @@ use crate::bucket::BucketFormat;
 use crate::catalog::{CatalogOptions, Totals};
 use crate::env::Env;
 use crate::error::{Error, ErrorCode, Result};
+use crate::limits::MISSED_BUCKETS_MIN;
 use crate::query::Globals;
 use crate::storage::Storage;
 use crate::value::{Collation, Value};
@@ -81,6 +82,8 @@ pub struct Engine {
     opened_ms: i64,
     /// When this context last began a pass of retention.
     last_expiry_ms: Cell<Option<i64>>,
+    /// The most buckets that a query has read in vain, because of their series; `None` once that was told.
+    missed_buckets: Cell<Option<usize>>,
 }
 
 impl Engine {
@@ -109,6 +112,7 @@ impl Engine {
             closed: Cell::new(false),
             opened_ms,
             last_expiry_ms: Cell::new(None),
+            missed_buckets: Cell::new(Some(0)),
         }
     }
 
@@ -157,6 +161,16 @@ impl Engine {
     /// Errors: `OperationFailed` if it cannot be loaded.
     pub(crate) async fn complete(&self) -> Result<()> {
         self.env.complete().await.map_err(|why| Error::new(ErrorCode::OperationFailed, why))
+    }
+
+    /// True once, after a query that the second half of the module would have made faster: it chooses buckets by the
+    /// metadata of their series, and without it each bucket is looked at.
+    pub fn takes_rest(&self) -> bool {
+        let is_wanted = self.missed_buckets.get().is_some_and(|missed| missed >= MISSED_BUCKETS_MIN);
+        if is_wanted {
+            self.missed_buckets.set(None);
+        }
+        is_wanted
     }
 
     /// The globals of a command that begins now: the clock, the host, no variables.

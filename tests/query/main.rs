@@ -13,6 +13,7 @@ mod geo_indexes;
 mod geo_near;
 mod index_unions;
 mod indexes;
+mod kept_columns;
 mod newest;
 mod objects;
 mod series_filters;

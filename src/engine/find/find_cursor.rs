@@ -279,7 +279,15 @@ impl Engine {
                 turn.await?;
             }
         }
-        if cursor.scanned { cursor.exec.finish() } else { Ok(()) }
+        if !cursor.scanned {
+            return Ok(());
+        }
+        if cursor.plan.leaves_out_series() {
+            let passed = usize::try_from(cursor.exec.counters().buckets_passed).unwrap_or(usize::MAX);
+            let missed = cursor.scan.examined().saturating_sub(passed);
+            self.missed_buckets.set(self.missed_buckets.get().map(|most| most.max(missed)));
+        }
+        cursor.exec.finish()
     }
 
     /// Fetches the next buckets; false if none are left.

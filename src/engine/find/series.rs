@@ -163,6 +163,11 @@ impl Series {
         Ok(matches.clone())
     }
 
+    /// True if the metadata of the first `count` series is known.
+    fn knows(&self, count: usize) -> bool {
+        self.known.borrow().metas.get(..count).is_some_and(|metas| metas.iter().all(Option::is_some))
+    }
+
     /// True if nothing is known of the metadata of a series.
     fn is_unknown(&self, number: usize) -> bool {
         self.known.borrow().metas.get(number).is_none_or(Option::is_none)
@@ -214,17 +219,26 @@ impl Engine {
             return Ok(false);
         }
         let series = self.series_of(&directory);
-        let listed = directory.buckets().iter().filter(|one| (low..=high).contains(&&one.id));
-        for run in directory.buckets().chunk_by(|a, b| a.series == b.series) {
-            run.first().map_or(Ok(()), |first| self.learn_series(collection, &directory, &series, first))?;
+        let runs = || directory.buckets().chunk_by(|a, b| a.series == b.series);
+        if !series.knows(directory.count()) {
+            for run in runs() {
+                run.first().map_or(Ok(()), |first| self.learn_series(collection, &directory, &series, first))?;
+            }
         }
         // Which of their rows are also journal rows, only the stored buckets can tell.
         let mut journalled: Vec<BucketId> = scan.groups().map(|group| group.bucket).collect();
         sort_by(&mut journalled, Ord::cmp);
         let matches = series.matches(filter, directory.count())?;
-        let is_out = |one: &Listed| matches.get(one.series as usize) == Some(&Some(false));
-        let wanted = listed.filter(|one| !is_out(one) || journalled.binary_search(&one.id).is_ok());
-        let mut wanted: Vec<BucketId> = wanted.map(|one| one.id).collect();
+        let mut wanted: Vec<BucketId> = Vec::new();
+        for run in runs() {
+            let is_out = run.first().is_some_and(|one| matches.get(one.series as usize) == Some(&Some(false)));
+            if is_out && journalled.is_empty() {
+                continue;
+            }
+            let from = run.partition_point(|one| one.id < *low);
+            let listed = run.iter().skip(from).map(|one| one.id).take_while(|id| id <= high);
+            wanted.extend(listed.filter(|id| !is_out || journalled.binary_search(id).is_ok()));
+        }
         sort_by(&mut wanted, Ord::cmp);
         scan.aim(Access::Ids(wanted));
         Ok(false)

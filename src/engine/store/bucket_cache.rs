@@ -12,7 +12,7 @@ use std::rc::Rc;
 
 use super::keyspace::{self, CollectionId};
 use super::stored_bucket::StoredBucket;
-use crate::bucket::BucketId;
+use crate::bucket::{BucketId, ColumnRoom};
 use crate::limits::BUCKET_CACHE_BYTES_MAX;
 use crate::storage::{Bytes, KeyRange};
 
@@ -31,6 +31,8 @@ pub struct BucketCache {
     size_bytes: usize,
     /// A collection, and the range in which all its stored buckets are cached.
     covered: Option<(CollectionId, KeyRange)>,
+    /// For the decoded columns of these buckets.
+    room: Rc<ColumnRoom>,
 }
 
 impl BucketCache {
@@ -46,6 +48,7 @@ impl BucketCache {
         let key = (*collection, *bucket);
         let Err(at) = self.place(&key) else { return };
         self.size_bytes += size_bytes(stored.as_deref());
+        stored.iter().for_each(|stored| stored.keep_columns(&self.room));
         self.next += 1;
         self.kept.insert(at, (key, self.next, stored));
         self.order.push_back((key, self.next));

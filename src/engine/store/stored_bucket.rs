@@ -10,7 +10,7 @@ use std::cell::{Cell, OnceCell, RefCell};
 use std::rc::Rc;
 
 use super::keyspace::ContextId;
-use crate::bucket::{BucketDoc, BucketHead, TimeseriesOptions};
+use crate::bucket::{BucketDoc, BucketHead, ColumnRoom, KeptColumns, TimeseriesOptions};
 use crate::error::{Error, Result};
 use crate::limits::{CURSOR_AGE_MS_MAX, CURSOR_IDLE_MS_MAX};
 use crate::value::{Doc, DocBuf, FieldSet};
@@ -93,6 +93,8 @@ pub struct StoredBucket {
     pub end_rows: RefCell<Option<Rc<EndRows>>>,
     /// Where the parts of the document stand, once somebody has asked.
     head: OnceCell<BucketHead>,
+    /// Its decoded columns.
+    kept: KeptColumns,
 }
 
 /// The rows at one end of a bucket.
@@ -122,6 +124,7 @@ impl StoredBucket {
             checked_rows: Cell::new(None),
             end_rows: RefCell::default(),
             head: OnceCell::new(),
+            kept: KeptColumns::default(),
         }
     }
 
@@ -130,13 +133,18 @@ impl StoredBucket {
         self.document.view().as_bytes().len() + 320
     }
 
+    /// Lets its decoded columns stay in memory, because it stays there itself.
+    pub fn keep_columns(&self, room: &Rc<ColumnRoom>) {
+        self.kept.allow(room);
+    }
+
     /// The document with its shape checked. `options` are always those of its collection.
     ///
     /// Errors: as `BucketDoc::parse`.
     pub fn view(&self, options: &TimeseriesOptions) -> Result<BucketDoc<'_>> {
         let document = self.document.view();
         if let Some(head) = self.head.get() {
-            return Ok(head.view(document));
+            return Ok(head.view(document).with_kept(&self.kept));
         }
         let view = BucketDoc::parse(document, options)?;
         self.head.get_or_init(|| BucketHead::of(&view, document));

@@ -221,6 +221,11 @@ impl ReadPlan {
         is_usable.then_some(&split.meta)
     }
 
+    /// True if buckets of some series probably need not be read.
+    pub fn leaves_out_series(&self) -> bool {
+        self.lists_series && self.split.as_ref().is_some_and(|split| !split.meta.is_trivial())
+    }
+
     /// True if only the metadata decides which rows match.
     pub fn is_decided_by_metadata(&self) -> bool {
         self.split.as_ref().is_some_and(|split| split.residual.is_trivial())

@@ -1,0 +1,270 @@
+//! Decoded columns that stay in memory with their bucket. A dashboard asks the same queries again and again, and
+//! decoding takes up to half of their time.
+//!
+//! A column is kept when it is decoded for the second time, so a query that runs once keeps nothing. Without room for
+//! it, most columns are not kept: a scan of more than fits would otherwise evict each column before it reads it again.
+//! One in `REFUSED_COUNT` of them replaces the oldest, so that what is kept follows what is read.
+
+use std::any::Any;
+use std::cell::{Cell, OnceCell, RefCell};
+use std::collections::VecDeque;
+use std::fmt;
+use std::ops::Range;
+use std::rc::{Rc, Weak};
+
+use crate::block::Column;
+use crate::limits::KEPT_COLUMNS_BYTES_MAX;
+
+/// The place of the time column. Other columns have their position among the columns of the bucket.
+pub(super) const TIMES: u32 = u32::MAX;
+
+/// A column evicts older ones only each time that so many found no room.
+const REFUSED_COUNT: u32 = 8;
+
+/// The memory that the kept columns of many buckets share. Only the second half of the module knows its type, `MemoryRoom`, and
+/// has the code that drops it.
+pub type ColumnRoom = OnceCell<Rc<dyn Any>>;
+
+/// The decoded columns of one bucket. It keeps none until it may.
+#[derive(Default)]
+pub struct KeptColumns {
+    room: OnceCell<Rc<ColumnRoom>>,
+    /// The `BucketColumns` of the bucket, hidden like its room.
+    columns: OnceCell<Rc<dyn Any>>,
+}
+
+impl Clone for KeptColumns {
+    /// A copy of a bucket keeps nothing at first.
+    fn clone(&self) -> KeptColumns {
+        KeptColumns::default()
+    }
+}
+
+impl fmt::Debug for KeptColumns {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("KeptColumns")
+    }
+}
+
+impl KeptColumns {
+    /// Finds rows `range` of the column at `place`; false if it is not kept, or if the second half of the module is not
+    /// loaded.
+    // Loaded later.
+    #[inline(never)]
+    pub(super) fn found_if_loaded(&self, place: u32, range: &Range<usize>, found: &mut Option<Column>) -> bool {
+        let Some(columns) = self.columns.get().and_then(|columns| columns.downcast_ref::<BucketColumns>()) else {
+            return false;
+        };
+        let kept = columns.kept.borrow();
+        let column = kept.iter().find(|kept| kept.place == place).and_then(|kept| kept.column.as_ref());
+        *found = column.map(|column| column.slice(range.clone()));
+        found.is_some()
+    }
+
+    /// Keeps the column at `place`, which was not found, if it was decoded before, there is room, and the second half of
+    /// the module is loaded.
+    // Loaded later.
+    #[inline(never)]
+    pub(super) fn keep_if_loaded(&self, place: u32, column: &Column) {
+        let Some(room) = self.room.get() else { return };
+        let Some(room) = shared::<MemoryRoom>(room, MemoryRoom::default) else { return };
+        let Some(columns) = shared(&self.columns, || BucketColumns::new(&room)) else { return };
+        let is_second = |kept: &KeptColumn| kept.place == place && kept.column.is_none();
+        let keeps = columns.kept.borrow().iter().any(is_second) && room.takes(&columns, column.size_bytes());
+        let copy = keeps.then(|| column.clone());
+        let mut kept = columns.kept.borrow_mut();
+        match kept.iter_mut().find(|kept| kept.place == place) {
+            Some(kept) => kept.column = copy,
+            None => kept.push(KeptColumn { place, column: copy }),
+        }
+    }
+
+    /// Lets it keep columns, in `room`.
+    pub fn allow(&self, room: &Rc<ColumnRoom>) {
+        self.room.get_or_init(|| Rc::clone(room));
+    }
+}
+
+/// What a cell holds, made on first use.
+fn shared<T: 'static>(cell: &OnceCell<Rc<dyn Any>>, make: impl FnOnce() -> T) -> Option<Rc<T>> {
+    Rc::clone(cell.get_or_init(|| Rc::new(make()))).downcast().ok()
+}
+
+#[derive(Default)]
+struct MemoryRoom {
+    size_bytes: Cell<usize>,
+    refused: Cell<u32>,
+    /// Those that keep a column, oldest first; some of them may be gone.
+    owners: RefCell<VecDeque<Weak<BucketColumns>>>,
+}
+
+/// A column that was decoded before.
+struct KeptColumn {
+    place: u32,
+    column: Option<Column>,
+}
+
+struct BucketColumns {
+    room: Rc<MemoryRoom>,
+    kept: RefCell<Vec<KeptColumn>>,
+    size_bytes: Cell<usize>,
+}
+
+impl BucketColumns {
+    fn new(room: &Rc<MemoryRoom>) -> BucketColumns {
+        BucketColumns { room: Rc::clone(room), kept: RefCell::default(), size_bytes: Cell::default() }
+    }
+
+    fn clear(&self) {
+        self.room.size_bytes.set(self.room.size_bytes.get() - self.size_bytes.take());
+        self.kept.take();
+    }
+}
+
+impl Drop for BucketColumns {
+    fn drop(&mut self) {
+        self.clear();
+    }
+}
+
+impl MemoryRoom {
+    /// Takes that many bytes for a column of `owner`, perhaps in place of older columns; false if there is no room.
+    fn takes(&self, owner: &Rc<BucketColumns>, size_bytes: usize) -> bool {
+        let fits = || self.size_bytes.get() + size_bytes <= KEPT_COLUMNS_BYTES_MAX;
+        if size_bytes > KEPT_COLUMNS_BYTES_MAX / 8 {
+            return false;
+        }
+        if !fits() {
+            self.refused.set((self.refused.get() + 1) % REFUSED_COUNT);
+            while self.refused.get() == 0 && !fits() {
+                let Some(oldest) = self.owners.borrow_mut().pop_front() else { break };
+                oldest.upgrade().inspect(|oldest| oldest.clear());
+            }
+        }
+        if !fits() {
+            return false;
+        }
+        if owner.size_bytes.get() == 0 {
+            let mut owners = self.owners.borrow_mut();
+            if owners.len() == owners.capacity() {
+                owners.retain(|owner| owner.strong_count() > 0);
+            }
+            owners.push_back(Rc::downgrade(owner));
+        }
+        self.size_bytes.set(self.size_bytes.get() + size_bytes);
+        owner.size_bytes.set(owner.size_bytes.get() + size_bytes);
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::block::ColumnData;
+
+    fn doubles(rows: usize) -> Column {
+        Column::new(ColumnData::F64((0..rows).map(|row| row as f64).collect()), None)
+    }
+
+    fn bucket(room: &Rc<ColumnRoom>) -> KeptColumns {
+        let kept = KeptColumns::default();
+        kept.allow(room);
+        kept
+    }
+
+    /// As if the column had been decoded; true if it is kept now.
+    fn decoded(kept: &KeptColumns, place: u32, column: &Column) -> bool {
+        kept.keep_if_loaded(place, column);
+        found(kept, place, 0..column.len()).is_some()
+    }
+
+    fn size_of(room: &ColumnRoom) -> usize {
+        shared(room, MemoryRoom::default).unwrap().size_bytes.get()
+    }
+
+    fn found(kept: &KeptColumns, place: u32, range: Range<usize>) -> Option<Column> {
+        let mut found = None;
+        assert_eq!(kept.found_if_loaded(place, &range, &mut found), found.is_some());
+        found
+    }
+
+    #[test]
+    fn a_column_is_kept_when_it_is_decoded_for_the_second_time() {
+        let kept = bucket(&Rc::default());
+        assert!(!decoded(&kept, 3, &doubles(10)));
+        assert!(!decoded(&kept, TIMES, &doubles(5)) && decoded(&kept, 3, &doubles(10)));
+        assert_eq!(found(&kept, 3, 0..10), Some(doubles(10)));
+        assert_eq!(found(&kept, 3, 4..6), Some(doubles(10).slice(4..6)));
+        assert!(found(&kept, TIMES, 0..5).is_none() && decoded(&kept, TIMES, &doubles(5)));
+        assert_eq!(found(&kept, TIMES, 0..5), Some(doubles(5)));
+    }
+
+    #[test]
+    fn a_bucket_that_does_not_stay_in_memory_keeps_no_column() {
+        let kept = KeptColumns::default();
+        assert!((0..3).all(|_| !decoded(&kept, 0, &doubles(10))));
+        assert!(found(&kept, 0, 0..10).is_none());
+        let stays = bucket(&Rc::default());
+        assert!((0..2).any(|_| decoded(&stays, 0, &doubles(10))));
+        assert!(found(&stays.clone(), 0, 0..10).is_none());
+    }
+
+    #[test]
+    fn kept_columns_take_no_more_than_their_room_and_give_it_back() {
+        let room = Rc::<ColumnRoom>::default();
+        let count = 2 * KEPT_COLUMNS_BYTES_MAX / doubles(1000).size_bytes();
+        let buckets: Vec<KeptColumns> = (0..count).map(|_| bucket(&room)).collect();
+        buckets.iter().for_each(|kept| kept.keep_if_loaded(0, &doubles(1000)));
+        for _ in 0..3 {
+            for kept in &buckets {
+                if found(kept, 0, 0..1000).is_none() {
+                    kept.keep_if_loaded(0, &doubles(1000));
+                }
+            }
+            let in_all: usize = buckets.iter().filter_map(|kept| found(kept, 0, 0..1000)).map(|c| c.size_bytes()).sum();
+            assert!(in_all == size_of(&room) && in_all <= KEPT_COLUMNS_BYTES_MAX);
+            assert!(in_all > KEPT_COLUMNS_BYTES_MAX / 10 * 9);
+        }
+        drop(buckets);
+        assert_eq!(size_of(&room), 0);
+    }
+
+    #[test]
+    fn a_scan_of_more_than_fits_finds_most_of_what_was_kept_and_what_is_read_no_more_goes_in_time() {
+        let room = Rc::<ColumnRoom>::default();
+        let count = KEPT_COLUMNS_BYTES_MAX / doubles(1000).size_bytes() * 5 / 4;
+        let scan = |buckets: &[KeptColumns]| {
+            let read = |kept: &KeptColumns| {
+                let known = found(kept, 0, 0..1000).is_some();
+                if !known {
+                    kept.keep_if_loaded(0, &doubles(1000));
+                }
+                known
+            };
+            buckets.iter().filter(|kept| read(kept)).count()
+        };
+        let [old, new]: [Vec<KeptColumns>; 2] = [0, 1].map(|_| (0..count).map(|_| bucket(&room)).collect());
+        scan(&old);
+        scan(&old);
+        assert!((0..5).all(|_| scan(&old) > count / 2));
+        let scans = (0..).position(|_| scan(&new) > count / 2);
+        assert!(scans.is_some_and(|scans| scans < 20), "{scans:?}");
+        assert!(scan(&old) < count / 2);
+    }
+
+    #[test]
+    fn a_column_of_much_of_the_room_is_not_kept() {
+        let kept = bucket(&Rc::default());
+        assert!((0..3).all(|_| !decoded(&kept, 0, &doubles(KEPT_COLUMNS_BYTES_MAX / 32))));
+    }
+
+    #[test]
+    fn replaced_buckets_leave_nothing_behind() {
+        let room = Rc::<ColumnRoom>::default();
+        for _ in 0..1000 {
+            let kept = bucket(&room);
+            assert!((0..2).any(|_| decoded(&kept, 0, &doubles(10))));
+        }
+        assert!(size_of(&room) == 0 && shared(&room, MemoryRoom::default).unwrap().owners.borrow().len() < 20);
+    }
+}

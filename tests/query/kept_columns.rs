@@ -1,0 +1,110 @@
+//! Decoded columns stay in memory with their bucket: a query that is asked again gives the same, and what has changed meanwhile.
+
+use std::rc::Rc;
+
+use bson::{DateTime, Document, doc, rawdoc};
+use futures::executor::block_on;
+use timepail::bucket::BucketFormat;
+use timepail::storage::memory::MemoryStorage;
+
+use crate::support::pipelines::run;
+use crate::support::{Db, TestEnv, raw};
+
+/// Rows of three series; columns of each type, with absent cells and cells of another type.
+fn rows(from: i32, count: i32) -> Vec<Document> {
+    let row = |n: i32| {
+        let mut row = doc! {
+            "at": DateTime::from_millis(i64::from(n) * 10_000), "m": { "id": n % 3 }, "n": n, "v": f64::from(n * 7 % 50) / 4.0,
+            "s": (["calm", "brisk"][n as usize % 2]), "mixed": n, "wind": { "speed": n % 9, "at": DateTime::from_millis(i64::from(n)) },
+        };
+        if n % 5 == 1 {
+            row.remove("v");
+        }
+        if n % 7 == 1 {
+            row.insert("mixed", [n, 1]);
+        }
+        row
+    };
+    (from..from + count).map(row).collect()
+}
+
+fn pipelines() -> Vec<Vec<Document>> {
+    let minute = doc! { "$dateTrunc": { "date": "$at", "unit": "minute" } };
+    vec![
+        vec![
+            doc! { "$group": { "_id": { "id": "$m.id", "at": minute }, "v": { "$avg": "$v" }, "n": { "$max": "$n" } } },
+        ],
+        vec![
+            doc! { "$match": { "v": { "$gt": 6 }, "s": "calm" } },
+            doc! { "$project": { "_id": 0, "n": 1, "mixed": 1 } },
+        ],
+        vec![
+            doc! { "$sort": { "at": -1 } },
+            doc! { "$group": { "_id": "$m.id", "last": { "$first": "$v" }, "n": { "$first": "$n" } } },
+        ],
+        vec![doc! { "$sort": { "at": 1 } }, doc! { "$limit": 3 }, doc! { "$project": { "_id": 0 } }],
+        vec![doc! { "$group": { "_id": "$s", "speed": { "$sum": "$wind.speed" }, "n": { "$sum": 1 } } }],
+        vec![doc! { "$match": { "n": { "$lt": 330 } } }, doc! { "$project": { "_id": 0 } }],
+        vec![doc! { "$group": { "_id": null, "all": { "$addToSet": "$mixed" }, "at": { "$min": "$at" } } }],
+    ]
+}
+
+async fn answers(db: &Db) -> Vec<Vec<String>> {
+    let mut all = Vec::new();
+    for pipeline in pipelines() {
+        let told = |row: &Document| {
+            let mut row = row.clone();
+            if let Ok(all) = row.get_array_mut("all") {
+                all.sort_by_key(|value| format!("{value:?}"));
+            }
+            format!("{row:?}")
+        };
+        let mut rows: Vec<String> = run(db, pipeline).await.iter().map(told).collect();
+        rows.sort();
+        all.push(rows);
+    }
+    all
+}
+
+#[test]
+fn a_query_that_is_asked_again_gives_what_a_database_says_that_was_just_opened() {
+    for format in [BucketFormat::Uncompressed, BucketFormat::Compressed] {
+        block_on(async {
+            let storage = Rc::new(MemoryStorage::new());
+            let db = Db::open_as(format, Rc::clone(&storage) as _, TestEnv::new(1));
+            db.ok(rawdoc! { "create": "weather", "timeseries": { "timeField": "at", "metaField": "m" } }).await;
+            let mut before = Vec::new();
+            for step in 0..4 {
+                match step {
+                    // The second rows are earlier than the first, in the same buckets, and the third of a bucket of their own.
+                    0 => db.insert("weather", &rows(300, 300).iter().map(raw).collect::<Vec<_>>()).await,
+                    1 => db.insert("weather", &rows(100, 200).iter().map(raw).collect::<Vec<_>>()).await,
+                    2 => db.insert("weather", &rows(9000, 9).iter().map(raw).collect::<Vec<_>>()).await,
+                    _ => {
+                        db.ok(
+                            rawdoc! { "delete": "weather", "deletes": [{ "q": { "n": { "$lt": 200 } }, "limit": 0 }] },
+                        )
+                        .await
+                    }
+                };
+                for is_folded in [false, true] {
+                    if is_folded {
+                        db.ok(rawdoc! { "flush": 1 }).await;
+                    }
+                    let opened = Db::open_as(format, Rc::clone(&storage) as _, TestEnv::new(2));
+                    let expected = answers(&opened).await;
+                    for time in 0..4 {
+                        assert_eq!(
+                            answers(&db).await,
+                            expected,
+                            "{format:?}, step {step}, folded: {is_folded}, time {time}"
+                        );
+                    }
+                    assert!(expected.iter().all(|rows| !rows.is_empty()));
+                    before.push(expected);
+                }
+            }
+            assert!(before.chunks(2).all(|two| two[0] == two[1]) && before[1] != before[3] && before[5] != before[7]);
+        });
+    }
+}
