@@ -1,15 +1,26 @@
 //! Converts columns: to one repeated value, to cells without a dictionary, to one type.
 
 use super::builder::ColumnBuilder;
-use super::column::{Column, ColumnData};
+use super::column::{Column, ColumnData, VarData};
 use crate::value::{Kind, Value};
 
 impl Column {
     /// `len` rows that all hold `value`, stored once.
     pub fn constant(value: Value<'_>, len: usize) -> Column {
-        let mut builder = ColumnBuilder::new();
-        builder.push(value);
-        Column::new(ColumnData::Dictionary(vec![0; len], Box::new(builder.finish())), None)
+        // Most often it is the metadata of a bucket, of which there are many.
+        let values = match value.kind() {
+            Kind::Object => {
+                let tagged = [&[value.kind().byte()], value.bytes()].concat();
+                let end = u32::try_from(tagged.len()).unwrap_or(u32::MAX);
+                Column::new(ColumnData::Bson(VarData { offsets: vec![0, end], bytes: tagged }), None)
+            }
+            _ => {
+                let mut builder = ColumnBuilder::new();
+                builder.push(value);
+                builder.finish()
+            }
+        };
+        Column::new(ColumnData::Dictionary(vec![0; len], Box::new(values)), None)
     }
 
     /// The same cells without a dictionary.

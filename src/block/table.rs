@@ -75,6 +75,19 @@ impl Block {
         self.columns.push((name.into(), column));
     }
 
+    /// Puts the time column first, if there is one, and the metadata behind it, replacing a column of that name.
+    pub fn begin_with(&mut self, time_field: &str, meta: Option<(&str, Column)>) {
+        let time = self.columns.iter().position(|(name, _)| &**name == time_field);
+        if let Some(place) = time {
+            self.columns.get_mut(..=place).unwrap_or_default().rotate_right(1);
+        }
+        if let Some((name, column)) = meta {
+            debug_assert_eq!(column.len(), self.rows);
+            self.columns.retain(|(n, _)| &**n != name);
+            self.columns.insert(usize::from(time.is_some()), (name.into(), column));
+        }
+    }
+
     /// Puts a column in front of the others, replacing one of that name.
     pub fn set_first_column(&mut self, name: &str, column: Column) {
         debug_assert_eq!(column.len(), self.rows);
@@ -199,5 +212,48 @@ impl Block {
     /// Approximate bytes that the columns take in memory.
     pub fn size_bytes(&self) -> usize {
         self.columns.iter().map(|(name, column)| name.len() + 32 + column.size_bytes()).sum()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::block::ColumnData;
+
+    fn numbers(numbers: Range<i32>) -> Column {
+        Column::new(ColumnData::I32(numbers.collect()), None)
+    }
+
+    fn block(names: &[&str]) -> Block {
+        let mut block = Block::new(2);
+        names.iter().zip(0..).for_each(|(name, at)| block.set_column(name, numbers(at..at + 2)));
+        block
+    }
+
+    fn names(block: &Block) -> Vec<&str> {
+        block.columns().iter().map(|(name, _)| &**name).collect()
+    }
+
+    #[test]
+    fn a_row_begins_with_its_time_and_its_metadata() {
+        let begun = |names: &[&str], meta: Option<&str>| {
+            let mut block = block(names);
+            block.begin_with("t", meta.map(|name| (name, numbers(7..9))));
+            block
+        };
+        assert_eq!(names(&begun(&["t", "a"], Some("m"))), ["t", "m", "a"]);
+        assert_eq!(names(&begun(&["a", "b", "t", "c"], Some("m"))), ["t", "m", "a", "b", "c"]);
+        assert_eq!(names(&begun(&["a", "t"], None)), ["t", "a"]);
+        assert_eq!(names(&begun(&["a"], Some("m"))), ["m", "a"]);
+        let replaced = begun(&["m", "a", "t"], Some("m"));
+        assert_eq!((names(&replaced), replaced.column("m")), (vec!["t", "m", "a"], Some(&numbers(7..9))));
+    }
+
+    #[test]
+    fn rows_that_are_appended_to_a_block_do_not_appear_in_copies_of_its_columns() {
+        let mut grown = block(&["a", "b"]);
+        let (copy, column) = (grown.clone(), grown.column("a").cloned());
+        grown.append_slices(&[(&block(&["a", "b"]), 0..2), (&block(&["b"]), 1..2)]);
+        assert_eq!((grown.rows(), copy, column), (5, block(&["a", "b"]), Some(numbers(0..2))));
     }
 }

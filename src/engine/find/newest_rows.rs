@@ -73,13 +73,8 @@ pub(super) fn rows_of_units(collection: &Collection, plan: &ReadPlan, units: &[U
     }
     let mut rows = rows.finish();
     let (metas, time_field) = (metas.finish(), &options.time_field);
-    let time = rows.remove_column(time_field);
-    if let Some(name) = plan.plan.meta_field.as_deref().filter(|_| plan.plan.wants_meta && metas.present_count() > 0) {
-        rows.set_first_column(name, metas);
-    }
-    if let Some(time) = time {
-        rows.set_first_column(time_field, time);
-    }
+    let meta_field = plan.plan.meta_field.as_deref().filter(|_| plan.plan.wants_meta && metas.present_count() > 0);
+    rows.begin_with(time_field, meta_field.map(|name| (name, metas)));
     Ok(Some(rows))
 }
 

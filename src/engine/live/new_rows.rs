@@ -34,13 +34,7 @@ impl Additions {
 /// The rows of a record as measurements: the time first, then the metadata, then the other fields.
 fn measurements_of(entry: &JournalEntry, collection: &Collection) -> Block {
     let mut rows = entry.record.rows.clone();
-    let time = rows.remove_column(collection.time_field());
-    if let (Some(name), Some(column)) = (collection.meta_field(), metadata_of(entry)) {
-        rows.set_first_column(name, column);
-    }
-    if let Some(time) = time {
-        rows.set_first_column(collection.time_field(), time);
-    }
+    rows.begin_with(collection.time_field(), collection.meta_field().zip(metadata_of(entry)));
     rows
 }
 

@@ -33,18 +33,8 @@ impl Measurements {
     pub fn complete(&self, rows: Block, meta: Option<Value<'_>>) -> Block {
         let mut rows = rows;
         let meta = self.meta_field.as_deref().zip(meta);
-        let time_is_first = rows.columns().first().is_some_and(|(name, _)| *name == self.time_field);
-        if meta.is_none() && time_is_first {
-            return rows;
-        }
-        let time = rows.remove_column(&self.time_field);
-        if let Some((name, value)) = meta {
-            let column = Column::constant(value, rows.rows());
-            rows.set_first_column(name, column);
-        }
-        if let Some(time) = time {
-            rows.set_first_column(&self.time_field, time);
-        }
+        let meta = meta.map(|(name, value)| (name, Column::constant(value, rows.rows())));
+        rows.begin_with(&self.time_field, meta);
         rows
     }
 
