@@ -47,6 +47,15 @@ fn only_buckets_of_series_that_match_are_read() {
         assert_eq!(buckets_read(&db, vec![doc! { "$match": { "m.id": 3 } }, pass()]).await, HOURS);
         let late = doc! { "m.id": { "$in": [3, 4] }, "at": { "$gte": DateTime::from_millis((HOURS - 2) * HOUR_MS) } };
         assert_eq!(buckets_read(&db, vec![doc! { "$match": late }, pass()]).await, 2 * 3);
+        // Expressions that only compare, too; others may distinguish values that compare equal, as `$type` does.
+        for (expr, buckets) in [
+            (doc! { "$eq": ["$m.id", 3] }, HOURS),
+            (doc! { "$in": ["$m.id", [3, 4]] }, 2 * HOURS),
+            (doc! { "$and": [{ "$lt": ["$m.id", 5] }, { "$ne": ["$m.id", "$m.kind"] }] }, 3 * HOURS),
+            (doc! { "$eq": [{ "$toString": "$m.id" }, "3"] }, SERIES * HOURS),
+        ] {
+            assert_eq!(buckets_read(&db, vec![doc! { "$match": { "$expr": &expr } }, pass()]).await, buckets, "{expr}");
+        }
         for command in [
             rawdoc! { "count": "weather", "query": { "m.id": 3 } },
             rawdoc! { "distinct": "weather", "key": "n", "query": { "m.id": 3 } },
@@ -135,6 +144,11 @@ fn what_is_remembered_of_series_follows_every_change_of_either_context() {
                     (
                         doc! { "m.id": { "$gte": id }, "at": { "$gte": from } },
                         Box::new(|row| id_of(row) >= Some(id) && row.get_datetime("at").unwrap() >= &from),
+                    ),
+                    (doc! { "$expr": { "$gt": ["$m.id", id] } }, Box::new(|row| id_of(row) > Some(id))),
+                    (
+                        doc! { "$expr": { "$in": ["$m.id", [id, 3]] } },
+                        Box::new(|row| [Some(id), Some(3)].contains(&id_of(row))),
                     ),
                     (doc! {}, Box::new(|_| true)),
                 ] {

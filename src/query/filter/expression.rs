@@ -85,6 +85,17 @@ impl Condition {
         self.expr.expr()
     }
 
+    /// True if it only compares fields and constants, so that it cannot fail and cannot distinguish values that compare
+    /// equal.
+    pub(super) fn takes_equal_for_same(&self) -> bool {
+        let Expr::Call(operator, arguments) = self.expr.expr() else { return false };
+        let is_plain = |one: &Expr| matches!(one, Expr::Constant(_) | Expr::Field(Variable::Root, _));
+        match (operator.name(), &arguments[..]) {
+            ("$in", [item, Expr::Constant(Some(list))]) => is_plain(item) && list.view().kind() == Kind::Array,
+            (name, arguments) => (name == "$ne" || operator.comparison().is_some()) && arguments.iter().all(is_plain),
+        }
+    }
+
     /// The same condition with all paths starting at `root`.
     pub(super) fn with_root(&self, root: &str) -> Condition {
         Condition::new(self.expr.with_root(root))

@@ -229,7 +229,8 @@ impl Filter {
                 Filter::Field(_, test) => {
                     matches!(test, Test::Compare(_) | Test::In(_) | Test::Exists | Test::Regex(_))
                 }
-                leaf => !matches!(leaf, Filter::Expr(_) | Filter::Schema(_) | Filter::Bucket(_)),
+                Filter::Expr(condition) => condition.takes_equal_for_same(),
+                leaf => !matches!(leaf, Filter::Schema(_) | Filter::Bucket(_)),
             }
         });
         takes

@@ -213,11 +213,11 @@ impl ReadPlan {
         self.split.as_ref().is_some_and(|split| !split.meta.is_trivial())
     }
 
-    /// The filter on metadata, if it asks something, cannot fail, takes metadata that compares equal for the same, and if
-    /// the default index may say which buckets a series has.
+    /// The filter on metadata, if it asks something, takes metadata that compares equal for the same, and if the default
+    /// index may say which buckets a series has.
     pub fn metadata_filter(&self) -> Option<&Filter> {
         let split = self.split.as_ref().filter(|_| self.lists_series)?;
-        let is_usable = !split.meta.is_trivial() && !split.meta.can_fail() && split.meta.takes_equal_for_same();
+        let is_usable = !split.meta.is_trivial() && split.meta.takes_equal_for_same();
         is_usable.then_some(&split.meta)
     }
 
