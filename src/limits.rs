@@ -163,7 +163,7 @@ pub const INDEX_FIELDS_MAX: usize = 32;
 pub const TTL_SECONDS_MAX: i64 = i32::MAX as i64;
 /// A query that reads so many buckets of series which do not match makes a page load the second half of the module, which
 /// chooses buckets by their series.
-pub const MISSED_BUCKETS_MIN: usize = 64;
+pub const MISSED_BUCKETS_MIN: u64 = 64;
 /// Bytes of stored buckets that stay in memory, those written or read last. At three bytes a point these are over two
 /// million points.
 pub const BUCKET_CACHE_BYTES_MAX: usize = 8 << 20;

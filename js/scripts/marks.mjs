@@ -3,8 +3,8 @@
 //   // Loaded later.               at the head of a file, its module and those below it; before a function, that function
 //   // Loaded by now: <reason>.    in a function of the first half, or before it: it calls into the second half, which is there because …
 //
-// Marked functions move to the second half, together with everything that only they reach. A function whose name ends in `_if_loaded` returns 0 until
-// that half is loaded, so calls of it need no reason.
+// Marked functions move to the second half, together with everything that only they reach. A function whose name ends in `_if_loaded` does nothing and returns 0, if
+// anything, until that half is loaded, so calls of it need no reason.
 
 import { readFileSync } from "node:fs";
 import { join } from "node:path";

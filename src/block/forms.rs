@@ -7,7 +7,7 @@ use crate::value::{Kind, Value};
 impl Column {
     /// `len` rows that all hold `value`, stored once.
     pub fn constant(value: Value<'_>, len: usize) -> Column {
-        // Most often it is the metadata of a bucket, of which there are many.
+        // Each bucket has one for its metadata. The builder would let its vectors grow step by step.
         let values = match value.kind() {
             Kind::Object => {
                 let tagged = [&[value.kind().byte()], value.bytes()].concat();

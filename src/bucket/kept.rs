@@ -12,7 +12,7 @@ use std::fmt;
 use std::ops::Range;
 use std::rc::{Rc, Weak};
 
-use crate::block::Column;
+use crate::block::{Column, ColumnData};
 use crate::limits::KEPT_COLUMNS_BYTES_MAX;
 
 /// The place of the time column. Other columns have their position among the columns of the bucket.
@@ -24,6 +24,9 @@ const REFUSED_COUNT: u32 = 8;
 /// The memory that the kept columns of many buckets share. Only the second half of the module knows its type, `MemoryRoom`, and
 /// has the code that drops it.
 pub type ColumnRoom = OnceCell<Rc<dyn Any>>;
+
+/// Bytes of a column without cells.
+const COLUMN_BYTES: usize = 100;
 
 /// The decoded columns of one bucket. It keeps none until it may.
 #[derive(Default)]
@@ -70,7 +73,9 @@ impl KeptColumns {
         let Some(room) = shared::<MemoryRoom>(room, MemoryRoom::default) else { return };
         let Some(columns) = shared(&self.columns, || BucketColumns::new(&room)) else { return };
         let is_second = |kept: &KeptColumn| kept.place == place && kept.column.is_none();
-        let keeps = columns.kept.borrow().iter().any(is_second) && room.takes(&columns, column.size_bytes());
+        let is_second = columns.kept.borrow().iter().any(is_second);
+        // May drop what this bucket itself has kept.
+        let keeps = is_second && room.takes(&columns, size_bytes(column));
         let copy = keeps.then(|| column.clone());
         let mut kept = columns.kept.borrow_mut();
         match kept.iter_mut().find(|kept| kept.place == place) {
@@ -96,6 +101,16 @@ struct MemoryRoom {
     refused: Cell<u32>,
     /// Those that keep a column, oldest first; some of them may be gone.
     owners: RefCell<VecDeque<Weak<BucketColumns>>>,
+}
+
+/// About the bytes that a column takes in memory, with the values of dictionaries and the bits of absent cells.
+fn size_bytes(column: &Column) -> usize {
+    let within = match column.data() {
+        ColumnData::Dictionary(index, values) => 4 * index.len() + size_bytes(values),
+        ColumnData::Objects(objects) => objects.scalars().iter().map(size_bytes).sum(),
+        _ => column.size_bytes(),
+    };
+    within + column.presence().map_or(0, |presence| presence.len() / 8) + COLUMN_BYTES
 }
 
 /// A column that was decoded before.
@@ -148,6 +163,8 @@ impl MemoryRoom {
             let mut owners = self.owners.borrow_mut();
             if owners.len() == owners.capacity() {
                 owners.retain(|owner| owner.strong_count() > 0);
+                let count = owners.len();
+                owners.reserve(count + 1);
             }
             owners.push_back(Rc::downgrade(owner));
         }
@@ -160,7 +177,7 @@ impl MemoryRoom {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::block::ColumnData;
+    use crate::value::OwnedValue;
 
     fn doubles(rows: usize) -> Column {
         Column::new(ColumnData::F64((0..rows).map(|row| row as f64).collect()), None)
@@ -212,7 +229,7 @@ mod tests {
     #[test]
     fn kept_columns_take_no_more_than_their_room_and_give_it_back() {
         let room = Rc::<ColumnRoom>::default();
-        let count = 2 * KEPT_COLUMNS_BYTES_MAX / doubles(1000).size_bytes();
+        let count = 2 * KEPT_COLUMNS_BYTES_MAX / size_bytes(&doubles(1000));
         let buckets: Vec<KeptColumns> = (0..count).map(|_| bucket(&room)).collect();
         buckets.iter().for_each(|kept| kept.keep_if_loaded(0, &doubles(1000)));
         for _ in 0..3 {
@@ -221,7 +238,7 @@ mod tests {
                     kept.keep_if_loaded(0, &doubles(1000));
                 }
             }
-            let in_all: usize = buckets.iter().filter_map(|kept| found(kept, 0, 0..1000)).map(|c| c.size_bytes()).sum();
+            let in_all: usize = buckets.iter().filter_map(|kept| found(kept, 0, 0..1000)).map(|c| size_bytes(&c)).sum();
             assert!(in_all == size_of(&room) && in_all <= KEPT_COLUMNS_BYTES_MAX);
             assert!(in_all > KEPT_COLUMNS_BYTES_MAX / 10 * 9);
         }
@@ -232,7 +249,7 @@ mod tests {
     #[test]
     fn a_scan_of_more_than_fits_finds_most_of_what_was_kept_and_what_is_read_no_more_goes_in_time() {
         let room = Rc::<ColumnRoom>::default();
-        let count = KEPT_COLUMNS_BYTES_MAX / doubles(1000).size_bytes() * 5 / 4;
+        let count = KEPT_COLUMNS_BYTES_MAX / size_bytes(&doubles(1000)) * 5 / 4;
         let scan = |buckets: &[KeptColumns]| {
             let read = |kept: &KeptColumns| {
                 let known = found(kept, 0, 0..1000).is_some();
@@ -266,5 +283,27 @@ mod tests {
             assert!((0..2).any(|_| decoded(&kept, 0, &doubles(10))));
         }
         assert!(size_of(&room) == 0 && shared(&room, MemoryRoom::default).unwrap().owners.borrow().len() < 20);
+    }
+
+    #[test]
+    fn values_of_dictionaries_take_room() {
+        let text = OwnedValue::string(&"x".repeat(KEPT_COLUMNS_BYTES_MAX / 20));
+        let kept = bucket(&Rc::default());
+        let keeps = |place: u32| (0..2).any(|_| decoded(&kept, place, &Column::constant(text.view(), 3)));
+        assert_eq!((0..20).filter(|place| keeps(*place)).count(), 19);
+    }
+
+    #[test]
+    fn a_bucket_that_is_the_oldest_may_give_up_its_own_columns_for_another() {
+        let room = Rc::<ColumnRoom>::default();
+        let kept = bucket(&room);
+        let column = doubles(KEPT_COLUMNS_BYTES_MAX / 100);
+        for round in 0..3 {
+            (0..50).for_each(|place| _ = decoded(&kept, place, &column));
+            assert!(size_of(&room) <= KEPT_COLUMNS_BYTES_MAX, "{round}");
+        }
+        let of_places = (0..50).filter_map(|place| found(&kept, place, 0..column.len()));
+        assert_eq!(of_places.map(|column| size_bytes(&column)).sum::<usize>(), size_of(&room));
+        assert!(size_of(&room) > 0);
     }
 }

@@ -82,8 +82,8 @@ pub struct Engine {
     opened_ms: i64,
     /// When this context last began a pass of retention.
     last_expiry_ms: Cell<Option<i64>>,
-    /// The most buckets that a query has read in vain, because of their series; `None` once that was told.
-    missed_buckets: Cell<Option<usize>>,
+    /// The most buckets of series that do not match which a query has read; `None` once that was told.
+    missed_buckets: Cell<Option<u64>>,
 }
 
 impl Engine {

@@ -17,6 +17,7 @@ mod raw;
 mod samples;
 mod size;
 mod sort;
+mod word_table;
 mod writer;
 
 pub use collation::Collation;
@@ -36,4 +37,5 @@ pub(crate) use raw::fixed;
 pub use raw::{Kind, OwnedValue, Value};
 pub use size::{digits, element_size};
 pub use sort::{sort_by, sort_rows};
+pub use word_table::WordTable;
 pub use writer::DocWriter;

@@ -76,7 +76,7 @@ fn a_query_that_is_asked_again_gives_what_a_database_says_that_was_just_opened()
             let mut before = Vec::new();
             for step in 0..4 {
                 match step {
-                    // The second rows are earlier than the first, in the same buckets, and the third of a bucket of their own.
+                    // Later rows; earlier ones for the same buckets; rows for a new bucket.
                     0 => db.insert("weather", &rows(300, 300).iter().map(raw).collect::<Vec<_>>()).await,
                     1 => db.insert("weather", &rows(100, 200).iter().map(raw).collect::<Vec<_>>()).await,
                     2 => db.insert("weather", &rows(9000, 9).iter().map(raw).collect::<Vec<_>>()).await,

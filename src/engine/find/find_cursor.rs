@@ -282,11 +282,7 @@ impl Engine {
         if !cursor.scanned {
             return Ok(());
         }
-        if cursor.plan.leaves_out_series() {
-            let passed = usize::try_from(cursor.exec.counters().buckets_passed).unwrap_or(usize::MAX);
-            let missed = cursor.scan.examined().saturating_sub(passed);
-            self.missed_buckets.set(self.missed_buckets.get().map(|most| most.max(missed)));
-        }
+        self.note_missed(cursor.exec.counters());
         cursor.exec.finish()
     }
 

@@ -46,7 +46,9 @@ fn push_rows(
         if plan.skips_closed && view.closed() {
             return Ok(Flow::Continue);
         }
-        if plan.may_match(&view)? {
+        let metadata_matches = plan.metadata_matches(view.meta())?;
+        sink.counters().buckets_missed += u64::from(!metadata_matches && plan.may_leave_out_series());
+        if plan.may_match_with(&view, Some(metadata_matches))? {
             sink.counters().buckets_passed += 1;
             let only = match group.filter(|_| plan.plan.rows_per_group.is_some()) {
                 // Loaded by now: only `query::stage` wants the first or the last rows.

@@ -148,7 +148,7 @@ impl StoredBucket {
         }
         let view = BucketDoc::parse(document, options)?;
         self.head.get_or_init(|| BucketHead::of(&view, document));
-        Ok(view)
+        Ok(view.with_kept(&self.kept))
     }
 
     /// The stored form.
@@ -195,6 +195,9 @@ impl StoredBucket {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::block::{Block, Column, ColumnData};
+    use crate::bucket::unpack;
+    use crate::column;
 
     fn sample() -> (Coverage, DocBuf) {
         let mut coverage = Coverage::default();
@@ -261,5 +264,47 @@ mod tests {
         let (mut coverage, _) = sample();
         coverage.expire(i64::MAX, &|context, up_to| *context == [1; 8] && up_to >= 5);
         assert!(coverage.covers(([1; 8], 5)) && !coverage.covers(([2; 8], 9)));
+    }
+
+    #[test]
+    fn columns_are_found_again_if_the_bucket_stays_in_memory() {
+        let date = bson::DateTime::from_millis;
+        let limits = bson::rawdoc! { "t": date(60_000) };
+        let control = bson::rawdoc! { "version": 2, "min": limits.clone(), "max": limits, "count": 2 };
+        let binary = |cells: ColumnData| {
+            let bytes = column::encode(&Column::new(cells, None));
+            bson::Binary { subtype: bson::spec::BinarySubtype::Column, bytes }
+        };
+        let data = bson::rawdoc! { "v": binary(ColumnData::F64(vec![0.5, 1.5])), "t": binary(ColumnData::Date(vec![60_000, 60_001])) };
+        let id = bson::oid::ObjectId::from_bytes([0xAB; 12]);
+        let document =
+            DocBuf::parse(bson::rawdoc! { "_id": id, "control": control, "data": data }.into_bytes()).unwrap();
+        let options = TimeseriesOptions {
+            time_field: "t".to_owned(),
+            meta_field: None,
+            rebucketed: false,
+            granularity: None,
+            span_seconds: 3_600,
+            rounding_seconds: None,
+            collation: Default::default(),
+        };
+        let wanted = FieldSet::Only(vec!["t".into(), "v".into()]);
+        let reads = |bucket: &StoredBucket| {
+            let blocks = (0..4).map(|_| unpack(&bucket.view(&options).unwrap(), &wanted, &options).unwrap());
+            let blocks: Vec<Block> = blocks.collect();
+            assert!(blocks.iter().all(|block| *block == blocks[0] && block.columns().len() == 2));
+            // A kept column is the same in memory.
+            let cells = |block: &Block| match block.column("v").map(Column::data) {
+                Some(ColumnData::F64(cells)) => cells.as_ptr(),
+                other => panic!("{other:?}"),
+            };
+            blocks.iter().map(cells).collect::<Vec<_>>()
+        };
+        let stays = StoredBucket::new(Coverage::default(), document.clone());
+        stays.keep_columns(&Rc::default());
+        let places = reads(&stays);
+        assert!(places[0] != places[1] && places[1] == places[2] && places[2] == places[3]);
+        let places = reads(&StoredBucket::new(Coverage::default(), document));
+        assert!(places[1] != places[2] && places[2] != places[3]);
     }
 }

@@ -11,6 +11,8 @@ use crate::value::{Doc, Value};
 pub struct Counters {
     /// Stored buckets that may hold a match.
     pub buckets_passed: u64,
+    /// Buckets of series that do not match, if whoever knows the series need not read them.
+    pub buckets_missed: u64,
     /// Buckets whose columns were decoded, or whose journal rows were examined.
     pub buckets_unpacked: u64,
     /// Rows in them.

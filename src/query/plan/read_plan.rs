@@ -133,7 +133,7 @@ impl ReadPlan {
     /// Errors: as `may_match`.
     pub fn may_match_with(&self, bucket: &BucketDoc<'_>, meta: Option<bool>) -> Result<bool> {
         let Some(split) = &self.split else { return Ok(true) };
-        Ok(meta.map_or_else(|| split.meta.matches_value(bucket.meta()), Ok)?
+        Ok(meta.map_or_else(|| self.metadata_matches(bucket.meta()), Ok)?
             && split.bucket.may_match(bucket.control_min(), bucket.control_max(), bucket.meta()))
     }
 
@@ -221,9 +221,16 @@ impl ReadPlan {
         is_usable.then_some(&split.meta)
     }
 
-    /// True if buckets of some series probably need not be read.
-    pub fn leaves_out_series(&self) -> bool {
-        self.lists_series && self.split.as_ref().is_some_and(|split| !split.meta.is_trivial())
+    /// True if buckets of series whose metadata does not match need not be read by whoever knows the series.
+    pub fn may_leave_out_series(&self) -> bool {
+        self.lists_series && matches!(self.access, ReadAccess::Buckets { .. })
+    }
+
+    /// True if rows with that metadata may match.
+    ///
+    /// Errors: those of expressions on the metadata.
+    pub fn metadata_matches(&self, meta: Option<Value<'_>>) -> Result<bool> {
+        self.split.as_ref().map_or(Ok(true), |split| split.meta.matches_value(meta))
     }
 
     /// True if only the metadata decides which rows match.

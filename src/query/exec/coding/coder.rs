@@ -5,10 +5,9 @@ use std::ops::Range;
 use kernels::{gather, runs};
 
 use super::super::known::KnownValues;
-use super::kernels::WordTable;
 use super::numbers::{Numbers, runs_max};
 use crate::block::{Bitmap, Bytes12, Column, ColumnData};
-use crate::value::{Collation, Kind, OwnedValue, Value, append_key, append_missing_key, append_text_key};
+use crate::value::{Collation, Kind, OwnedValue, Value, WordTable, append_key, append_missing_key, append_text_key};
 
 /// The number of missing values that count as nothing.
 pub const NOTHING: u32 = u32::MAX;

@@ -1,6 +1,7 @@
 //! Numbers pairs of numbers.
 
-use super::kernels::{WordTable, number_pairs, pair_word as word};
+use super::kernels::{number_pairs, number_word_pairs, pair_word as word};
+use crate::value::WordTable;
 
 /// A table with this many places may have a place for every pair.
 const PLACES_MAX: usize = 1 << 16;
@@ -52,7 +53,7 @@ impl Pairs {
         let mut done = 0;
         while let (Some(a @ [_, ..]), Some(b @ [_, ..])) = (a.get_mut(done..), b.get(done..)) {
             let known = match self.is_hashed {
-                true => self.words.number_pairs(a, b),
+                true => number_word_pairs(&self.words, a, b),
                 false => number_pairs(&self.places, self.width, a, b),
             };
             // The next one is new.

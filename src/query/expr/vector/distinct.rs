@@ -1,8 +1,9 @@
 //! Which rows of a block are alike. What is computed row by row is then computed once for all rows with the same arguments.
 
-use super::cells::{Cells, Scratch, Vector};
+use super::cells::{Cells, Int32s, Scratch, Vector};
 use super::mask::Mask;
-use crate::value::{Interner, Value};
+use crate::block::ColumnData;
+use crate::value::{Interner, Value, WordTable};
 
 /// If more than one of so many rows differs from all before it, comparing them costs more than it saves.
 const ROWS_A_VALUE_MIN: usize = 4;
@@ -29,6 +30,82 @@ impl AlikeRows {
 
     /// Rows by their bytes in all of `vectors`, unless too many differ. Rows in `left` have no values.
     pub fn of(vectors: &[&Vector<'_>], rows: usize, left: &Mask) -> AlikeRows {
+        let is_whole = |vector: &Vector<'_>| vector.missing.is_none() && vector.null.is_none();
+        let mut varying = vectors.iter().filter(|vector| !matches!(vector.cells, Cells::Constant(_)));
+        if let (Some(vector), None) = (varying.next(), varying.next())
+            && is_whole(vector)
+            && left.is_none()
+            && let Some(alike) = AlikeRows::of_cells(&vector.cells, rows)
+        {
+            return alike;
+        }
+        AlikeRows::of_values(vectors, rows, left)
+    }
+
+    /// Rows by their cells, if these can be compared as they are.
+    fn of_cells(cells: &Cells<'_>, rows: usize) -> Option<AlikeRows> {
+        let mut words = WordTable::default();
+        let mut of_words = |word: &dyn Fn(usize) -> u64| {
+            AlikeRows::numbered(rows, &mut |row, next| {
+                let word = word(row);
+                words.get(word).unwrap_or_else(|| {
+                    words.insert(word, next);
+                    next
+                })
+            })
+        };
+        Some(match cells {
+            Cells::Numbers(numbers, Int32s::None | Int32s::All) => {
+                of_words(&|row| numbers.get(row).map_or(0, |number| number.to_bits()))
+            }
+            Cells::Longs(longs) | Cells::Dates(longs) => {
+                of_words(&|row| longs.get(row).map_or(0, |long| long.cast_unsigned()))
+            }
+            Cells::Indexed(index, _) => AlikeRows::of_codes(index, rows),
+            Cells::Any(column) if column.presence().is_none() => match column.data() {
+                ColumnData::Dictionary(index, _) => AlikeRows::of_codes(index, rows),
+                ColumnData::String(values) | ColumnData::Bson(values) if values.bytes.len() <= KEY_LEN_MAX * rows => {
+                    let mut known = Interner::default();
+                    AlikeRows::numbered(rows, &mut |row, _| known.add(values.get(row)).0 as u32)
+                }
+                _ => return None,
+            },
+            _ => return None,
+        })
+    }
+
+    /// Rows by their entries in a list.
+    fn of_codes(index: &[u32], rows: usize) -> AlikeRows {
+        const UNSEEN: u32 = u32::MAX;
+        let mut numbers = vec![UNSEEN; index.iter().max().map_or(0, |last| *last as usize + 1)];
+        AlikeRows::numbered(rows, &mut |row, next| {
+            let slot = index.get(row).and_then(|code| numbers.get_mut(*code as usize));
+            slot.map_or(next, |slot| {
+                if *slot == UNSEEN {
+                    *slot = next;
+                }
+                *slot
+            })
+        })
+    }
+
+    /// Rows by their numbers, unless there are too many. `number` takes a row and the next number.
+    fn numbered(rows: usize, number: &mut dyn FnMut(usize, u32) -> u32) -> AlikeRows {
+        let (mut index, mut firsts) = (Vec::with_capacity(rows), Vec::new());
+        for row in 0..rows {
+            let number = number(row, firsts.len() as u32);
+            if number as usize == firsts.len() {
+                firsts.push(row);
+                if firsts.len() > DISTINCT_FREE + row / ROWS_A_VALUE_MIN {
+                    return AlikeRows::each(rows);
+                }
+            }
+            index.push(number);
+        }
+        if firsts.is_empty() { AlikeRows::each(rows) } else { AlikeRows { index, firsts } }
+    }
+
+    fn of_values(vectors: &[&Vector<'_>], rows: usize, left: &Mask) -> AlikeRows {
         let (mut index, mut firsts) = (Vec::with_capacity(rows), Vec::new());
         let mut numbers = Interner::default();
         let mut scratch = Scratch::default();
@@ -62,5 +139,54 @@ impl AlikeRows {
     /// The values of all rows; `firsts` has those of the first ones.
     pub fn spread<'a>(self, firsts: Vector<'a>) -> Vector<'a> {
         if self.index.is_empty() { firsts } else { Cells::Indexed(self.index.into(), firsts.into()).whole() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::block::Column;
+    use crate::value::OwnedValue;
+
+    fn strings(of: impl Iterator<Item = u32>) -> Column {
+        let mut builder = crate::block::ColumnBuilder::new();
+        of.for_each(|n| builder.push(OwnedValue::string(&format!("text {n}")).view()));
+        builder.finish()
+    }
+
+    fn columns(number: fn(u32) -> u32) -> Vec<Column> {
+        let rows = || (0..1000).map(number);
+        let of = |data| Column::new(data, None);
+        let entries = strings(0..1000);
+        vec![
+            of(ColumnData::F64(rows().map(|n| f64::from(n) - 0.5).collect())),
+            of(ColumnData::I32(rows().map(|n| n as i32).collect())),
+            of(ColumnData::I64(rows().map(|n| i64::from(n) << 40).collect())),
+            of(ColumnData::Date(rows().map(i64::from).collect())),
+            strings(rows()),
+            of(ColumnData::Dictionary(rows().collect(), Box::new(entries))),
+        ]
+    }
+
+    #[test]
+    fn rows_that_are_compared_by_their_cells_are_alike_as_those_compared_by_their_values() {
+        for column in columns(|n| n * n % 23) {
+            let vector = Vector::of(&column);
+            let by_cells = AlikeRows::of_cells(&vector.cells, 1000).unwrap();
+            let by_values = AlikeRows::of_values(&[&vector], 1000, &Mask::NONE);
+            assert_eq!((&by_cells.index, &by_cells.firsts), (&by_values.index, &by_values.firsts), "{column:?}");
+            assert_eq!(by_cells.firsts.len(), 12);
+            // A constant makes no difference between rows.
+            let constant = Vector::constant(Some(OwnedValue::int32(7).view()));
+            assert_eq!(AlikeRows::of(&[&constant, &vector], 1000, &Mask::NONE).index, by_cells.index);
+        }
+    }
+
+    #[test]
+    fn rows_of_which_most_differ_stand_for_themselves() {
+        for column in columns(|n| n) {
+            let alike = AlikeRows::of_cells(&Vector::of(&column).cells, 1000).unwrap();
+            assert!(alike.index.is_empty() && alike.firsts.len() == 1000);
+        }
     }
 }
