@@ -21,8 +21,8 @@ pub(super) const TIMES: u32 = u32::MAX;
 /// A column evicts older ones only each time that so many found no room.
 const REFUSED_COUNT: u32 = 8;
 
-/// The memory that the kept columns of many buckets share. Only the second half of the module knows its type, `MemoryRoom`, and
-/// has the code that drops it.
+/// The memory that the kept columns of many buckets share. Only the second half of the module knows its type,
+/// `MemoryRoom`, and has the code that drops it.
 pub type ColumnRoom = OnceCell<Rc<dyn Any>>;
 
 /// Bytes of a column without cells.

@@ -74,6 +74,29 @@ fn only_buckets_of_series_that_match_are_read() {
     });
 }
 
+#[test]
+fn what_is_remembered_of_an_expression_is_not_taken_for_the_same_one_with_a_collation() {
+    block_on(async {
+        let db = created(&(Rc::new(MemoryStorage::new()) as Rc<dyn Storage>), 1).await;
+        let row = |n: i64| {
+            let name = ["roof", "Roof", "cellar", "garden"][n as usize % 4];
+            raw(&doc! { "at": DateTime::from_millis(n * HOUR_MS), "m": { "name": name }, "n": n })
+        };
+        db.insert("weather", &(0..80).map(row).collect::<Vec<_>>()).await;
+        db.ok(rawdoc! { "flush": 1 }).await;
+        let found = async |strength: Option<i32>| {
+            let mut command = doc! { "find": "weather", "filter": { "$expr": { "$eq": ["$m.name", "roof"] } } };
+            if let Some(strength) = strength {
+                command.insert("collation", doc! { "locale": "en", "strength": strength });
+            }
+            db.find(raw(&command)).await.len()
+        };
+        for _ in 0..2 {
+            assert_eq!([found(None).await, found(Some(2)).await, found(Some(3)).await], [20, 40, 20]);
+        }
+    });
+}
+
 /// The rows of a plain list that match, as the numbers in them.
 fn numbers<'a>(rows: impl IntoIterator<Item = &'a Document>) -> Vec<i64> {
     let mut numbers: Vec<i64> = rows.into_iter().map(|row| row.get_i64("n").unwrap()).collect();

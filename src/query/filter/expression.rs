@@ -86,9 +86,13 @@ impl Condition {
     }
 
     /// True if it only compares fields and constants, so that it cannot fail and cannot distinguish values that compare
-    /// equal.
+    /// equal. With a collation it says false, because conditions that differ only in their collation count as equal: what
+    /// is remembered of one would be taken for the other.
     pub(super) fn takes_equal_for_same(&self) -> bool {
         let Expr::Call(operator, arguments) = self.expr.expr() else { return false };
+        if !self.expr.globals().collation().is_simple() {
+            return false;
+        }
         let is_plain = |one: &Expr| matches!(one, Expr::Constant(_) | Expr::Field(Variable::Root, _));
         match (operator.name(), &arguments[..]) {
             ("$in", [item, Expr::Constant(Some(list))]) => is_plain(item) && list.view().kind() == Kind::Array,
