@@ -28,6 +28,11 @@ pub trait Env {
     }
     /// Sixty-four random bits.
     fn random_u64(&self) -> u64;
+    /// A random double in [0, 1), which need not be hard to guess.
+    fn random_double(&self) -> f64 {
+        // A double holds 53 bits.
+        (self.random_u64() >> 11) as f64 / (1_u64 << 53) as f64
+    }
     /// A regular expression in the syntax of ECMAScript that the hosts of all builds share: no possessive quantifiers,
     /// no conditionals.
     ///

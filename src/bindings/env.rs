@@ -76,6 +76,11 @@ impl Env for HostEnv {
         getrandom::u64().unwrap_or_else(|_| self.now_ms() as u64 ^ js_sys::Math::random().to_bits())
     }
 
+    // Loaded later.
+    fn random_double(&self) -> f64 {
+        js_sys::Math::random()
+    }
+
     fn regex(&self, pattern: &str, ignores_case: bool) -> Result<Rc<dyn CompiledRegex>, String> {
         // Loaded by now: only operators of the second half look for matches.
         let (unicode, plain) = if ignores_case { ("iu", "i") } else { ("u", "") };

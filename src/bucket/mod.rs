@@ -51,7 +51,7 @@ pub use schema::Schema;
 pub use summary::extreme_rows;
 pub use time::{bucket_start_ms, is_extended_range};
 pub use time_order::times_of;
-pub use unpack::{unpack, unpack_first_or_last};
+pub use unpack::{unpack, unpack_first_or_last, unpack_rest};
 pub use validate::{B19, B22, Finding, Rule, validate};
 pub use window::{
     FIRST_BETWEEN, SeriesBits, bucket_in_window, ids_of_window, is_between, may_be_in_window, start_of, window_id,

@@ -18,7 +18,19 @@ use crate::value::{FieldSet, Interner, Value};
 ///
 /// Errors: `DataCorruptionDetected` naming the bucket and the column.
 pub fn unpack(bucket: &BucketDoc<'_>, wanted: &FieldSet, options: &TimeseriesOptions) -> Result<Block> {
-    unpack_rows(bucket, wanted, options, None)
+    unpack_rows(bucket, wanted, options, None, &Block::default())
+}
+
+/// As `unpack`, with the columns in `known`, which `unpack` has returned for the same bucket.
+///
+/// Errors: as `unpack`.
+pub fn unpack_rest(
+    bucket: &BucketDoc<'_>,
+    wanted: &FieldSet,
+    options: &TimeseriesOptions,
+    known: &Block,
+) -> Result<Block> {
+    unpack_rows(bucket, wanted, options, None, known)
 }
 
 /// As `unpack` if only the `count` rows with the first times matter, or with the last times if `is_last`. The result
@@ -35,10 +47,11 @@ pub fn unpack_first_or_last(
         return unpack(bucket, wanted, options);
     }
     if count == 1 {
-        return unpack_rows(bucket, wanted, options, Some((is_last, 1)));
+        return unpack_rows(bucket, wanted, options, Some((is_last, 1)), &Block::default());
     }
     // One more row: if it does not tie with the row before it, no later one does.
-    let block = unpack_rows(bucket, wanted, options, Some((is_last, count.saturating_add(1))))?;
+    let one_more = Some((is_last, count.saturating_add(1)));
+    let block = unpack_rows(bucket, wanted, options, one_more, &Block::default())?;
     let is_told = match block.column(&options.time_field).map(Column::data) {
         _ if block.rows() <= count => true,
         Some(ColumnData::Date(times)) => match (is_last, &times[..]) {
@@ -55,21 +68,26 @@ fn unpack_rows(
     wanted: &FieldSet,
     options: &TimeseriesOptions,
     first_or_last: Option<(bool, usize)>,
+    known: &Block,
 ) -> Result<Block> {
     let time_field = &options.time_field;
     let unpacked = match bucket.version() {
         BucketVersion::Uncompressed => unpack_uncompressed(bucket, wanted, time_field),
-        BucketVersion::Sorted | BucketVersion::Unsorted => unpack_compressed(bucket, wanted, time_field, first_or_last),
+        BucketVersion::Sorted | BucketVersion::Unsorted => {
+            unpack_compressed(bucket, wanted, time_field, first_or_last, known)
+        }
     };
     unpacked.map_err(|what| damaged(&bucket.id(), what))
 }
 
-/// `first_or_last` limits decoding to that many of the first rows, or of the last ones if its flag is true.
+/// `first_or_last` limits decoding to that many of the first rows, or of the last ones if its flag is true. The columns
+/// in `known` are taken as they are.
 fn unpack_compressed(
     bucket: &BucketDoc<'_>,
     wanted: &FieldSet,
     time_field: &str,
     first_or_last: Option<(bool, usize)>,
+    known: &Block,
 ) -> Result<Block, String> {
     let rows = compressed_count(bucket)?;
     let range = match first_or_last {
@@ -78,13 +96,16 @@ fn unpack_compressed(
         None => 0..rows,
     };
     let kept = bucket.kept.filter(|_| !wanted.is_all());
-    let decoded = |place: u32, value: Value<'_>| -> Result<Column, String> {
-        let mut known = None;
+    let decoded = |name: &str, place: u32, value: Value<'_>| -> Result<Column, String> {
+        if let Some(known) = known.column(name) {
+            return Ok(known.clone());
+        }
+        let mut found = None;
         if let Some(kept) = kept
-            && kept.found_if_loaded(place, &range, &mut known)
-            && let Some(known) = known
+            && kept.found_if_loaded(place, &range, &mut found)
+            && let Some(found) = found
         {
-            return Ok(known);
+            return Ok(found);
         }
         // Whoever wants some columns probably wants parts of objects, too.
         let decode = if wanted.is_all() { column::decode_from } else { column::decode_scalars };
@@ -103,14 +124,14 @@ fn unpack_compressed(
     };
     let mut block = Block::new(range.len());
     if wanted.contains(time_field) {
-        let times = decoded(TIMES, bucket.times()).and_then(|times| match times.data() {
+        let times = decoded(time_field, TIMES, bucket.times()).and_then(|times| match times.data() {
             ColumnData::Date(_) if times.presence().is_none() => Ok(times),
             _ => Err("a row has no date".to_owned()),
         });
         block.push_new_column(time_field, times.map_err(|what| format!("the time column '{time_field}': {what}"))?);
     }
     let mut take = |name: &str, place: u32, value: Value<'_>| -> Result<(), String> {
-        let column = decoded(place, value).map_err(|what| format!("column '{name}': {what}"))?;
+        let column = decoded(name, place, value).map_err(|what| format!("column '{name}': {what}"))?;
         if column.present_count() > 0 {
             block.push_new_column(name, column);
         }

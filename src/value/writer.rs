@@ -146,6 +146,20 @@ impl DocWriter {
         &mut self.bytes
     }
 
+    /// Drops what was written, to write another document into the same memory.
+    pub fn reset(&mut self) {
+        self.bytes.clear();
+        self.open.clear();
+        self.push_open();
+    }
+
+    /// Closes the document and shows it. Only `reset` may follow.
+    pub fn finished(&mut self) -> Doc<'_> {
+        debug_assert!(self.open.len() == 1, "nested document left open");
+        self.close();
+        Doc::new_checked(&self.bytes)
+    }
+
     /// Closes the document.
     pub fn finish(mut self) -> DocBuf {
         debug_assert!(self.open.len() == 1, "nested document left open");
@@ -171,5 +185,9 @@ mod tests {
         };
         assert_eq!(ours.view().as_bytes(), theirs.as_bytes());
         assert!(DocBuf::parse(ours.into_bytes()).is_ok());
+        let mut again = DocWriter::new();
+        again.string("before", "text").finished();
+        again.reset();
+        assert_eq!(again.int64("l", -7).finished().as_bytes(), bson::rawdoc! { "l": -7_i64 }.as_bytes());
     }
 }

@@ -3,7 +3,9 @@
 use super::part::{BucketPart, only_part, wanted_rows_of};
 use super::sieve::Sieve;
 use crate::block::{Block, DocPivot};
-use crate::bucket::{BucketDoc, BucketFormat, TimeseriesOptions, extreme_rows, unpack, unpack_first_or_last, whole};
+use crate::bucket::{
+    BucketDoc, BucketFormat, TimeseriesOptions, extreme_rows, unpack, unpack_first_or_last, unpack_rest, whole,
+};
 use crate::engine::buckets::fold::merge_sections;
 use crate::engine::collections::collection::Collection;
 use crate::engine::journal::{SectionRef, Tail};
@@ -125,7 +127,14 @@ fn push_bucket(
             tail.rows().slice_columns(rows, |name| plan.columns.contains(name))
         }
         (None, Some(first_or_last)) => unpack_first_or_last(view, &plan.columns, options, first_or_last)?,
-        (None, None) => unpack(view, &plan.columns, options)?,
+        (None, None) => {
+            let Some(first) = plan.plan.decode_first.as_ref().filter(|_| !all_match || plan.plan.sort.is_some()) else {
+                return sink.push(unpack(view, &plan.columns, options)?, view.meta(), all_match);
+            };
+            let first = unpack(view, first, options)?;
+            let all = |first: &Block| unpack_rest(view, &plan.columns, options, first);
+            return sink.push_in_steps(first, view.meta(), all_match, &all);
+        }
     };
     sink.push(rows, view.meta(), all_match)
 }

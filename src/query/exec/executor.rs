@@ -59,7 +59,7 @@ impl Exec {
         let output = match sort {
             Some(sort) => {
                 let threshold = limit.and_then(|limit| Threshold::new(plan, &sort, skip.saturating_add(limit)));
-                ExecOutput::Sorter(Sorter::new(sort, skip, limit, threshold))
+                ExecOutput::Sorter(Sorter::new(sort, skip, limit, threshold).watching(plan.decode_first.is_some()))
             }
             None => ExecOutput::Queue { rows: Queue::default(), skip, limit },
         };
@@ -145,15 +145,86 @@ impl Sink for Exec {
     fn begin(&mut self, _: &Plan) {}
 
     fn push(&mut self, rows: Block, meta: Option<Value<'_>>, all_match: bool) -> Result<Flow> {
-        if let ExecOutput::Queue { limit: Some(0), .. } = self.output {
+        if self.is_full() {
             return Ok(Flow::Enough);
         }
-        let mut rows = self.measurements.complete(rows, meta);
+        let rows = self.measurements.complete(rows, meta);
         let mut selected = self.measurements.select(&rows, all_match)?.map(|selected| selected.to_rows());
         if let Some((is_last, count)) = self.first_or_last {
             // Loaded by now: only `query::stage` wants the first or the last rows.
             selected = self.measurements.first_or_last(&rows, selected, is_last, count);
         }
+        self.collect(rows, selected)
+    }
+
+    fn push_in_steps(
+        &mut self,
+        first: Block,
+        meta: Option<Value<'_>>,
+        all_match: bool,
+        all: &dyn Fn(&Block) -> Result<Block>,
+    ) -> Result<Flow> {
+        if self.is_full() {
+            return Ok(Flow::Enough);
+        }
+        let rows = self.measurements.complete(first.clone(), meta);
+        let selected = self.measurements.select(&rows, all_match)?.map(|selected| selected.to_rows());
+        if !self.may_keep(rows, selected.as_deref())? {
+            return Ok(Flow::Continue);
+        }
+        let rows = self.measurements.complete(all(&first)?, meta);
+        self.collect(rows, selected)
+    }
+
+    fn push_whole(&mut self, count: &dyn Fn() -> Result<usize>, _: Option<Value<'_>>) -> Result<Option<Flow>> {
+        let ExecOutput::Queue { skip, .. } = &mut self.output else { return Ok(None) };
+        if *skip == 0 || self.first_or_last.is_some() {
+            return Ok(None);
+        }
+        let count = count()?;
+        if count > *skip {
+            return Ok(None);
+        }
+        *skip -= count;
+        self.measurements.counters.measurements_matched += count as u64;
+        Ok(Some(Flow::Continue))
+    }
+
+    fn excludes(&self, times: (i64, i64), max: Option<Doc<'_>>) -> bool {
+        matches!(&self.output, ExecOutput::Sorter(sorter) if sorter.excludes(times, max))
+    }
+
+    fn counters(&mut self) -> &mut Counters {
+        &mut self.measurements.counters
+    }
+}
+
+impl Exec {
+    /// True if all rows up to the limit have come.
+    fn is_full(&self) -> bool {
+        matches!(self.output, ExecOutput::Queue { limit: Some(0), .. })
+    }
+
+    /// False if none of the rows can be in the result; `selected` are those that match, or `None` if all do. Matches that
+    /// are only skipped count as skipped then.
+    fn may_keep(&mut self, rows: Block, selected: Option<&[u32]>) -> Result<bool> {
+        let count = selected.map_or(rows.rows(), <[u32]>::len);
+        match &mut self.output {
+            ExecOutput::Queue { skip, .. } if count <= *skip => {
+                *skip -= count;
+                Ok(false)
+            }
+            ExecOutput::Queue { .. } => Ok(true),
+            ExecOutput::Sorter(_) if count == 0 => Ok(false),
+            ExecOutput::Sorter(sorter) => sorter.may_keep(match selected {
+                None => rows,
+                Some(selected) => rows.gather(selected),
+            }),
+        }
+    }
+
+    /// Takes the selected rows; all of them without a selection.
+    fn collect(&mut self, mut rows: Block, selected: Option<Vec<u32>>) -> Result<Flow> {
         let is_left = matches!(self.output, ExecOutput::Queue { .. }) && self.leaves(&rows);
         match &mut self.output {
             ExecOutput::Queue { rows: queue, skip, limit } => {
@@ -186,18 +257,6 @@ impl Sink for Exec {
                 Ok(Flow::Continue)
             }
         }
-    }
-
-    fn push_whole(&mut self, _: &dyn Fn() -> Result<usize>, _: Option<Value<'_>>) -> Result<Option<Flow>> {
-        Ok(None)
-    }
-
-    fn excludes(&self, times: (i64, i64), max: Option<Doc<'_>>) -> bool {
-        matches!(&self.output, ExecOutput::Sorter(sorter) if sorter.excludes(times, max))
-    }
-
-    fn counters(&mut self) -> &mut Counters {
-        &mut self.measurements.counters
     }
 }
 
@@ -260,6 +319,57 @@ mod tests {
         assert_eq!(count.count(), 7);
         let counters = Counters { measurements_examined: 5, measurements_matched: 14, ..Counters::default() };
         assert_eq!(*count.counters(), counters);
+    }
+
+    /// The result of pushing four blocks in steps, and how many of them were needed with all columns.
+    fn in_steps(command: &RawDocumentBuf) -> (Block, usize) {
+        let plan = plan(command);
+        let mut exec = Exec::new(&plan);
+        let needed = std::cell::Cell::new(0);
+        for number in 0..4_i64 {
+            let docs: Vec<_> = (0..100_i64)
+                .map(|n| rawdoc! { "a": (n * 37 + number) % 100, "t": bson::DateTime::from_millis(n), "b": number, "c": "x" })
+                .collect();
+            let rows = pivot_docs(docs.iter().map(|d| Doc::parse(d.as_bytes()).unwrap())).unwrap();
+            let mut first = rows.clone();
+            first.retain_columns(|name| plan.decode_first.as_ref().unwrap().contains(name));
+            let all = |known: &Block| {
+                assert!(known.column("c").is_none());
+                needed.set(needed.get() + 1);
+                Ok(rows.clone())
+            };
+            let _ = exec.push_in_steps(first, None, false, &all).unwrap();
+        }
+        exec.finish().unwrap();
+        (exec.take(usize::MAX, usize::MAX).unwrap(), needed.get())
+    }
+
+    #[test]
+    fn other_columns_are_only_needed_of_blocks_with_rows_that_may_be_in_the_result() {
+        // Only the first block has the best rows, and those of others that tie come later.
+        let (rows, needed) = in_steps(&rawdoc! { "find": "c", "sort": { "a": -1 }, "limit": 1 });
+        assert_eq!((rows.rows(), needed), (1, 1));
+        assert_eq!(rows.column("b").unwrap().value(0, &mut Vec::new()).and_then(Value::as_integer), Some(0));
+        let (rows, needed) = in_steps(&rawdoc! { "find": "c", "sort": { "b": -1, "a": 1 }, "limit": 3 });
+        assert_eq!((rows.rows(), needed), (3, 4));
+        let (rows, needed) = in_steps(&rawdoc! { "find": "c", "filter": { "b": 2, "a": { "$lt": 9 } } });
+        assert_eq!((rows.rows(), needed), (9, 1));
+        let (rows, needed) = in_steps(&rawdoc! { "find": "c", "filter": { "a": { "$lt": 9 } }, "skip": 20 });
+        assert_eq!((rows.rows(), needed), (16, 2));
+        let (rows, needed) = in_steps(&rawdoc! { "find": "c", "filter": { "a": { "$lt": 9 } }, "limit": 4 });
+        assert_eq!((rows.rows(), needed), (4, 1));
+    }
+
+    #[test]
+    fn blocks_that_are_skipped_as_a_whole_are_not_needed() {
+        let mut exec = exec(&rawdoc! { "find": "c", "skip": 7 });
+        assert_eq!(exec.push_whole(&|| Ok(5), None), Ok(Some(Flow::Continue)));
+        assert_eq!(exec.push_whole(&|| Ok(5), None), Ok(None));
+        assert_eq!(exec.push(rows(), None, true), Ok(Flow::Continue));
+        assert_eq!(exec.push_whole(&|| Ok(0), None), Ok(None));
+        assert_eq!((exec.ready(), exec.counters().measurements_matched), (3, 10));
+        let mut sorted = Exec::new(&plan(&rawdoc! { "find": "c", "skip": 7, "sort": { "a": 1 } }));
+        assert_eq!(sorted.push_whole(&|| Ok(5), None), Ok(None));
     }
 
     #[test]

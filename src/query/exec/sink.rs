@@ -32,6 +32,20 @@ pub trait Sink {
     /// Errors: those of expressions and of the consumer.
     fn push(&mut self, rows: Block, meta: Option<Value<'_>>, all_match: bool) -> Result<Flow>;
 
+    /// As `push`, but `first` has only the columns by which rows are discarded. `all` makes the block with all columns of
+    /// it, if it matters.
+    ///
+    /// Errors: as `push`, and those of `all`.
+    fn push_in_steps(
+        &mut self,
+        first: Block,
+        meta: Option<Value<'_>>,
+        all_match: bool,
+        all: &dyn Fn(&Block) -> Result<Block>,
+    ) -> Result<Flow> {
+        self.push(all(&first)?, meta, all_match)
+    }
+
     /// Takes a bucket whose measurements are all known to match, without unpacking it; `None` if it must be unpacked.
     /// `count` returns their number.
     ///

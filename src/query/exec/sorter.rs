@@ -12,6 +12,8 @@ use crate::value::Doc;
 const RELEASED_ROWS_MIN: usize = 32_768;
 /// Number of rows that a sort with a limit collects beyond those that it keeps, before it discards the rest.
 const PAGE_ROWS: usize = 8192;
+/// The same if rows that sort behind those kept need not be decoded.
+const WATCHED_ROWS: usize = 64;
 
 /// Collects rows, sorts them at the end, and returns them in order.
 ///
@@ -31,6 +33,10 @@ pub(super) struct Sorter {
     look_at_rows: usize,
     blocks: Vec<Block>,
     rows: usize,
+    /// The number of rows that it collects beyond those that it keeps, if there are not more of those.
+    page_rows: usize,
+    /// The last of the rows that a limit keeps, if so many have come.
+    last: Option<Box<Block>>,
     /// Row numbers in sorted order, counted over all blocks; empty before `finish`.
     sorted: Vec<u32>,
     taken: usize,
@@ -49,9 +55,19 @@ impl Sorter {
             look_at_rows: 0,
             blocks: Vec::new(),
             rows: 0,
+            page_rows: PAGE_ROWS,
+            last: None,
             sorted: Vec::new(),
             taken: 0,
         }
+    }
+
+    /// The same, which with a limit soon knows the last of the rows that it keeps.
+    pub fn watching(mut self, watches: bool) -> Sorter {
+        if watches {
+            self.page_rows = WATCHED_ROWS;
+        }
+        self
     }
 
     /// The sort specification.
@@ -72,14 +88,26 @@ impl Sorter {
         self.rows += block.rows();
         self.blocks.push(block);
         match self.keep {
-            Some(keep) if self.rows > keep.saturating_add(keep.max(PAGE_ROWS)) => {
+            Some(keep) if self.rows > keep.saturating_add(keep.max(self.page_rows)) => {
                 // Ties keep the order of arrival, and rows still to come arrive later.
                 let kept = sorted_rows(&self.spec, &self.blocks, Some(keep))?;
                 self.reduce(&kept);
+                if let [block] = &*self.blocks {
+                    self.last = keep.checked_sub(1).map(|last| block.slice(last..keep).into());
+                }
                 Ok(())
             }
             _ => Ok(()),
         }
+    }
+
+    /// False if all of these rows, which have the fields that are sorted by, come after those that a limit keeps.
+    ///
+    /// Errors: as `push`.
+    pub fn may_keep(&self, rows: Block) -> Result<bool> {
+        let Some(last) = &self.last else { return Ok(true) };
+        // Of those that tie, the first one stays in front.
+        Ok(sorted_rows(&self.spec, &[Block::clone(last), rows], Some(1))? != [0])
     }
 
     /// Sorts and releases the rows that no later row can precede, judged by the dates in the column `bound.name`. If
@@ -121,6 +149,8 @@ impl Sorter {
         if let Some(keep) = &mut self.keep {
             *keep -= first.len();
         }
+        // What is left of the kept rows may be none.
+        self.last = None;
         self.reduce(rest);
         Ok(())
     }

@@ -228,8 +228,9 @@ impl BoundExpr {
         }
         let columns: Vec<_> = self.fields.names().iter().filter_map(|f| Some((f, block.column(f)?))).collect();
         let mut scratch = Vec::new();
+        let mut writer = DocWriter::new();
         for row in rows {
-            let mut writer = DocWriter::new();
+            writer.reset();
             if self.fields.is_all() {
                 block.write_row(row, &mut writer);
             } else {
@@ -239,8 +240,7 @@ impl BoundExpr {
                     }
                 }
             }
-            let doc = writer.finish();
-            see(row, self.expr.evaluate(&Scope::of(doc.view(), &self.globals))?.view());
+            see(row, self.expr.evaluate(&Scope::of(writer.finished(), &self.globals))?.view());
         }
         Ok(())
     }

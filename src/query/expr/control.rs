@@ -74,6 +74,5 @@ fn bind_each(data: &[Datum<'_>], body: &Expr, scope: &Scope<'_>) -> Result<Datum
 
 /// A double in [0, 1).
 pub(super) fn rand<'s>(_: &'s [Expr], scope: &Scope<'s>) -> Result<Datum<'s>> {
-    // A double holds 53 bits.
-    Ok(Datum::double((scope.globals().env().random_u64() >> 11) as f64 / (1_u64 << 53) as f64))
+    Ok(Datum::double(scope.globals().env().random_double()))
 }

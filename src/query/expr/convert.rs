@@ -126,6 +126,29 @@ fn convert<'s>(arguments: &'s [Expr], scope: &Scope<'s>) -> Result<Datum<'s>> {
     }
 }
 
+/// The operator that gives what `$convert` gives with these arguments, wherever it gives a value, and whether null is to
+/// give something else. `None` for other operators, and where a value says what to convert to, or how.
+pub fn simple_of(operator: &Operator, arguments: &[Expr]) -> Option<(&'static Operator, bool)> {
+    let [_, Expr::Constant(Some(to)), _, on_null, hows @ ..] = arguments else { return None };
+    if operator.name() != "$convert" || hows.iter().any(|how| *how != Expr::MISSING) {
+        return None;
+    }
+    let (name, number) = (to.view().as_str(), Number::of(to.view()).and_then(Number::whole));
+    let (.., kind) = TARGETS.iter().find(|(known, code, _)| name == Some(known) || number == Some(*code))?;
+    let operator = TABLE.iter().find(|operator| match kind {
+        Kind::Double => operator.name() == "$toDouble",
+        Kind::String => operator.name() == "$toString",
+        Kind::ObjectId => operator.name() == "$toObjectId",
+        Kind::Bool => operator.name() == "$toBool",
+        Kind::Date => operator.name() == "$toDate",
+        Kind::Int32 => operator.name() == "$toInt",
+        Kind::Int64 => operator.name() == "$toLong",
+        Kind::Decimal128 => operator.name() == "$toDecimal",
+        _ => false,
+    });
+    Some((operator?, *on_null != Expr::MISSING))
+}
+
 /// The name in an argument; `None` for null.
 ///
 /// Errors: the first code if it is not a string, the second for an unknown name.

@@ -146,7 +146,17 @@ impl ExprParser<'_> {
                 };
                 arguments.resize(names.names.len(), Expr::MISSING);
                 if let (Op::GetField, Some(input @ &mut Expr::MISSING)) = (operator.op, arguments.last_mut()) {
-                    *input = Expr::Field(Variable::Root, Vec::new());
+                    *input = self.path("$CURRENT")?;
+                }
+                // A field of the document: nothing else of it needs to be read.
+                if let (Op::GetField, [Expr::Constant(Some(name)), Expr::Field(Variable::Root, path)]) =
+                    (operator.op, arguments.as_slice())
+                    && let (Some(name), []) = (name.view().as_str(), path.as_slice())
+                    && !name.is_empty()
+                    && !name.starts_with('$')
+                    && !name.contains('.')
+                {
+                    return Ok(Expr::Field(Variable::Root, vec![name.into()]));
                 }
                 arguments
             }

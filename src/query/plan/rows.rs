@@ -27,6 +27,8 @@ pub struct Plan {
     pub residual: Filter,
     /// The fields to decode, without the meta field unless all are decoded.
     pub decode: FieldSet,
+    /// The fields to decode first, if they may tell that no row of a bucket matters.
+    pub decode_first: Option<FieldSet>,
     /// True if somebody reads the metadata of rows.
     pub wants_meta: bool,
     /// The fields to return.
@@ -53,10 +55,12 @@ impl Plan {
         let Demand { rows_per_group, fields, is_narrowed, .. } = demand;
         let residual = filter;
         let mut decode = projection.needed_fields(&fields);
-        decode.add_all(&residual.fields());
+        let may_discard = !residual.is_trivial() || sort.is_some() && limit.is_some();
+        let mut first = residual.fields();
         for part in sort.iter().flat_map(SortSpec::parts) {
-            decode.add_path(part.path.as_str());
+            first.add_path(part.path.as_str());
         }
+        decode.add_all(&first);
         let of_series = |wanted: &RowsPerGroup| wanted.alike.iter().all(|name| facts.meta_field == Some(name));
         // Within one series, a sort by metadata and then time is a sort by time.
         let by_time = |sort: &SortSpec| match sort.parts() {
@@ -72,12 +76,15 @@ impl Plan {
         let wants_meta = facts.meta_field.is_some_and(|meta| decode.contains(meta));
         if let Some(meta) = facts.meta_field {
             decode.remove(meta);
+            first.remove(meta);
         }
+        let decode_first = Some(first).filter(|first| may_discard && *first != decode && rows_per_group.is_none());
         Plan {
             time_field: facts.time_field.into(),
             meta_field: facts.meta_field.map(Into::into),
             residual,
             decode,
+            decode_first,
             wants_meta,
             projection,
             sort,

@@ -151,7 +151,10 @@ pub(super) fn written(ms: i64, zone: &Zone, format: &str) -> Result<String> {
         let month = usize::try_from(part(1) - 1).ok().and_then(|at| MONTHS.get(at)).copied().unwrap_or_default();
         match letter {
             '%' => out.push('%'),
-            'z' => out.push_str(&format!("{sign}{:02}{:02}", size / 60, size % 60)),
+            'z' => {
+                out.push(sign);
+                push_digits(&mut out, size / 60 * 100 + size % 60, 4);
+            }
             'Z' => out.push_str(&format!("{sign}{size}")),
             'b' => out.push_str(month.get(..3).unwrap_or_default()),
             'B' => out.push_str(month),
@@ -163,11 +166,20 @@ pub(super) fn written(ms: i64, zone: &Zone, format: &str) -> Result<String> {
                 if *width == 4 && !(0..=9999).contains(&part(*at)) {
                     return Err(failure(Location18537, "$dateToString", "needs a year from 0 to 9999"));
                 }
-                out.push_str(&format!("{:0width$}", part(*at)));
+                push_digits(&mut out, part(*at), *width);
             }
         }
     }
     Ok(out)
+}
+
+/// Appends a number with at least that many digits. It is not negative, and has at most four.
+fn push_digits(out: &mut String, number: i64, width: usize) {
+    for (place, unit) in [1000, 100, 10, 1].into_iter().enumerate() {
+        if place + width >= 4 || number >= unit {
+            out.push(char::from(b'0' + u8::try_from(number / unit % 10).unwrap_or_default()));
+        }
+    }
 }
 
 fn from_string<'s>(arguments: &'s [Expr], scope: &Scope<'s>) -> Result<Datum<'s>> {

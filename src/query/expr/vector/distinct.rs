@@ -12,7 +12,7 @@ const ROWS_A_VALUE_MIN: usize = 4;
 const KEY_LEN_MAX: usize = 1024;
 
 /// So many rows may differ before that is judged.
-const DISTINCT_FREE: usize = 64;
+const DISTINCT_FREE: usize = 256;
 
 /// Rows by the values that they have.
 pub struct AlikeRows {

@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use super::cells::{Cells, Scratch, Vector, push};
+use super::cells::{Cells, Int32s, Scratch, Vector, push};
 use super::distinct::AlikeRows;
 use super::mask::Mask;
 use super::run::VectorArguments;
@@ -15,7 +15,7 @@ use crate::query::expr::operators::{Evaluation, Function, Operator};
 use crate::value::{DocWriter, Kind, Value};
 
 /// Operators with more arguments than this are rare, and are evaluated row by row.
-const ARGUMENTS_MAX: usize = 8;
+const ARGUMENTS_MAX: usize = 12;
 
 /// Calls `make` for every row that no vector leaves out, or for one of all rows with the same values, with the values of
 /// all vectors. Rows for which it fails are left out.
@@ -128,6 +128,10 @@ fn scalar_of(column: &Column, path: &[Box<str>]) -> Option<Option<Column>> {
 /// An object of these fields. Fields without a value are left out.
 pub fn object<'a>(fields: &[(&str, Rc<Vector<'a>>)], rows: usize) -> Vector<'a> {
     let vectors: Vec<&Vector<'_>> = fields.iter().map(|(_, vector)| &**vector).collect();
+    let differs = |vector: &&Vector<'_>| matches!(vector.cells, Cells::Numbers(_, Int32s::None) | Cells::Dates(_));
+    if vectors.iter().any(differs) {
+        return each_object(fields, rows);
+    }
     each_row(&vectors, rows, &mut |values| {
         let mut writer = DocWriter::new();
         for ((name, _), value) in fields.iter().zip(values) {
@@ -137,6 +141,27 @@ pub fn object<'a>(fields: &[(&str, Rc<Vector<'a>>)], rows: usize) -> Vector<'a> 
         }
         Ok(container(Kind::Object, writer))
     })
+}
+
+/// As `object`, without a look for rows that are alike: of times and doubles, few are.
+fn each_object<'a>(fields: &[(&str, Rc<Vector<'a>>)], rows: usize) -> Vector<'a> {
+    let left = fields.iter().fold(Mask::NONE, |left, (_, vector)| left.with(&vector.all_left()));
+    let mut builder = ColumnBuilder::with_capacity(rows);
+    let (mut writer, mut scratch) = (DocWriter::new(), Scratch::default());
+    for row in 0..rows {
+        if left.has(row) {
+            builder.push_absent(1);
+            continue;
+        }
+        writer.reset();
+        for (name, vector) in fields {
+            if let Some(value) = vector.value(row, &mut scratch) {
+                writer.value(name, value);
+            }
+        }
+        builder.push(writer.finished().as_value());
+    }
+    Vector::made(builder.finish(), left)
 }
 
 /// An array of these elements. Elements without a value are null.

@@ -4,6 +4,7 @@ use super::run::Run;
 use crate::block::{Bitmap, Block, Column};
 use crate::error::Result;
 use crate::query::expr::bound::{BoundExpr, Columnwise};
+use crate::query::expr::convert::simple_of;
 use crate::query::expr::date::part_of;
 use crate::query::expr::globals::Globals;
 use crate::query::expr::operators::{Evaluation, Op, Operator};
@@ -144,6 +145,16 @@ impl Compiler<'_> {
                 Some(self.checked(body?, &variables))
             }
             Expr::Call(operator, arguments) => {
+                if let (Some((operator, asks_null)), [input, ..]) =
+                    (simple_of(operator, arguments), arguments.as_slice())
+                {
+                    let mut input = self.add(input, bound)?;
+                    let reads = self.reads(input);
+                    if asks_null {
+                        input = self.push(ExprStep::NotNull(input), reads);
+                    }
+                    return Some(self.push(ExprStep::Call(operator, vec![input]), reads));
+                }
                 let is_known = matches!(operator.op, Op::And | Op::Or | Op::Cond | Op::IfNull | Op::Switch)
                     || operator.name() == "$dateToString"
                     || matches!(operator.run, Evaluation::Eager { .. });

@@ -244,6 +244,22 @@ fn expression() -> impl Strategy<Value = Bson> {
                 }
                 call("$dateToString", arguments)
             }),
+            1 => (
+                inner.clone(),
+                prop::sample::select(vec![Bson::from("double"), "int".into(), "long".into(), "bool".into(), "date".into(), "string".into(), 16.into(), 99.into(), Bson::Null]),
+                prop::option::of(inner.clone()),
+                prop::option::of(inner.clone()),
+            )
+                .prop_map(|(input, to, on_error, on_null)| {
+                    let mut arguments = doc! { "input": input, "to": to };
+                    for (name, given) in [("onError", on_error), ("onNull", on_null)] {
+                        if let Some(given) = given {
+                            arguments.insert(name, given);
+                        }
+                    }
+                    call("$convert", arguments)
+                }),
+            1 => [inner.clone(), inner.clone()].prop_map(|[year, day]| call("$dateFromParts", doc! { "year": year, "month": "$i", "day": day })),
             1 => (prop::sample::select(vec!["$hour", "$year", "$dayOfYear"]), inner.clone(), zone)
                 .prop_map(|(name, date, zone)| call(name, doc! { "date": date, "timezone": zone })),
             1 => (prop::sample::select(vec!["$round", "$trunc"]), inner, -2..3_i32).prop_map(|(name, x, places)| call(name, vec![x, places.into()])),

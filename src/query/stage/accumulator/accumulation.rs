@@ -146,7 +146,8 @@ impl Accumulation {
         let keys = self.keys.iter().map(|key| key.column(rows)).collect::<Result<Vec<_>>>()?;
         let input = &self.input;
         // Objects and arrays are made for rows that stay, unless others could fail.
-        let shown = (!keys.is_empty() && !input.is_plain() && cannot_fail(input.expr())).then_some((input, rows));
+        let keeps_few = !keys.is_empty() || self.is_last().is_some();
+        let shown = (keeps_few && !input.is_plain() && cannot_fail(input.expr())).then_some((input, rows));
         let cells = match input.plain_column(rows) {
             _ if shown.is_some() => Cow::Owned(ColumnBuilder::new().finish()),
             Some(cells) => Cow::Borrowed(cells),

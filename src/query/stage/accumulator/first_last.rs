@@ -3,7 +3,6 @@
 use std::ops::Range;
 
 use super::model::{Accumulator, Inputs, Times, each_cell};
-use crate::block::Column;
 use crate::error::{Error, ErrorCode, Result};
 use crate::value::{DocWriter, Kind, OwnedValue, Value};
 
@@ -25,13 +24,16 @@ impl FirstOrLast {
         FirstOrLast { is_last, groups: Vec::new(), places: Vec::new(), rows: Vec::new(), size_bytes: 0 }
     }
 
-    fn set(&mut self, group: usize, cells: &Column, row: usize) {
-        if let Some(known) = self.groups.get_mut(group) {
-            let mut scratch = Vec::new();
-            let value = cells.value(row, &mut scratch).unwrap_or(Value::NULL).to_owned();
-            self.size_bytes += value.tagged().len();
-            self.size_bytes -= known.replace(value).map_or(0, |before| before.tagged().len());
-        }
+    /// Sets the values of groups to those of rows, one of each.
+    fn set(&mut self, groups: &[usize], inputs: &Inputs<'_>, rows: &[u32]) -> Result<()> {
+        let mut scratch = Vec::new();
+        inputs.each_shown(rows, &mut |at, cells, row| {
+            if let Some(known) = groups.get(at).and_then(|group| self.groups.get_mut(*group)) {
+                let value = cells.value(row, &mut scratch).unwrap_or(Value::NULL).to_owned();
+                self.size_bytes += value.tagged().len();
+                self.size_bytes -= known.replace(value).map_or(0, |before| before.tagged().len());
+            }
+        })
     }
 }
 
@@ -48,11 +50,10 @@ impl Accumulator for FirstOrLast {
     }
 
     fn add(&mut self, group: usize, inputs: &Inputs<'_>, rows: Range<usize>, times: Option<&Times<'_>>) -> Result<()> {
-        let cells = &inputs.cells;
         let Some(times) = times else {
             let row = if self.is_last { rows.end.saturating_sub(1) } else { rows.start };
             if self.is_last || self.groups.get(group).is_some_and(Option::is_none) {
-                self.set(group, cells, row);
+                self.set(&[group], inputs, &[row as u32])?;
             }
             return Ok(());
         };
@@ -67,7 +68,7 @@ impl Accumulator for FirstOrLast {
             }
         }
         if let (Some(row), Some(best)) = (chosen, best) {
-            self.set(group, cells, row);
+            self.set(&[group], inputs, &[row as u32])?;
             self.places.get_mut(group).into_iter().for_each(|place| *place = best);
         }
         Ok(())
@@ -101,11 +102,9 @@ impl Accumulator for FirstOrLast {
                 touched.push(at);
             }
         }
-        for group in touched {
-            let row = self.rows.get_mut(group).map_or(NO_ROW, |row| std::mem::replace(row, NO_ROW));
-            self.set(group, &inputs.cells, row as usize);
-        }
-        Ok(())
+        let take = |group: &usize| self.rows.get_mut(*group).map_or(NO_ROW, |row| std::mem::replace(row, NO_ROW));
+        let rows: Vec<u32> = touched.iter().map(take).collect();
+        self.set(&touched, inputs, &rows)
     }
 
     fn show(&self, group: usize, see: &mut dyn FnMut(Value<'_>)) {

@@ -65,7 +65,7 @@ pub struct Inputs<'a> {
     pub cells: Cow<'a, Column>,
     /// What it ranks the values by, a column for each key.
     pub keys: Vec<Column>,
-    /// What it shows of the rows that it keeps, and all rows, in place of `cells`.
+    /// For an accumulator that keeps few rows, what it shows of these, and all rows, in place of `cells`.
     pub(super) shown: Option<(&'a BoundExpr, &'a Block)>,
 }
 
@@ -85,6 +85,20 @@ impl Inputs<'_> {
             self.cells = Cow::Owned(self.cells.gather(rows));
         }
         (self, rows)
+    }
+
+    /// Calls `see` for each of some rows, with its place among them, and with the column and the row there that has what is
+    /// shown of it.
+    ///
+    /// Errors: those of the expression.
+    pub(super) fn each_shown(&self, rows: &[u32], see: &mut dyn FnMut(usize, &Column, usize)) -> Result<()> {
+        if self.shown.is_some() {
+            let shown = self.shown_of(rows)?;
+            (0..rows.len()).for_each(|at| see(at, &shown, at));
+        } else {
+            rows.iter().enumerate().for_each(|(at, row)| see(at, &self.cells, *row as usize));
+        }
+        Ok(())
     }
 
     /// What is shown of some rows.

@@ -128,7 +128,10 @@ impl Windows {
         let mut columns = Vec::new();
         for WindowOutput { function, input, window, .. } in &self.spec.outputs {
             let input = match (function, blocks.as_slice()) {
-                (WindowFunction::Accumulator(_, accumulation), [only]) => accumulation.inputs(only)?,
+                // A window moves on row by row, so what is shown of first and last rows is needed of most of them.
+                (WindowFunction::Accumulator(_, accumulation), [only]) if accumulation.is_last().is_none() => {
+                    accumulation.inputs(only)?
+                }
                 _ => Inputs::of(joined(&blocks, input)?),
             };
             let partition = Partition { rows, order: order.as_ref(), input, window, collation: &self.spec.collation };
