@@ -2,6 +2,7 @@
 //
 //   // Loaded later.               at the head of a file, its module and those below it; before a function, that function
 //   // Loaded by now: <reason>.    in a function of the first half, or before it: it calls into the second half, which is there because …
+//                                 before a type: its derived `==` does
 //
 // Marked functions move to the second half, together with everything that only they reach. A function whose name ends in `_if_loaded` does nothing and returns 0, if
 // anything, until that half is loaded, so calls of it need no reason.
@@ -14,6 +15,7 @@ import { ownerOf } from "./symbols.mjs";
 const MARK = /^\s*\/\/ Loaded (later|by now)\b(.*)$/;
 const FUNCTION = /^\s*(?:pub(?:\([^)]*\))? )?(?:const |async |unsafe |extern "C" )*fn (\w+)/;
 const BLOCK = /^impl\b/;
+const TYPE = /^(?:pub(?:\([^)]*\))? )?(?:enum|struct) (\w+)/;
 /** The lines that may be between a mark and its function. */
 const BETWEEN = /^\s*(?:\/\/|#\[)/;
 
@@ -44,6 +46,7 @@ export function marksIn(file, text) {
     const isHead = !lines.slice(0, at).some((line) => line !== "" && !line.startsWith("//"));
     if (FUNCTION.test(next)) marks.push({ place, module, name: named(next), isLater });
     else if (isLater && isHead) marks.push({ place, module, isLater });
+    else if (!isLater && TYPE.test(next)) marks.push({ place, module, name: `${TYPE.exec(next)[1]}::eq`, isLater });
     else if (!isLater && inside) marks.push({ place, module, name: inside, isLater });
     else throw new Stop(`${place}: the mark stands neither before a function nor at the head of the file`);
   });

@@ -210,6 +210,10 @@ fn free() {
       ["src/engine/raw.rs:21", "engine::raw", "free", false],
     ]);
   });
+  it("before a type are about its derived comparison", () => {
+    const source = "use a;\n\n/// A filter.\n// Loaded by now: why.\n#[derive(PartialEq)]\npub enum Filter {\n";
+    assert.deepEqual(shown(marksIn("filter/tree.rs", source)), [["src/filter/tree.rs:4", "filter::tree", "Filter::eq", false]]);
+  });
   it("are refused if they are empty or match nothing", () => {
     for (const text of ["// Loaded later\nfn a() {", "// Loaded by now:\nfn a() {", "// Loaded by now.\nfn a() {"]) assert.throws(() => marksIn("a.rs", text), /src\/a\.rs:1: a mark reads/);
     for (const text of ["use a;\n// Loaded later.\nuse b;", "// Loaded by now: why.\nuse b;"]) assert.throws(() => marksIn("a.rs", text), /neither before a function/);

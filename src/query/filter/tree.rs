@@ -18,6 +18,7 @@ use crate::value::{Collation, FieldSet, OwnedValue, Path, Value};
 /// Selects measurements.
 ///
 /// Built by `parse` or by the constructors below, which flatten nested filters and drop those that decide nothing.
+// Loaded by now: `filter::geo` has made the regions, and `filter::schema` the schemas.
 #[derive(Clone, Debug, PartialEq, Default)]
 pub enum Filter {
     /// Every document.

@@ -2,7 +2,7 @@
 
 use crate::query::expr::CompareOp;
 use crate::query::filter::{Filter, Test};
-use crate::value::{DocWriter, Number, Value, canonical_class};
+use crate::value::{Number, Value, canonical_class};
 
 /// True if every match of `filter` also matches `wanted`; false if that cannot be told. `same_language` says that both
 /// compare strings alike.
@@ -11,17 +11,11 @@ pub(super) fn implies(filter: &Filter, wanted: &Filter, same_language: bool) -> 
         return parts.iter().all(|part| implies(filter, part, same_language));
     }
     let conjuncts = filter.conjuncts();
-    let shown = |filter: &Filter| {
-        let mut writer = DocWriter::new();
-        filter.write(&mut writer);
-        writer.finish()
-    };
-    let wanted_shown = shown(wanted);
     wanted.is_trivial()
         // Loaded by now: `filter::geo` has made the region, where the filters have one.
         || conjuncts
             .iter()
-            .any(|conjunct| is_narrower(conjunct, wanted) || same_language && shown(conjunct) == wanted_shown)
+            .any(|conjunct| is_narrower(conjunct, wanted) || same_language && conjunct == wanted)
 }
 
 /// True if every value that passes the narrow comparison also passes the wide one.
