@@ -101,14 +101,16 @@ impl Digits {
         self.fold_down()
     }
 
-    fn multiply(&mut self, factor: u8) {
+    fn multiply(&mut self, factor: u32) {
         let mut carry = 0;
+        let digit_of = |total: u64| (u8::try_from(total % 10).unwrap_or_default(), total / 10);
         for digit in self.digits.iter_mut().rev() {
-            let total = *digit * factor + carry;
-            (*digit, carry) = (total % 10, total / 10);
+            (*digit, carry) = digit_of(u64::from(*digit) * u64::from(factor) + carry);
         }
-        if carry > 0 {
-            self.digits.insert(0, carry);
+        while carry > 0 {
+            let (digit, rest) = digit_of(carry);
+            self.digits.insert(0, digit);
+            carry = rest;
         }
     }
 
@@ -294,8 +296,12 @@ pub fn from_double(x: f64) -> Decimal {
     let power = field.max(1) - 1075 + zeros.cast_signed();
     let decimal = Decimal::Finite { negative, coefficient: whole.checked_shr(zeros).unwrap_or(0).into(), exponent: 0 };
     let Some(mut digits) = Digits::of(decimal).filter(|digits| !digits.digits.is_empty()) else { return decimal };
-    for _ in 0..power.unsigned_abs() {
-        digits.multiply(if power < 0 { 5 } else { 2 });
+    let (factor, mut left): (u32, _) = (if power < 0 { 5 } else { 2 }, power.unsigned_abs());
+    while left > 0 {
+        // The greatest power of five below 2^32.
+        let step = left.min(13);
+        digits.multiply(factor.pow(step));
+        left -= step;
     }
     digits.exponent = power.min(0);
     while digits.digits.len() < DIGITS {

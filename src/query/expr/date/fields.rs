@@ -85,6 +85,29 @@ impl Fields {
     }
 }
 
+/// The date in a text as `Date.prototype.toISOString` writes it, with or without milliseconds. `None` for other texts, which
+/// may still be dates.
+pub fn iso_ms(text: &[u8]) -> Option<i64> {
+    let (ms, shape): (_, &[u8]) = match text {
+        [start @ .., b'.', a, b, c, b'Z'] if start.len() == 19 => (digits(&[*a, *b, *c])?, start),
+        [start @ .., b'Z'] if start.len() == 19 => (0, start),
+        _ => return None,
+    };
+    let [y @ .., b'-', m0, m1, b'-', d0, d1, b'T', h0, h1, b':', i0, i1, b':', s0, s1] = shape else { return None };
+    let pair = |tens: &u8, ones: &u8, most: i64| digits(&[*tens, *ones]).filter(|number| *number <= most);
+    let (year, month, day) = (digits(y)?, pair(m0, m1, 12)?, pair(d0, d1, 31)?);
+    let (hour, minute, second) = (pair(h0, h1, 23)?, pair(i0, i1, 59)?, pair(s0, s1, 59)?);
+    let days = days_of(year, month, day);
+    if month == 0 || day == 0 || days >= days_of(year, month + 1, 1) {
+        return None;
+    }
+    Some(days * DAY_MS + ((hour * 60 + minute) * 60 + second) * 1000 + ms)
+}
+
+fn digits(text: &[u8]) -> Option<i64> {
+    text.iter().try_fold(0, |number, digit| digit.is_ascii_digit().then(|| number * 10 + i64::from(digit - b'0')))
+}
+
 /// The rest of a text.
 pub struct Cursor<'t>(pub &'t [u8]);
 

@@ -5,6 +5,8 @@ use proptest::prelude::*;
 
 use super::super::tests::{check, date, fails};
 use super::super::{BoundExpr, Expr};
+use super::fields::{Fields, iso_ms};
+use super::zone::Zone;
 use crate::block::{Block, Column, ColumnData};
 use crate::error::ErrorCode;
 use crate::query::expr::samples::globals;
@@ -442,6 +444,20 @@ fn date_strings_are_parsed_by_a_format() {
 }
 
 proptest! {
+    #[test]
+    fn iso_texts_are_read_as_any_others(
+        year in 0..10_000_i64, (month, day, hour, minute, second) in (0..14_u8, 0..33_u8, 0..26_u8, 0..62_u8, 0..62_u8),
+        fraction in prop::sample::select(vec!["", ".007", ".5", ".1234"]),
+        zone in prop::sample::select(vec!["Z", "Z", "Z", "z", "+00:00", ""]),
+    ) {
+        let text = format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}{fraction}{zone}");
+        let free = Fields::free(&text, &globals()).and_then(|fields| Zone::UTC.utc(fields.local_ms()?));
+        let fast = iso_ms(text.as_bytes());
+        prop_assert!(fast.is_none() || fast == free, "{} {:?} {:?}", text, fast, free);
+        let is_plain = zone == "Z" && matches!(fraction, "" | ".007") && hour < 24;
+        prop_assert_eq!(fast.is_some(), free.is_some() && is_plain, "{}", text);
+    }
+
     #[test]
     fn formatted_dates_are_parsed_back(
         ms in -62_135_596_800_000..253_402_300_800_000_i64,

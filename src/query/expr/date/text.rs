@@ -7,7 +7,7 @@ use super::super::globals::Globals;
 use super::super::operators::{Binds, Names, Op, Operator, Syntax, lazy, names};
 use super::super::tree::Expr;
 use super::calendar::DAY_MS;
-use super::fields::{Cursor, Fields};
+use super::fields::{Cursor, Fields, iso_ms};
 use super::units::parts;
 use super::zone::Zone;
 use crate::error::ErrorCode::*;
@@ -208,6 +208,9 @@ pub fn read(
     globals: &Globals,
 ) -> Result<Option<i64>> {
     let Some(text) = value.and_then(Value::as_str) else { return Ok(None) };
+    if let (None, false, Some(ms)) = (format, is_given, iso_ms(text.as_bytes())) {
+        return Ok(Some(ms));
+    }
     let fields = match format {
         None => Fields::free(text, globals),
         Some(format) => formatted(text, format)?,
