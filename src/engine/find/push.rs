@@ -119,13 +119,11 @@ fn push_bucket(
     let first_or_last =
         wanted.filter(|(which, _)| *which != Which::Extremes).map(|(which, count)| (which == Which::Last, count));
     let rows = match (tail, first_or_last) {
-        (Some(tail), _) => {
-            let rows = match first_or_last {
-                Some((is_last, 1)) => tail.first_or_last_row(is_last)..tail.first_or_last_row(is_last) + 1,
-                _ => 0..tail.rows().rows(),
-            };
-            tail.rows().slice_columns(rows, |name| plan.columns.contains(name))
+        (Some(tail), Some((is_last, 1))) => {
+            let row = tail.first_or_last_row(is_last);
+            tail.rows().slice_columns(row..row + 1, |name| plan.columns.contains(name))
         }
+        (Some(tail), _) => tail.columns(&plan.columns),
         (None, Some(first_or_last)) => unpack_first_or_last(view, &plan.columns, options, first_or_last)?,
         (None, None) => {
             let Some(first) = plan.plan.decode_first.as_ref().filter(|_| !all_match || plan.plan.sort.is_some()) else {

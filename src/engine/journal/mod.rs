@@ -14,6 +14,7 @@ mod sections;
 mod snapshot;
 mod state;
 mod tail;
+mod texts;
 
 pub use entry::{JournalEntry, RecordKey, SectionRef};
 pub use record::{CommitOrder, Record};

@@ -4,10 +4,11 @@
 use std::ops::Range;
 
 use super::entry::SectionRef;
+use super::texts::TailTexts;
 use crate::block::{Block, ColumnData};
 use crate::bucket::{BucketDoc, BucketId, MinMax, Rows, TimeseriesOptions};
 use crate::error::{Error, Result};
-use crate::value::{DocBuf, Value};
+use crate::value::{DocBuf, FieldSet, Value};
 
 /// Rows of one bucket with the same metadata, in commit order per context.
 pub struct Tail {
@@ -19,6 +20,7 @@ pub struct Tail {
     min_time_ms: i64,
     first: TimedRow,
     last: TimedRow,
+    texts: TailTexts,
 }
 
 /// The first or the last row by time.
@@ -34,7 +36,8 @@ impl Tail {
         let summary = MinMax::seed_time(&options.time_field, min_time_ms, &options.collation);
         let (min, max) = (summary.min_doc(), summary.max_doc());
         let (first, last) = (TimedRow { time_ms: i64::MAX, row: 0 }, TimedRow { time_ms: i64::MIN, row: 0 });
-        Tail { rows: Block::new(0), sections: 0, summary, min, max, min_time_ms, first, last }
+        let texts = TailTexts::default();
+        Tail { rows: Block::new(0), sections: 0, summary, min, max, min_time_ms, first, last, texts }
     }
 
     /// The rows of the given sections, from any commits.
@@ -108,6 +111,13 @@ impl Tail {
     /// The rows: time and other fields, without the metadata.
     pub fn rows(&self) -> &Block {
         &self.rows
+    }
+
+    /// All rows with these columns, as they are best for queries.
+    pub fn columns(&self, wanted: &FieldSet) -> Block {
+        let mut rows = self.rows.slice_columns(0..self.rows.rows(), |name| wanted.contains(name));
+        self.texts.number_if_loaded(&mut rows);
+        rows
     }
 
     /// How many sections it was made of.

@@ -3,15 +3,15 @@
 use crate::block::{Block, Column, ColumnData};
 use crate::limits::THRESHOLD_ROWS_MAX;
 use crate::query::plan::Plan;
-use crate::query::sort::{SortSpec, key_of_double, key_of_int};
-use crate::value::{Doc, Value};
+use crate::query::sort::{SortSpec, column_at, key_of_double, key_of_int};
+use crate::value::{Component, Doc, Path, Value};
 
-/// The best keys so far of a sort by time, or by a numeric field in descending order.
+/// The best keys so far of a sort by time, or by numbers at a path in descending order.
 ///
 /// Keys are numbers; a greater one sorts first. Values of other types have no key, so the threshold may be lower than
 /// possible, but never higher.
 pub(super) struct Threshold {
-    name: Box<str>,
+    path: Path,
     is_time: bool,
     ascending: bool,
     keep: usize,
@@ -24,16 +24,14 @@ impl Threshold {
     /// could hide an error.
     pub fn new(plan: &Plan, sort: &SortSpec, keep: usize) -> Option<Threshold> {
         let (first, others) = sort.parts().split_first()?;
-        let name = first.path.as_str();
-        let is_time = *name == *plan.time_field;
+        let is_time = *first.path.as_str() == *plan.time_field;
         // In an ascending sort by a field, rows without it come first, and no summary says whether there are any.
-        let is_told =
-            is_time || !first.ascending && first.path.is_top_level() && plan.meta_field.as_deref() != Some(name);
+        let is_told = is_time || !first.ascending && plan.meta_field.as_deref() != Some(first.path.first());
         // Two sort keys with arrays in one row are an error. A time is never an array.
         let is_single = others.len() <= usize::from(is_time);
         let is_wanted = (1..=THRESHOLD_ROWS_MAX).contains(&keep) && !plan.residual.can_fail();
         (is_told && is_single && is_wanted).then(|| Threshold {
-            name: name.into(),
+            path: first.path.clone(),
             is_time,
             ascending: first.ascending,
             keep,
@@ -43,7 +41,7 @@ impl Threshold {
 
     /// Takes collected rows into account.
     pub fn add(&mut self, rows: &Block) {
-        let Some(column) = rows.column(&self.name) else { return };
+        let Some(Some(column)) = column_at(&self.path, rows) else { return };
         for row in 0..rows.rows() {
             if let Some(key) = self.key_of(column, row) {
                 self.add_key(key);
@@ -84,14 +82,22 @@ impl Threshold {
         let key = match max {
             _ if self.is_time => Some(self.key_of_time(if self.ascending { first_ms } else { last_ms })),
             None => None,
-            Some(max) => match max.get(&self.name) {
-                // No row has the field, and such rows come last.
-                None => Some(0),
-                // All other values sort after this one, whatever their types.
-                Some(value) => key_of_number(value),
-            },
+            Some(max) => greatest_at(max, self.path.components()),
         };
         key.is_some_and(|key| key < *least)
+    }
+}
+
+/// The key of the greatest value at a path, given the greatest values of a bucket; `None` if they do not tell.
+fn greatest_at(max: Doc<'_>, path: &[Component]) -> Option<u64> {
+    let (component, below) = path.split_first()?;
+    match max.get(component.name()) {
+        // No row has the field, and such rows come last.
+        None => Some(0),
+        // All other values sort after this one, whatever their types.
+        Some(value) if below.is_empty() => key_of_number(value),
+        // No row has an array there, which would sort after an object.
+        Some(value) => greatest_at(value.as_doc()?, below),
     }
 }
 
@@ -127,9 +133,11 @@ mod tests {
             Just(Some(Bson::Null)),
             Just(Some(Bson::String("x".into()))),
             Just(Some(Bson::Array(vec![Bson::Int32(20)]))),
-            Just(Some(Bson::Document(doc! { "y": 1 }))),
+            (-9..9).prop_map(|y| Some(Bson::Document(doc! { "y": y }))),
+            (-9..9).prop_map(|z| Some(Bson::Document(doc! { "y": { "z": f64::from(z) } }))),
+            Just(Some(Bson::Array(vec![Bson::Document(doc! { "y": 20 })]))),
         ];
-        prop_oneof![8 => numbers.prop_map(Some), 1 => others]
+        prop_oneof![4 => numbers.prop_map(Some), 3 => others]
     }
 
     fn row() -> impl Strategy<Value = RawDocumentBuf> {
@@ -163,7 +171,8 @@ mod tests {
                 left_out += 1;
                 continue;
             }
-            let rows = pivot_docs(docs()).unwrap();
+            // As buckets are decoded, objects as a column for each scalar.
+            let rows = pivot_docs(docs()).unwrap().map_columns(|column| crate::column::read_again(&column));
             let _ = match plan.decode_first.as_ref().filter(|_| excluding) {
                 Some(fields) => {
                     let mut first = rows.clone();
@@ -187,7 +196,7 @@ mod tests {
             buckets in prop::collection::vec(prop::collection::vec(row(), 1..50), 1..12),
             sort in prop::sample::select(vec![
                 doc! { "t": 1 }, doc! { "t": -1 }, doc! { "a": -1 }, doc! { "a": 1 }, doc! { "t": -1, "a": 1 }, doc! { "t": 1, "a": -1 },
-                doc! { "b.y": -1, "t": 1 },
+                doc! { "b.y": -1, "t": 1 }, doc! { "b.y": -1 }, doc! { "b.y.z": -1 },
             ]),
             filter in prop::sample::select(vec![doc! {}, doc! { "b": { "$gt": 0 } }]),
             skip in 0..3,
@@ -213,5 +222,17 @@ mod tests {
         // An expression may fail on a skipped row, and two fields may both be arrays there.
         assert_eq!(left_out(doc! { "t": 1 }, doc! { "$expr": { "$gte": ["$a", 0] } }), 0);
         assert_eq!(left_out(doc! { "a": -1, "b": 1 }, doc! {}), 0);
+        let row = |t: i64, y: i64| {
+            RawDocumentBuf::try_from(&doc! { "t": DateTime::from_millis(t), "b": { "x": t, "y": y as f64 / 4.0 } })
+                .unwrap()
+        };
+        let buckets: Vec<Vec<_>> = (0..10).map(|n| (0..60).map(|t| row(t, t * 7 % 60 - 50 * n)).collect()).collect();
+        let left_out = |path: &str| {
+            let command = doc! { "find": "c", "sort": { path: -1 }, "limit": 2 };
+            let (excluding, all) = (run(&command, &buckets, true), run(&command, &buckets, false));
+            assert_eq!(excluding.0, all.0);
+            excluding.1
+        };
+        assert_eq!((left_out("b.y"), left_out("b.x"), left_out("b.none"), left_out("b.y.z")), (9, 0, 0, 0));
     }
 }

@@ -6,6 +6,7 @@ use std::rc::Rc;
 use super::date::Zones;
 use super::evaluate::Scope;
 use super::outer::Outer;
+use super::regex::Regex;
 use super::tree::Expr;
 use crate::env::Env;
 use crate::error::{Error, ErrorCode, Result};
@@ -30,6 +31,7 @@ struct Inner {
     /// With the innermost of each name first.
     variables: Vec<(Box<str>, Known)>,
     zones: Rc<RefCell<Zones>>,
+    regexes: Rc<RefCell<Vec<Rc<Regex>>>>,
     outer: Rc<Outer>,
 }
 
@@ -42,6 +44,7 @@ impl Globals {
             collation: Collation::default(),
             variables: Vec::new(),
             zones: Rc::default(),
+            regexes: Rc::default(),
             outer: Rc::default(),
         }))
     }
@@ -52,8 +55,9 @@ impl Globals {
     }
 
     fn with(&self, collation: Collation, variables: Vec<(Box<str>, Known)>) -> Globals {
-        let (env, zones, outer) = (Rc::clone(&self.0.env), Rc::clone(&self.0.zones), Rc::clone(&self.0.outer));
-        Globals(Rc::new(Inner { env, now_ms: self.0.now_ms, collation, variables, zones, outer }))
+        let Inner { env, now_ms, zones, regexes, outer, .. } = &*self.0;
+        let (env, zones, regexes, outer) = (Rc::clone(env), Rc::clone(zones), Rc::clone(regexes), Rc::clone(outer));
+        Globals(Rc::new(Inner { env, now_ms: *now_ms, collation, variables, zones, regexes, outer }))
     }
 
     /// The variables of enclosing pipelines.
@@ -111,6 +115,11 @@ impl Globals {
     /// The time zones that the command has used.
     pub(super) fn zones(&self) -> &RefCell<Zones> {
         &self.0.zones
+    }
+
+    /// The last regular expressions that operators have compiled.
+    pub(super) fn regexes(&self) -> &RefCell<Vec<Rc<Regex>>> {
+        &self.0.regexes
     }
 
     /// How strings compare.

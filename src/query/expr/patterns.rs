@@ -2,9 +2,12 @@
 
 // Loaded later.
 
+use std::rc::Rc;
+
 use super::arguments::failure;
 use super::datum::{ArrayWriter, Datum, container, is_nullish};
 use super::evaluate::Scope;
+use super::globals::Globals;
 use super::operators::{Binds, Names, Op, Operator, Syntax, lazy, names};
 use super::regex::Regex;
 use super::tree::Expr;
@@ -20,6 +23,9 @@ static REGEX: Names = names(
     Binds::Nothing,
     &[Location51103, Location31024, Location31022, Location31023],
 );
+
+/// So many compiled regular expressions are kept.
+const KEPT_MAX: usize = 8;
 
 pub(super) static TABLE: &[Operator] = &[
     lazy(Op::More, "$regexMatch", Syntax::Named(&REGEX), |arguments, scope| {
@@ -58,8 +64,24 @@ fn object(found: &Match) -> Datum<'static> {
     container(Kind::Object, writer)
 }
 
+/// The regular expression, which is compiled once for all rows that have the same.
+///
+/// Errors: those of `Regex::new`.
+fn compiled(pattern: &str, options: &str, globals: &Globals) -> Result<Rc<Regex>> {
+    let mut kept = globals.regexes().borrow_mut();
+    if let Some(known) = kept.iter().find(|known| known.is_of(pattern, options)) {
+        return Ok(Rc::clone(known));
+    }
+    let regex = Rc::new(Regex::new(pattern, options, globals)?);
+    if kept.len() == KEPT_MAX {
+        kept.clear();
+    }
+    kept.push(Rc::clone(&regex));
+    Ok(regex)
+}
+
 /// The regular expression and the string to search; `None` if one of them is null.
-fn asked<'s>(name: &str, arguments: &'s [Expr], scope: &Scope<'s>) -> Result<Option<(Regex, Datum<'s>)>> {
+fn asked<'s>(name: &str, arguments: &'s [Expr], scope: &Scope<'s>) -> Result<Option<(Rc<Regex>, Datum<'s>)>> {
     let [input, regex, options] = arguments else { return Ok(None) };
     let (input, regex, options) = (input.evaluate(scope)?, regex.evaluate(scope)?, options.evaluate(scope)?);
     let refuse = |code, problem: &str| Err(failure(code, name, problem));
@@ -77,10 +99,32 @@ fn asked<'s>(name: &str, arguments: &'s [Expr], scope: &Scope<'s>) -> Result<Opt
     if !flags.is_empty() && wanted.is_some() {
         return refuse(Location51107, "has options both in its regex and in 'options'");
     }
-    let regex = Regex::new(pattern, wanted.unwrap_or(flags), scope.globals())?;
+    let regex = compiled(pattern, wanted.unwrap_or(flags), scope.globals())?;
     match input.view() {
         found if is_nullish(found) => Ok(None),
         Some(found) if found.as_str().is_some() => Ok(Some((regex, input))),
         _ => refuse(Location51104, "needs a string as its input"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use bson::{RawBson, rawbson};
+
+    use super::super::tests::check;
+
+    #[test]
+    fn each_row_is_matched_with_its_own_pattern_and_options() {
+        // More patterns than are kept, each of them twice.
+        let matches = |options: &str| {
+            let number = rawbson!({ "$toString": { "$mod": ["$$this", 12] } });
+            let pattern = rawbson!({ "$concat": ["^X", number, { "$literal": "$" }] });
+            let matched = rawbson!({ "$regexMatch": { "input": "x7", "regex": pattern, "options": options } });
+            rawbson!({ "$map": { "input": { "$range": [0, 24] }, "in": matched } })
+        };
+        let expected =
+            |is_match: &dyn Fn(i32) -> bool| RawBson::Array((0..24).map(is_match).map(RawBson::from).collect());
+        let both = RawBson::Array([expected(&|_| false), expected(&|n| n % 12 == 7)].into_iter().collect());
+        check(rawbson!([matches(""), matches("i")]), both);
     }
 }

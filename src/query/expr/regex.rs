@@ -43,6 +43,11 @@ impl Regex {
         Ok(Regex { pattern: pattern.into(), options: options.into(), prefix: prefix.into(), only_prefix, compiled })
     }
 
+    /// True if it has been made of these.
+    pub(super) fn is_of(&self, pattern: &str, options: &str) -> bool {
+        *self.pattern == *pattern && *self.options == *options
+    }
+
     /// The regular expression in a value.
     pub fn of(value: Value<'_>, globals: &Globals) -> Result<Regex> {
         let (pattern, options) = value.as_regex().unwrap_or_default();

@@ -70,7 +70,7 @@ fn fixed_keys(part: &SortPart, blocks: &[Block]) -> Option<Vec<u64>> {
 }
 
 /// The values of a path; the inner `None` if no row has it, the outer one if it is not a column.
-fn column_at<'a>(path: &Path, block: &'a Block) -> Option<Option<&'a Column>> {
+pub fn column_at<'a>(path: &Path, block: &'a Block) -> Option<Option<&'a Column>> {
     let Some(column) = block.column(path.first()) else { return Some(None) };
     match column.data() {
         _ if path.is_top_level() => Some(Some(column)),

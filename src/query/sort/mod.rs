@@ -5,7 +5,7 @@ mod keys;
 mod order;
 mod spec;
 
-pub use keys::{key_of_double, key_of_int};
+pub use keys::{column_at, key_of_double, key_of_int};
 pub use order::{sorted_groups, sorted_rows};
 #[cfg(test)]
 pub use spec::SortPart;

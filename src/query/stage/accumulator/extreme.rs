@@ -7,7 +7,7 @@ use kernels::convert;
 
 use super::kernels::{GroupExtreme, extreme_of_doubles, extreme_of_int64s, offer_doubles, offer_integers};
 use super::model::{Accumulator, Inputs, Times, each_cell};
-use crate::block::{Column, ColumnData};
+use crate::block::{Bitmap, Column, ColumnData};
 use crate::error::Result;
 use crate::value::{Collation, Kind, OwnedValue, Value};
 
@@ -19,6 +19,9 @@ pub(super) struct ExtremeValues {
     others: Vec<Option<OwnedValue>>,
     collation: Collation,
 }
+
+/// For values that repeat, which of them each group has met is noted in at most so many bits a row.
+const SEEN_BITS_A_ROW_MAX: usize = 64;
 
 /// The type byte of an extreme that is among the others. No type has it.
 const OTHER: u8 = 0x80;
@@ -88,6 +91,25 @@ impl ExtremeValues {
         rows: Range<usize>,
         times: Option<&Times<'_>>,
     ) -> Result<()> {
+        if let (ColumnData::Dictionary(codes, values), None) = (cells.data(), times)
+            && self.groups.len().saturating_mul(values.len()) <= SEEN_BITS_A_ROW_MAX * rows.len()
+        {
+            // A value that a group has met makes no difference when it comes again.
+            let mut seen = Bitmap::filled(self.groups.len() * values.len(), false);
+            let mut scratch = Vec::new();
+            for (row, code) in codes.iter().enumerate().take(rows.end).skip(rows.start) {
+                let group = group_of(row);
+                let place = group.saturating_mul(values.len()).saturating_add(*code as usize);
+                if place < seen.len()
+                    && !seen.get(place)
+                    && let Some(value) = cells.value(row, &mut scratch)
+                {
+                    seen.set(place, true);
+                    self.offer(group, value, 0);
+                }
+            }
+            return Ok(());
+        }
         each_cell(cells, rows, &mut |row, value| {
             self.offer(group_of(row), value, times.map_or(0, |times| times.place(row)));
             Ok(())
@@ -208,4 +230,52 @@ fn first(rows: Range<usize>, times: Option<&Times<'_>>, holds: &dyn Fn(usize) ->
     let Some(times) = times else { return (None, 0) };
     let first = rows.filter(|row| holds(*row)).min_by_key(|row| times.place(*row));
     (first, first.map_or(0, |row| times.place(row)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::block::ColumnBuilder;
+    use proptest::prelude::*;
+
+    fn column(values: impl Iterator<Item = Option<OwnedValue>>) -> Column {
+        let mut builder = ColumnBuilder::new();
+        values.for_each(|value| match value {
+            Some(value) => builder.push(value.view()),
+            None => builder.push_absent(1),
+        });
+        builder.finish()
+    }
+
+    proptest! {
+        #[test]
+        fn values_that_repeat_give_the_extremes_of_the_same_values_row_by_row(
+            rows in prop::collection::vec((0..3_u32, 0..6_u32, prop::bool::weighted(0.8)), 1..60),
+            is_max in any::<bool>(), is_apart in any::<bool>(),
+        ) {
+            let entries = [
+                OwnedValue::string("b"), OwnedValue::string("a"), OwnedValue::int32(1), OwnedValue::double(1.0), OwnedValue::null(),
+                OwnedValue::int32(7),
+            ];
+            let codes: Vec<u32> = rows.iter().map(|row| row.1).collect();
+            let present = Bitmap::from_fn(rows.len(), |row| rows[row].2);
+            let entry = |row: &(u32, u32, bool)| Some(entries[row.1 as usize].clone()).filter(|_| row.2);
+            let (coded, plain) = (
+                Column::new(ColumnData::Dictionary(codes, Box::new(column(entries.iter().cloned().map(Some)))), Some(present)),
+                column(rows.iter().map(entry)),
+            );
+            let extremes = |cells: Column| {
+                let mut extremes = ExtremeValues::new(is_max, &Collation::default());
+                (0..3).for_each(|_| extremes.grow(1));
+                let groups: Vec<u32> = rows.iter().map(|row| row.0).collect();
+                let inputs = Inputs::of(cells);
+                match is_apart {
+                    true => extremes.add_each(&groups, &inputs, 0..rows.len(), None).unwrap(),
+                    false => extremes.add(1, &inputs, 0..rows.len(), None).unwrap(),
+                }
+                (0..3).map(|group| extremes.value(group)).collect::<Vec<_>>()
+            };
+            prop_assert_eq!(extremes(coded), extremes(plain));
+        }
+    }
 }

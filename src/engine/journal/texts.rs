@@ -1,0 +1,149 @@
+//! Columns of texts in a tail, as numbers of distinct texts: queries compare and group numbers much faster than texts.
+
+use std::cell::RefCell;
+
+use crate::block::{Block, Column, ColumnData, VarData};
+use crate::value::Interner;
+
+/// In fewer rows than this, texts are not numbered.
+const ROWS_MIN: usize = 64;
+/// If more than one of so many rows has a text of its own, numbers are of no use.
+const ROWS_A_TEXT_MIN: usize = 4;
+
+/// The texts of a tail, by column. They grow with the tail when it is read, and are never shared between tails.
+#[derive(Default)]
+pub struct TailTexts {
+    columns: RefCell<Vec<(Box<str>, TextNumbers)>>,
+}
+
+/// The texts of the first rows of a column.
+#[derive(Default)]
+struct TextNumbers {
+    /// The number of each row's text; any number in a row without one.
+    index: Vec<u32>,
+    numbers: Interner,
+    texts: VarData,
+    /// True if too many texts differ.
+    is_of_no_use: bool,
+}
+
+impl TailTexts {
+    /// Puts numbered texts in place of texts, in columns of all rows of the tail.
+    // Loaded later.
+    #[inline(never)]
+    pub fn number_if_loaded(&self, rows: &mut Block) {
+        if rows.rows() < ROWS_MIN {
+            return;
+        }
+        let mut columns = self.columns.borrow_mut();
+        let is_text = |column: &Column| matches!(column.data(), ColumnData::String(_));
+        let all = rows.columns().iter().filter(|(_, column)| is_text(column));
+        for (name, column) in all.cloned().collect::<Vec<_>>() {
+            let place = columns.iter().position(|(known, _)| *known == name).unwrap_or_else(|| {
+                columns.push((name.clone(), TextNumbers::default()));
+                columns.len() - 1
+            });
+            let numbers = columns.get_mut(place).map(|(_, numbers)| numbers);
+            if let Some(numbered) = numbers.and_then(|numbers| numbers.numbered(&column)) {
+                rows.set_column(&name, numbered);
+            }
+        }
+    }
+}
+
+impl TextNumbers {
+    /// The same column with numbers; `None` if they are of no use.
+    fn numbered(&mut self, column: &Column) -> Option<Column> {
+        let ColumnData::String(texts) = column.data() else { return None };
+        let presence = column.presence();
+        for row in self.index.len()..column.len() {
+            if self.is_of_no_use {
+                break;
+            }
+            let number = match presence.is_none_or(|present| present.get(row)) {
+                true => {
+                    let text = texts.get(row);
+                    let (number, is_new) = self.numbers.add(text);
+                    if is_new {
+                        self.texts.push(text);
+                    }
+                    number
+                }
+                false => 0,
+            };
+            self.index.push(u32::try_from(number).unwrap_or(u32::MAX));
+            self.is_of_no_use = self.numbers.count() > ROWS_MIN + row / ROWS_A_TEXT_MIN;
+        }
+        if self.is_of_no_use || self.numbers.count() == 0 {
+            // What is not used need not be kept.
+            *self = TextNumbers { is_of_no_use: self.is_of_no_use, ..TextNumbers::default() };
+            return None;
+        }
+        let texts = Column::new(ColumnData::String(self.texts.clone()), None);
+        Some(Column::new(ColumnData::Dictionary(self.index.clone(), Box::new(texts)), presence.cloned()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::block::{ColumnBuilder, pivot_docs};
+    use crate::value::{Doc, OwnedValue, Value};
+
+    /// A block of one column of texts; an empty one is a missing one.
+    fn block(texts: &[String]) -> Block {
+        let mut builder = ColumnBuilder::new();
+        for text in texts {
+            match text.as_str() {
+                "" => builder.push_absent(1),
+                text => builder.push(OwnedValue::string(text).view()),
+            }
+        }
+        let mut block = Block::new(texts.len());
+        block.set_column("s", builder.finish());
+        block
+    }
+
+    fn values(block: &Block) -> Vec<Option<String>> {
+        let column = block.column("s").unwrap();
+        let text = |row: usize| column.value(row, &mut Vec::new()).and_then(Value::as_str).map(str::to_owned);
+        (0..block.rows()).map(text).collect()
+    }
+
+    #[test]
+    fn numbered_texts_are_the_same_texts_while_a_column_grows() {
+        let all: Vec<String> = (0..900).map(|row| ["", "on", "off", "none"][row * row % 7 % 4].to_owned()).collect();
+        let texts = TailTexts::default();
+        for rows in [10, 64, 65, 300, 300, 900] {
+            let expected = block(&all[..rows]);
+            let mut found = expected.clone();
+            texts.number_if_loaded(&mut found);
+            let is_numbered = matches!(found.column("s").unwrap().data(), ColumnData::Dictionary(..));
+            assert_eq!((values(&found), is_numbered), (values(&expected), rows >= ROWS_MIN));
+        }
+    }
+
+    #[test]
+    fn texts_that_mostly_differ_are_left_as_they_are() {
+        let all: Vec<String> = (0..500).map(|row| format!("text {row}")).collect();
+        let texts = TailTexts::default();
+        for rows in [64, 200, 500] {
+            let mut found = block(&all[..rows]);
+            texts.number_if_loaded(&mut found);
+            let is_numbered = matches!(found.column("s").unwrap().data(), ColumnData::Dictionary(..));
+            assert_eq!((values(&found), is_numbered), (values(&block(&all[..rows])), rows == 64));
+        }
+        assert!(texts.columns.borrow().iter().all(|(_, numbers)| numbers.index.is_empty()));
+    }
+
+    #[test]
+    fn other_columns_and_absent_texts_stay() {
+        let docs: Vec<_> = (0..100).map(|n| bson::rawdoc! { "n": n }).collect();
+        let mut rows = pivot_docs(docs.iter().map(|doc| Doc::parse(doc.as_bytes()).unwrap())).unwrap();
+        let nothing = block(&vec![String::new(); 100]);
+        rows.set_column("s", nothing.column("s").unwrap().clone());
+        let before = rows.clone();
+        TailTexts::default().number_if_loaded(&mut rows);
+        assert_eq!(rows, before);
+    }
+}
