@@ -62,6 +62,7 @@ bench: build browser bench/node_modules/.package-lock.json
 	node bench/aggregate.mjs
 	node bench/tsbs.mjs
 	node bench/cliffs.mjs
+	node bench/operators.mjs
 	node bench/shapes.mjs
 	node bench/live.mjs
 	node bench/live-queries.mjs
