@@ -59,7 +59,7 @@ impl Exec {
         let output = match sort {
             Some(sort) => {
                 let threshold = limit.and_then(|limit| Threshold::new(plan, &sort, skip.saturating_add(limit)));
-                ExecOutput::Sorter(Sorter::new(sort, skip, limit, threshold).watching(plan.decode_first.is_some()))
+                ExecOutput::Sorter(Sorter::new(sort, skip, limit, threshold))
             }
             None => ExecOutput::Queue { rows: Queue::default(), skip, limit },
         };

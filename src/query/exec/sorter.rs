@@ -62,14 +62,6 @@ impl Sorter {
         }
     }
 
-    /// The same, which with a limit soon knows the last of the rows that it keeps.
-    pub fn watching(mut self, watches: bool) -> Sorter {
-        if watches {
-            self.page_rows = WATCHED_ROWS;
-        }
-        self
-    }
-
     /// The sort specification.
     pub fn spec(&self) -> &SortSpec {
         &self.spec
@@ -101,10 +93,12 @@ impl Sorter {
         }
     }
 
-    /// False if all of these rows, which have the fields that are sorted by, come after those that a limit keeps.
+    /// False if all of these rows, which have the fields that are sorted by, come after those that a limit keeps. From then on, it
+    /// soon knows the last of the rows that it keeps.
     ///
     /// Errors: as `push`.
-    pub fn may_keep(&self, rows: Block) -> Result<bool> {
+    pub fn may_keep(&mut self, rows: Block) -> Result<bool> {
+        self.page_rows = WATCHED_ROWS;
         let Some(last) = &self.last else { return Ok(true) };
         // Of those that tie, the first one stays in front.
         Ok(sorted_rows(&self.spec, &[Block::clone(last), rows], Some(1))? != [0])

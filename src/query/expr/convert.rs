@@ -127,7 +127,8 @@ fn convert<'s>(arguments: &'s [Expr], scope: &Scope<'s>) -> Result<Datum<'s>> {
 }
 
 /// The operator that gives what `$convert` gives with these arguments, wherever it gives a value, and whether null is to
-/// give something else. `None` for other operators, and where a value says what to convert to, or how.
+/// give something else. `None` for other operators, and where a value says what to convert to, or how; and for strings,
+/// because binary data become one only in a `format`.
 pub fn simple_of(operator: &Operator, arguments: &[Expr]) -> Option<(&'static Operator, bool)> {
     let [_, Expr::Constant(Some(to)), _, on_null, hows @ ..] = arguments else { return None };
     if operator.name() != "$convert" || hows.iter().any(|how| *how != Expr::MISSING) {
@@ -137,7 +138,6 @@ pub fn simple_of(operator: &Operator, arguments: &[Expr]) -> Option<(&'static Op
     let (.., kind) = TARGETS.iter().find(|(known, code, _)| name == Some(known) || number == Some(*code))?;
     let operator = TABLE.iter().find(|operator| match kind {
         Kind::Double => operator.name() == "$toDouble",
-        Kind::String => operator.name() == "$toString",
         Kind::ObjectId => operator.name() == "$toObjectId",
         Kind::Bool => operator.name() == "$toBool",
         Kind::Date => operator.name() == "$toDate",

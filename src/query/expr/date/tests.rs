@@ -308,6 +308,7 @@ fn dates_are_formatted() {
         check(text(rawbson!({ "date": "$t", "timezone": "America/New_York", "format": format })), wanted);
     }
     check(text(rawbson!({ "date": "$t", "timezone": "+0430", "format": "%z %Z" })), "+0430 +270");
+    check(text(rawbson!({ "date": "$t", "timezone": "+99:99", "format": "%z" })), "+10039");
     check(text(rawbson!({ "date": (date(-62_167_219_200_000)), "format": "%Y-%j" })), "0000-001");
     check(text(rawbson!({ "date": "$n", "onNull": "$s" })), "héllo");
     check(text(rawbson!({ "date": "$n" })), RawBson::Null);

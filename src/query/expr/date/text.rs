@@ -153,7 +153,8 @@ pub(super) fn written(ms: i64, zone: &Zone, format: &str) -> Result<String> {
             '%' => out.push('%'),
             'z' => {
                 out.push(sign);
-                push_digits(&mut out, size / 60 * 100 + size % 60, 4);
+                push_digits(&mut out, size / 60, 2);
+                push_digits(&mut out, size % 60, 2);
             }
             'Z' => out.push_str(&format!("{sign}{size}")),
             'b' => out.push_str(month.get(..3).unwrap_or_default()),

@@ -360,8 +360,15 @@ fn rows_are_alike_only_if_all_their_values_have_the_same_bytes() {
     let long = |row: usize| Some(OwnedValue::string(&"on".repeat(if row % 3 == 1 { 600 } else { row % 2 })));
     block.set_column("long", column(&(0..400).map(long).collect::<Vec<_>>()));
     let matches = |input: &str| Bson::from(doc! { "$regexMatch": { "input": input, "regex": "^o|1" } });
+    let bytes = || DocWriter::new().binary("", 0, &[1, 2, 3]).clone().finish().view().get("").map(Value::to_owned);
+    block.set_column("bytes", column(&(0..400).map(|row| bytes().filter(|_| row % 3 > 0)).collect::<Vec<_>>()));
     let converted = |input: Bson| Bson::from(doc! { "$convert": { "input": input, "to": "string", "onNull": "none" } });
+    let to = |to: &str| Bson::from(doc! { "$convert": { "input": "$bytes", "to": to, "onError": "none" } });
     let expressions = [
+        // Without a format, they are no string, and that is an error.
+        to("string"),
+        to("int"),
+        to("bool"),
         converted("$few".into()),
         matches("$many"),
         matches("$text"),
