@@ -72,7 +72,7 @@ fn unpack_rows(
 ) -> Result<Block> {
     let time_field = &options.time_field;
     let unpacked = match bucket.version() {
-        BucketVersion::Uncompressed => unpack_uncompressed(bucket, wanted, time_field),
+        BucketVersion::Uncompressed => unpack_uncompressed(bucket, wanted, time_field, known),
         BucketVersion::Sorted | BucketVersion::Unsorted => {
             unpack_compressed(bucket, wanted, time_field, first_or_last, known)
         }
@@ -160,7 +160,12 @@ fn unpack_compressed(
     Ok(block)
 }
 
-fn unpack_uncompressed(bucket: &BucketDoc<'_>, wanted: &FieldSet, time_field: &str) -> Result<Block, String> {
+fn unpack_uncompressed(
+    bucket: &BucketDoc<'_>,
+    wanted: &FieldSet,
+    time_field: &str,
+    known: &Block,
+) -> Result<Block, String> {
     let mut times = BucketTimes::read(bucket.times())?;
     let mut block = Block::new(times.values.len());
     if wanted.contains(time_field) {
@@ -172,6 +177,10 @@ fn unpack_uncompressed(bucket: &BucketDoc<'_>, wanted: &FieldSet, time_field: &s
             return Err(format!("column '{name}' occurs twice"));
         }
         if name == time_field || !wanted.contains(name) {
+            continue;
+        }
+        if let Some(column) = known.column(name) {
+            block.push_new_column(name, column.clone());
             continue;
         }
         let column = cells.as_doc().ok_or_else(|| "it is not an object".to_owned());
@@ -335,6 +344,22 @@ mod tests {
                 rows(&block),
                 expected(&[rawdoc! { "t": date(5), "a": 1.5 }, rawdoc! { "t": date(3), "a": 2.5 }])
             );
+        }
+    }
+
+    #[test]
+    fn known_columns_are_not_decoded_again_and_keep_their_place() {
+        let times = rawdoc! { "0": date(1), "1": date(2) };
+        let cells = |a: f64, b: f64| rawdoc! { "0": a, "1": b };
+        let plain = bucket(1, rawdoc! { "a": cells(1.0, 2.0), "t": times, "b": cells(3.0, 4.0) });
+        let packed = bucket(2, rawdoc! { "a": doubles(&[1.0, 2.0]), "t": dates(&[1, 2]), "b": doubles(&[3.0, 4.0]) });
+        for document in [plain, packed] {
+            let options = options(None);
+            let bucket = BucketDoc::parse(view(&document), &options).unwrap();
+            let mut known = Block::new(2);
+            known.set_column("b", Column::new(ColumnData::F64(vec![7.0, 8.0]), None));
+            let rows = unpack_rest(&bucket, &FieldSet::All, &options, &known).unwrap();
+            assert_eq!((names(&rows), rows.column("b")), (vec!["t", "a", "b"], known.column("b")));
         }
     }
 
