@@ -125,14 +125,14 @@ fn push_bucket(
         }
         (Some(tail), _) => tail.columns(&plan.columns),
         (None, Some(first_or_last)) => unpack_first_or_last(view, &plan.columns, options, first_or_last)?,
-        (None, None) => {
-            let Some(first) = plan.plan.decode_first.as_ref().filter(|_| !all_match || plan.plan.sort.is_some()) else {
-                return sink.push(unpack(view, &plan.columns, options)?, view.meta(), all_match);
-            };
-            let first = unpack(view, first, options)?;
-            let all = |first: &Block| unpack_rest(view, &plan.columns, options, first);
-            return sink.push_in_steps(first, view.meta(), all_match, &all);
-        }
+        (None, None) => match plan.plan.decode_first.as_ref().filter(|_| !all_match || plan.plan.sort.is_some()) {
+            None => unpack(view, &plan.columns, options)?,
+            Some(first) => {
+                let first = unpack(view, first, options)?;
+                let all = |first: &Block| unpack_rest(view, &plan.columns, options, first);
+                return sink.push_in_steps(first, view.meta(), all_match, &all);
+            }
+        },
     };
     sink.push(rows, view.meta(), all_match)
 }

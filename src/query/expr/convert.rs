@@ -135,17 +135,9 @@ pub fn simple_of(operator: &Operator, arguments: &[Expr]) -> Option<(&'static Op
         return None;
     }
     let (name, number) = (to.view().as_str(), Number::of(to.view()).and_then(Number::whole));
-    let (.., kind) = TARGETS.iter().find(|(known, code, _)| name == Some(known) || number == Some(*code))?;
-    let operator = TABLE.iter().find(|operator| match kind {
-        Kind::Double => operator.name() == "$toDouble",
-        Kind::ObjectId => operator.name() == "$toObjectId",
-        Kind::Bool => operator.name() == "$toBool",
-        Kind::Date => operator.name() == "$toDate",
-        Kind::Int32 => operator.name() == "$toInt",
-        Kind::Int64 => operator.name() == "$toLong",
-        Kind::Decimal128 => operator.name() == "$toDecimal",
-        _ => false,
-    });
+    let (target, ..) = TARGETS.iter().find(|(known, code, _)| name == Some(known) || number == Some(*code))?;
+    let is_named = |by: &&Operator| by.name().strip_prefix("$to").is_some_and(|name| name.eq_ignore_ascii_case(target));
+    let operator = TABLE.iter().find(is_named).filter(|by| by.name() != "$toString");
     Some((operator?, *on_null != Expr::MISSING))
 }
 
