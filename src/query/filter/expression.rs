@@ -80,6 +80,13 @@ impl Condition {
         self.twin.as_ref()
     }
 
+    /// The same with the current values of enclosing pipelines' variables.
+    ///
+    /// Errors: those of operators.
+    pub(super) fn resolved(&self) -> Result<Option<Condition>> {
+        Ok(self.expr.resolved()?.map(Condition::new))
+    }
+
     /// The expression.
     pub fn expr(&self) -> &Expr {
         self.expr.expr()

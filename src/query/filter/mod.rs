@@ -4,6 +4,7 @@ mod arrays;
 mod bits;
 mod bounds;
 mod compare;
+mod equalities;
 mod exists;
 mod expression;
 mod geo;

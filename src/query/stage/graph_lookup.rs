@@ -5,6 +5,7 @@
 
 use std::rc::Rc;
 
+use super::equal_rows::EqualRows;
 use super::model::Others;
 use super::parse::PipelineParser;
 use super::reshape::{OneByOne, changed_at, with};
@@ -45,7 +46,8 @@ impl Spec for GraphSpec {
     }
 
     fn start(self: Rc<Self>, others: &Others) -> Box<dyn Stage> {
-        Box::new(GraphLookup { spec: self, others: None, read: Some(Others::clone(others)), rows: OneByOne::default() })
+        let (read, equal_rows) = (Some(Others::clone(others)), EqualRows::default());
+        Box::new(GraphLookup { spec: self, others: None, equal_rows, read, rows: OneByOne::default() })
     }
 }
 
@@ -124,6 +126,7 @@ struct GraphLookup {
     spec: Rc<GraphSpec>,
     /// The other rows, and before the first row comes, which are read.
     others: Option<Block>,
+    equal_rows: EqualRows,
     read: Option<Others>,
     rows: OneByOne,
 }
@@ -155,7 +158,7 @@ impl Met {
 
 impl GraphLookup {
     /// The rows that can be reached from a row.
-    fn list(&self, others: &Block, doc: Doc<'_>) -> Result<OwnedValue> {
+    fn list(&mut self, others: &Block, doc: Doc<'_>) -> Result<OwnedValue> {
         let (mut met, mut visited) = (Met::default(), Bitmap::filled(others.rows(), false));
         if let Some(start) = self.spec.start.value(doc)? {
             met.add(start.view());
@@ -164,10 +167,13 @@ impl GraphLookup {
         while depth <= self.spec.depth_max && !met.new.is_empty() {
             let wanted = std::mem::take(&mut met.new);
             let filter = Filter::equal_to_any(&self.spec.to, wanted, self.spec.globals.collation());
-            for row in filter.select(others)?.iter() {
-                if visited.get(row) {
+            let candidates = self.equal_rows.candidates(others, &filter);
+            let gathered = candidates.as_ref().map(|rows| others.gather(rows));
+            for place in filter.select(gathered.as_ref().unwrap_or(others))?.iter() {
+                let row = candidates.as_ref().map_or(Some(place), |rows| rows.get(place).map(|row| *row as usize));
+                let Some(row) = row.filter(|row| !visited.get(*row)) else {
                     continue;
-                }
+                };
                 visited.set(row, true);
                 let mut writer = DocWriter::new();
                 others.write_row(row, &mut writer);
@@ -195,7 +201,7 @@ impl GraphLookup {
 impl Stage for GraphLookup {
     fn push(&mut self, rows: Block) -> Result<Flow> {
         if let Some(others) = self.read.take() {
-            self.others = Some(self.spec.split.rows(None, &others)?);
+            self.others = Some(self.spec.split.rows(None, &others, &mut self.equal_rows)?);
         }
         self.rows.push(rows);
         Ok(Flow::Continue)

@@ -7,6 +7,7 @@
 
 use std::rc::Rc;
 
+use super::equal_rows::EqualRows;
 use super::model::Others;
 use super::parse::PipelineParser;
 use super::reshape::{OneByOne, changed_at, with};
@@ -50,6 +51,7 @@ impl Spec for LookupSpec {
         Box::new(Lookup {
             spec: self,
             others: Others::clone(others),
+            equal_rows: EqualRows::default(),
             asked: Interner::default(),
             lists: Vec::new(),
             size_bytes: 0,
@@ -132,6 +134,7 @@ impl PipelineParser<'_> {
 struct Lookup {
     spec: Rc<LookupSpec>,
     others: Others,
+    equal_rows: EqualRows,
     /// The distinct values of rows so far, and the lists for them.
     asked: Interner,
     lists: Vec<OwnedValue>,
@@ -175,9 +178,9 @@ impl Lookup {
     }
 
     /// The rows that match a row; `wanted` is the filter for equal fields.
-    fn list(&self, wanted: Option<Filter>, values: Vec<Option<OwnedValue>>) -> Result<OwnedValue> {
+    fn list(&mut self, wanted: Option<Filter>, values: Vec<Option<OwnedValue>>) -> Result<OwnedValue> {
         self.spec.globals.set_outer(self.spec.first_variable, values);
-        let rows = self.spec.split.rows(wanted, &self.others)?;
+        let rows = self.spec.split.rows(wanted, &self.others, &mut self.equal_rows)?;
         let mut list = DocWriter::new();
         for row in 0..rows.rows() {
             list.begin_doc(&row.to_string());

@@ -8,6 +8,7 @@ mod bucket;
 mod command;
 mod count;
 mod densify;
+mod equal_rows;
 mod facet;
 mod fill;
 mod finds;

@@ -2,6 +2,7 @@
 //! read before they run.
 
 use super::aggregation::Aggregation;
+use super::equal_rows::EqualRows;
 use super::model::{Foreign, Others};
 use super::parse::PipelineParser;
 use super::table::{StagePlace, not_first, place_of};
@@ -104,16 +105,20 @@ impl SubPipeline {
     }
 
     /// The rows read in advance, or what the remaining stages make of them with the current values of variables.
-    /// `wanted` selects the rows that are equal in fields.
+    /// `wanted` selects the rows that are equal in fields; `known` is for the rows read in advance.
     ///
     /// Errors: those of the stages.
-    pub fn rows(&self, wanted: Option<Filter>, others: &Others) -> Result<Block> {
+    pub fn rows(&self, wanted: Option<Filter>, others: &Others, known: &mut EqualRows) -> Result<Block> {
         let rows = others.get(self.place).cloned().unwrap_or_default();
         let Some(rest) = &self.rest else { return Ok(rows) };
         let mut find = FindCommand::clone(&rest.find);
         if let Some(wanted) = wanted {
             find.filter = Filter::and([wanted, find.filter]);
         }
-        rest.run(find, rest.own_rows()?.unwrap_or(rows), others)
+        let rows = match rest.own_rows()? {
+            Some(own) => own,
+            None => known.narrow(rows, &find.filter),
+        };
+        rest.run(find, rows, others)
     }
 }

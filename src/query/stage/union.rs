@@ -4,6 +4,7 @@
 
 use std::rc::Rc;
 
+use super::equal_rows::EqualRows;
 use super::model::Others;
 use super::parse::{PipelineParser, check_fields};
 use super::running::Stage;
@@ -81,7 +82,7 @@ impl Stage for Union {
 
     fn finish(&mut self) -> Result<()> {
         let Some(others) = self.others.take() else { return Ok(()) };
-        let rows = self.spec.0.rows(None, &others)?;
+        let rows = self.spec.0.rows(None, &others, &mut EqualRows::default())?;
         self.rows.extend(Some(rows).filter(|rows| rows.rows() > 0));
         Ok(())
     }

@@ -127,6 +127,55 @@ fn a_pipeline_sees_the_variables_of_its_row() {
     });
 }
 
+/// Asks about many rows together and about each one alone, for which all other rows are looked at.
+#[test]
+fn many_rows_find_together_what_each_finds_alone() {
+    let decimal = Bson::Decimal128("1.0".parse().unwrap());
+    let kinds = list![1, 1.0, 1_i64, decimal, 2, "1", "a", Bson::Null, 2.5, true, list![1, "a"], doc! { "x": 1 }];
+    let rows = (0..300).map(|n: usize| {
+        let mut more = doc! { "n": n as i64, "o": { "k": kinds[n % 11 % kinds.len()].clone() } };
+        if !n.is_multiple_of(13) {
+            more.insert("k", kinds[n % kinds.len()].clone());
+        }
+        row(n as i64, ["a", "b", "c"][n % 3], more)
+    });
+    with_rows(rows.collect(), async |db| {
+        let equal = |field: &str| doc! { "$match": { "$expr": { "$eq": [field, "$$k"] } } };
+        let both = doc! { "$match": { "$expr": { "$and": [{ "$gt": ["$n", "$$n"] }, { "$eq": ["$k", "$$k"] }, { "$eq": ["$station", "$$s"] }] } } };
+        let beside = doc! { "$match": { "n": { "$lt": 200 }, "$expr": { "$eq": ["$k", "$$k"] } } };
+        let variables = doc! { "k": "$k", "n": "$n", "s": "$station" };
+        let lookups = [
+            doc! { "localField": "k", "foreignField": "k" },
+            doc! { "localField": "k", "foreignField": "o.k" },
+            doc! { "let": variables.clone(), "pipeline": [equal("$k")] },
+            doc! { "let": variables.clone(), "pipeline": [equal("$o.k"), { "$project": { "o": 1, "n": 1 } }] },
+            doc! { "let": variables.clone(), "pipeline": [both] },
+            doc! { "let": variables.clone(), "pipeline": [beside] },
+            doc! { "localField": "station", "foreignField": "station", "let": variables, "pipeline": [equal("$k")] },
+        ];
+        let mut stages: Vec<Document> = lookups
+            .into_iter()
+            .map(|mut spec| {
+                spec.extend(doc! { "from": "weather", "as": "found" });
+                doc! { "$lookup": spec }
+            })
+            .collect();
+        stages.push(doc! { "$graphLookup": {
+            "from": "weather", "startWith": "$k", "connectFromField": "o.k", "connectToField": "k", "maxDepth": 1, "as": "found",
+        } });
+        for stage in stages {
+            let sorted = [doc! { "$match": { "n": { "$lt": 26 } } }, doc! { "$sort": { "at": 1 } }];
+            let shown = doc! { "$project": { "_id": 0, "found": 1 } };
+            let together = run(db, [&sorted[..], &[stage.clone(), shown.clone()]].concat()).await;
+            assert!(together.iter().any(|row| row.get_array("found").unwrap().len() > 20), "{stage}");
+            for (at, row) in together.iter().enumerate() {
+                let one = [doc! { "$skip": at as i64 }, doc! { "$limit": 1 }, stage.clone(), shown.clone()];
+                assert_eq!(run(db, [&sorted[..], &one].concat()).await[0].to_string(), row.to_string(), "{stage}");
+            }
+        }
+    });
+}
+
 #[test]
 fn an_uncorrelated_lookup_pipeline_runs_once_and_may_contain_lookups() {
     with_stations(async |db| {
