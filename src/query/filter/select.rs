@@ -186,7 +186,7 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        #![proptest_config(ProptestConfig { cases: 20 * ProptestConfig::default().cases, failure_persistence: None, ..ProptestConfig::default() })]
+        #![proptest_config(ProptestConfig { cases: 10 * ProptestConfig::default().cases, failure_persistence: None, ..ProptestConfig::default() })]
         #[test]
         fn selected_rows_are_those_whose_documents_match(
             block in any_block(), doc in any_filter_doc(any_value()), collation in any_collation(),

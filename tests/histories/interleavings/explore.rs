@@ -10,10 +10,11 @@ use super::history::History;
 use super::verdict::judge;
 use crate::support::Random;
 
-/// The maximum number of runs of a history. Beyond it, not all of its schedules are run. `INTERLEAVINGS_MAX` overrides it.
+/// The maximum number of runs of a history. Beyond it, not all of its schedules are run. `INTERLEAVINGS_MAX` overrides it,
+/// and changes all other bounds in the same proportion.
 const RUNS_MAX: usize = 1000;
 /// The same for a history in which a task vanishes, for each call after which it may do so.
-pub const VANISHING_RUNS_MAX: usize = 120;
+pub const VANISHING_RUNS_MAX: usize = 60;
 /// The maximum number of preemptions if not all schedules can be run. `INTERLEAVINGS_PREEMPTIONS` overrides it.
 const PREEMPTIONS_MAX: usize = 2;
 /// If not all schedules can be run, one of this many runs is a random one.
@@ -42,7 +43,7 @@ pub fn explore(history: &History) -> Schedules {
 
 /// The same with another bound on the number of runs.
 pub fn explore_within(history: &History, runs_max: usize) -> Schedules {
-    let runs_max = setting("INTERLEAVINGS_MAX", runs_max);
+    let runs_max = runs_max * setting("INTERLEAVINGS_MAX", RUNS_MAX) / RUNS_MAX;
     let mut schedules = Schedules::default();
     schedules.all = Search { history, preemptions_max: None, frames: Vec::new() }.run(&mut schedules, runs_max);
     if !schedules.all {
