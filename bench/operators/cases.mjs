@@ -125,6 +125,7 @@ const window = (output) => [
   { $group: { _id: null, value: { $max: "$moving" } } },
 ];
 const counted = (filter) => [{ $match: filter }, { $count: "rows" }];
+const joined = (by) => [{ $limit: 200 }, { $lookup: { from: "points", ...by, as: "same" } }, { $project: { same: { $size: "$same" } } }];
 const first = (...stages) => [...stages, { $limit: 10 }];
 
 export const PIPELINES = {
@@ -141,6 +142,8 @@ export const PIPELINES = {
   $bucketAuto: [{ $bucketAuto: { groupBy: "$a", buckets: 10 } }],
   $facet: [{ $facet: { states: [{ $sortByCount: "$state" }], levels: [{ $sortByCount: "$level" }] } }],
   $replaceWith: [{ $replaceWith: { x: "$a", host: "$tags.host" } }, { $group: { _id: "$host", value: { $max: "$x" } } }],
+  "$lookup of 200 rows": joined({ localField: "iso", foreignField: "iso" }),
+  "$lookup of 200 rows with let": joined({ let: { a: "$a" }, pipeline: [{ $match: { $expr: { $eq: ["$a", "$$a"] } } }] }),
   $redact: [{ $redact: { $cond: [{ $gt: ["$a", 50] }, "$$KEEP", "$$PRUNE"] } }, { $count: "rows" }],
   "mean of six rows": window({ $avg: "$a", window: { documents: [-5, 0] } }),
   "greatest of 41 rows": window({ $max: "$a", window: { documents: [-20, 20] } }),

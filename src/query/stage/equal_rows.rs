@@ -7,19 +7,23 @@ use crate::value::{Interner, Leaf, OwnedValue, Path, Value, append_key, walk_fro
 
 /// Fewer rows are all looked at.
 const ROWS_MIN: usize = 64;
+/// Numbering the values of all rows takes about as long as comparing them so often. A stage in the pipeline of another
+/// `$lookup` starts anew for each row of that, and may have fewer questions.
+const COMPARED_MAX: usize = 8;
 
 /// The rows of one block, which does not change, by their values at some paths.
 #[derive(Default)]
 pub(super) struct EqualRows {
-    /// One question does not pay for numbering the values of all rows.
-    is_asked: bool,
+    /// How often all rows were compared.
+    compared: usize,
     known: Vec<(Path, RowsByValue)>,
 }
 
 impl EqualRows {
     /// Rows of `block` among which are all that pass `filter`; `None` if they are not known without looking at all.
     pub fn candidates(&mut self, block: &Block, filter: &Filter) -> Option<Vec<u32>> {
-        if block.rows() < ROWS_MIN || !std::mem::replace(&mut self.is_asked, true) {
+        if block.rows() < ROWS_MIN || self.compared < COMPARED_MAX {
+            self.compared += 1;
             return None;
         }
         let mut fewest: Option<Bitmap> = None;
@@ -36,7 +40,10 @@ impl EqualRows {
 
     /// The rows of `block` that may pass `filter`, in their order.
     pub fn narrow(&mut self, block: Block, filter: &Filter) -> Block {
-        self.candidates(&block, filter).map_or(block.clone(), |rows| block.gather(&rows))
+        match self.candidates(&block, filter) {
+            Some(rows) => block.gather(&rows),
+            None => block,
+        }
     }
 }
 
@@ -139,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn values_are_numbered_from_the_second_question_on_and_only_of_enough_rows() {
+    fn values_are_numbered_after_some_questions_and_only_of_enough_rows() {
         let block = |rows: usize| {
             let mut block = Block::new(rows);
             let numbers = (0..rows).map(|row| (row % 20) as i32).collect();
@@ -148,7 +155,9 @@ mod tests {
         };
         let seven = filter(&bson::rawdoc! { "n": 7.0 });
         let mut known = EqualRows::default();
-        assert_eq!(known.candidates(&block(100), &seven), None);
+        for _ in 0..COMPARED_MAX {
+            assert_eq!(known.candidates(&block(100), &seven), None);
+        }
         assert_eq!(known.candidates(&block(100), &seven), Some(vec![7, 27, 47, 67, 87]));
         assert_eq!(known.narrow(block(100), &seven).rows(), 5);
         assert_eq!(known.narrow(block(ROWS_MIN - 1), &seven).rows(), ROWS_MIN - 1);
