@@ -7,6 +7,8 @@ use crate::value::{Interner, Leaf, OwnedValue, Path, Value, append_key, walk_fro
 
 /// Fewer rows are all looked at.
 const ROWS_MIN: usize = 64;
+/// Candidates are copied with all their columns, so that they must be fewer than one in this many rows.
+const SHARE_MAX: usize = 8;
 /// Numbering the values of all rows takes about as long as comparing them so often. A stage in the pipeline of another
 /// `$lookup` starts anew for each row of that, and may have fewer questions.
 const COMPARED_MAX: usize = 8;
@@ -35,12 +37,14 @@ impl EqualRows {
             let found = by_value.map(|(_, by_value)| by_value.rows(&values, block.rows()));
             fewest = fewest.into_iter().chain(found).min_by_key(Bitmap::count);
         }
-        fewest.filter(|rows| 2 * rows.count() < block.rows()).map(|rows| rows.to_rows())
+        fewest.filter(|rows| SHARE_MAX * rows.count() < block.rows()).map(|rows| rows.to_rows())
     }
 
     /// The rows of `block` that may pass `filter`, in their order.
     pub fn narrow(&mut self, block: Block, filter: &Filter) -> Block {
         match self.candidates(&block, filter) {
+            // A projection fails by its constant parts even if no row passes the filter, but not without rows.
+            Some(rows) if rows.is_empty() => block.slice(0..1),
             Some(rows) => block.gather(&rows),
             None => block,
         }

@@ -177,6 +177,22 @@ fn many_rows_find_together_what_each_finds_alone() {
 }
 
 #[test]
+fn a_row_without_matches_fails_by_its_variables_however_many_rows_came_before() {
+    let rows = (0..300).map(|n| row(n, "a", doc! { "n": n, "z": i32::from(n != 19) }));
+    with_rows(rows.collect(), async |db| {
+        let lookup = doc! { "from": "weather", "let": { "k": { "$add": ["$n", 1000] }, "z": "$z" }, "as": "found", "pipeline": [
+            { "$match": { "$expr": { "$eq": ["$n", "$$k"] } } }, { "$project": { "x": { "$divide": [1, "$$z"] } } },
+        ] };
+        for first in [0, 19] {
+            let asked = doc! { "$match": { "n": { "$gte": first, "$lt": 20 } } };
+            let pipeline = list![asked, doc! { "$sort": { "at": 1 } }, doc! { "$lookup": lookup.clone() }];
+            let command = doc! { "aggregate": "weather", "pipeline": pipeline, "cursor": {} };
+            assert_eq!(db.fails(raw(&command)).await.0, 2, "from {first}");
+        }
+    });
+}
+
+#[test]
 fn an_uncorrelated_lookup_pipeline_runs_once_and_may_contain_lookups() {
     with_stations(async |db| {
         let inner =
