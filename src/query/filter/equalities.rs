@@ -1,7 +1,7 @@
 //! What a filter demands to be equal: its rows can then be found by their values.
 
 use super::tree::{Filter, Test};
-use crate::query::expr::CompareOp;
+use crate::query::expr::{CompareOp, Expr};
 use crate::value::{OwnedValue, Path};
 
 impl Filter {
@@ -17,8 +17,13 @@ impl Filter {
                 Filter::Field(path, test) => found.extend(test.wanted().map(|values| (path.clone(), values))),
                 Filter::Expr(condition) => {
                     let Ok(resolved) = condition.resolved() else { break };
-                    let Some((path, test)) = resolved.as_ref().unwrap_or(condition).twin() else { break };
-                    found.extend(test.wanted().map(|values| (path.clone(), values)));
+                    let condition = resolved.as_ref().unwrap_or(condition);
+                    match condition.twin() {
+                        Some((path, test)) => found.extend(test.wanted().map(|values| (path.clone(), values))),
+                        // What reads only variables is a constant by now.
+                        None if matches!(condition.expr(), Expr::Constant(_)) => {}
+                        None => break,
+                    }
                 }
                 _ => break,
             }

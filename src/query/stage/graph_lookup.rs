@@ -167,13 +167,15 @@ impl GraphLookup {
         while depth <= self.spec.depth_max && !met.new.is_empty() {
             let wanted = std::mem::take(&mut met.new);
             let filter = Filter::equal_to_any(&self.spec.to, wanted, self.spec.globals.collation());
-            let candidates = self.equal_rows.candidates(others, &filter);
-            let gathered = candidates.as_ref().map(|rows| others.gather(rows));
-            for place in filter.select(gathered.as_ref().unwrap_or(others))?.iter() {
-                let row = candidates.as_ref().map_or(Some(place), |rows| rows.get(place).map(|row| *row as usize));
-                let Some(row) = row.filter(|row| !visited.get(*row)) else {
+            // The candidates of a single test for equality are the rows that pass it.
+            let found = match self.equal_rows.candidates(others, &filter) {
+                Some(found) => found,
+                None => filter.select(others)?,
+            };
+            for row in found.iter() {
+                if visited.get(row) {
                     continue;
-                };
+                }
                 visited.set(row, true);
                 let mut writer = DocWriter::new();
                 others.write_row(row, &mut writer);
@@ -201,7 +203,7 @@ impl GraphLookup {
 impl Stage for GraphLookup {
     fn push(&mut self, rows: Block) -> Result<Flow> {
         if let Some(others) = self.read.take() {
-            self.others = Some(self.spec.split.rows(None, &others, &mut self.equal_rows)?);
+            self.others = Some(self.spec.split.rows(None, &others, &mut EqualRows::default())?);
         }
         self.rows.push(rows);
         Ok(Flow::Continue)

@@ -43,7 +43,7 @@ pub fn explore(history: &History) -> Schedules {
 
 /// The same with another bound on the number of runs.
 pub fn explore_within(history: &History, runs_max: usize) -> Schedules {
-    let runs_max = runs_max * setting("INTERLEAVINGS_MAX", RUNS_MAX) / RUNS_MAX;
+    let runs_max = (runs_max * setting("INTERLEAVINGS_MAX", RUNS_MAX)).div_ceil(RUNS_MAX);
     let mut schedules = Schedules::default();
     schedules.all = Search { history, preemptions_max: None, frames: Vec::new() }.run(&mut schedules, runs_max);
     if !schedules.all {

@@ -131,9 +131,11 @@ fn a_pipeline_sees_the_variables_of_its_row() {
 #[test]
 fn many_rows_find_together_what_each_finds_alone() {
     let decimal = Bson::Decimal128("1.0".parse().unwrap());
-    let kinds = list![1, 1.0, 1_i64, decimal, 2, "1", "a", Bson::Null, 2.5, true, list![1, "a"], doc! { "x": 1 }];
-    let rows = (0..300).map(|n: usize| {
-        let mut more = doc! { "n": n as i64, "o": { "k": kinds[n % 11 % kinds.len()].clone() } };
+    let mut kinds = list![1, 1.0, 1_i64, decimal, 2, "1", "a", Bson::Null, 2.5, true, list![1, "a"], doc! { "x": 1 }];
+    // Enough for some of them to be found by number.
+    kinds.extend((10..22).map(Bson::from));
+    let rows = (0..480).map(|n: usize| {
+        let mut more = doc! { "n": n as i64, "o": { "k": kinds[n % 23].clone() } };
         if !n.is_multiple_of(13) {
             more.insert("k", kinds[n % kinds.len()].clone());
         }
@@ -142,6 +144,8 @@ fn many_rows_find_together_what_each_finds_alone() {
     with_rows(rows.collect(), async |db| {
         let equal = |field: &str| doc! { "$match": { "$expr": { "$eq": [field, "$$k"] } } };
         let both = doc! { "$match": { "$expr": { "$and": [{ "$gt": ["$n", "$$n"] }, { "$eq": ["$k", "$$k"] }, { "$eq": ["$station", "$$s"] }] } } };
+        let guarded =
+            doc! { "$match": { "$expr": { "$and": [{ "$ne": ["$$s", null] }, { "$eq": ["$o.k", "$$k"] }] } } };
         let beside = doc! { "$match": { "n": { "$lt": 200 }, "$expr": { "$eq": ["$k", "$$k"] } } };
         let variables = doc! { "k": "$k", "n": "$n", "s": "$station" };
         let lookups = [
@@ -151,6 +155,7 @@ fn many_rows_find_together_what_each_finds_alone() {
             doc! { "let": variables.clone(), "pipeline": [equal("$o.k"), { "$project": { "o": 1, "n": 1 } }] },
             doc! { "let": variables.clone(), "pipeline": [both] },
             doc! { "let": variables.clone(), "pipeline": [beside] },
+            doc! { "let": variables.clone(), "pipeline": [guarded] },
             doc! { "localField": "station", "foreignField": "station", "let": variables, "pipeline": [equal("$k")] },
         ];
         let mut stages: Vec<Document> = lookups
@@ -164,7 +169,7 @@ fn many_rows_find_together_what_each_finds_alone() {
             "from": "weather", "startWith": "$k", "connectFromField": "o.k", "connectToField": "k", "maxDepth": 1, "as": "found",
         } });
         for stage in stages {
-            let sorted = [doc! { "$match": { "n": { "$lt": 26 } } }, doc! { "$sort": { "at": 1 } }];
+            let sorted = [doc! { "$match": { "n": { "$lt": 30 } } }, doc! { "$sort": { "at": 1 } }];
             let shown = doc! { "$project": { "_id": 0, "found": 1 } };
             let together = run(db, [&sorted[..], &[stage.clone(), shown.clone()]].concat()).await;
             assert!(together.iter().any(|row| row.get_array("found").unwrap().len() > 20), "{stage}");
