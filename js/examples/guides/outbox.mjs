@@ -3,8 +3,8 @@
 import { open } from "timepail";
 
 /**
- * Opens an outbox. `send(rows)` delivers rows and rejects if they did not arrive. It may get a row twice, if the page closes between
- * delivery and deletion; the `_id` tells.
+ * Opens an outbox. `send(rows)` delivers rows and rejects if they did not arrive. A row can arrive twice if the page closes between
+ * delivery and deletion; such rows have the same `_id`.
  */
 export async function openOutbox(name, send, options = {}) {
   const db = await open(name, { durability: "strict", ...options });

@@ -1,8 +1,8 @@
-// Devices that send again what they are not sure of.
+// Devices that send readings again if no answer came.
 
 import { open } from "timepail";
 
-/** Readings of sensors with several channels. The same channel of a sensor has one value at a time: what is sent again replaces it. */
+/** Readings of sensors with several channels. A channel of a sensor has one value at each time; a reading that arrives again replaces the earlier one. */
 export async function openReadings(options) {
   const db = await open("plant", options);
   return db.createCollection("readings", {
