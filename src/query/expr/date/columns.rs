@@ -179,8 +179,19 @@ pub fn differences(
         }
     }
     let borders = Borders::new(operator, constants, globals).ok()?;
-    let each = |(row, (start, end)): (usize, (&i64, &i64))| {
-        borders.between(*start, *end).unwrap_or_else(|| {
+    let [mut start, mut end] = [starts, ends].map(|times| borders.place(times.first().copied().unwrap_or_default()));
+    let mut between = borders.between(&start, &end);
+    let each = |(row, (start_ms, end_ms)): (usize, (&i64, &i64))| {
+        let is_same = start.same.contains(start_ms) && end.same.contains(end_ms);
+        if !is_same {
+            for (place, at_ms) in [(&mut start, *start_ms), (&mut end, *end_ms)] {
+                if !place.same.contains(&at_ms) {
+                    *place = borders.place(at_ms);
+                }
+            }
+            between = borders.between(&start, &end);
+        }
+        between.unwrap_or_else(|| {
             beyond.push(row);
             0
         })

@@ -317,7 +317,7 @@ pub fn is_monotonic(expr: &Expr, globals: &Globals, field: &str) -> bool {
 
 fn difference(operator: &Operator, arguments: Arguments<'_, '_>, globals: &Globals) -> Result<Datum<'static>> {
     let borders = Borders::new(operator, arguments, globals)?;
-    let between = borders.between(date(arguments, 0), date(arguments, 1));
+    let between = borders.between(&borders.place(date(arguments, 0)), &borders.place(date(arguments, 1)));
     between.map(Datum::int64).ok_or_else(|| overflow(operator))
 }
 
@@ -328,6 +328,16 @@ pub(super) struct Borders {
     first_day: i64,
 }
 
+/// Where a moment lies between the borders.
+pub(super) struct PlaceInUnits {
+    /// The number of its unit.
+    index: i64,
+    /// The offset from UTC.
+    offset: i64,
+    /// Moments with the same number and offset.
+    pub same: Range<i64>,
+}
+
 impl Borders {
     /// The borders of an operator; its first two arguments are not read.
     pub(super) fn new(operator: &Operator, arguments: Arguments<'_, '_>, globals: &Globals) -> Result<Borders> {
@@ -336,18 +346,24 @@ impl Borders {
         Ok(Borders { unit, zone, first_day: first_day(operator.name(), arguments, 4)? })
     }
 
+    /// Where a moment lies between the borders.
+    pub(super) fn place(&self, at_ms: i64) -> PlaceInUnits {
+        let (offset, around) = self.zone.span(at_ms);
+        let local_ms = at_ms.saturating_add(offset);
+        let unit_ms = self.unit.length_ms().map_or(DAY_MS, |len| len.min(DAY_MS));
+        let start = at_ms.saturating_sub(local_ms.rem_euclid(unit_ms));
+        let same = around.start.max(start)..around.end.min(start.saturating_add(unit_ms));
+        PlaceInUnits { index: self.unit.index(local_ms, self.first_day), offset, same }
+    }
+
     /// The number of boundaries between two dates; `None` if it has more than 64 bits. Hours that clocks skip do not
     /// count; repeated ones do.
-    pub(super) fn between(&self, start_ms: i64, end_ms: i64) -> Option<i64> {
-        let [start, end] = [start_ms, end_ms].map(|at_ms| {
-            let offset = self.zone.offset(at_ms);
-            (self.unit.index(at_ms.saturating_add(offset), self.first_day), offset)
-        });
+    pub(super) fn between(&self, start: &PlaceInUnits, end: &PlaceInUnits) -> Option<i64> {
         let changed = match self.unit.length_ms() {
-            Some(len) if self.unit.is_exact() => (end.1 - start.1) / len,
+            Some(len) if self.unit.is_exact() => (end.offset - start.offset) / len,
             _ => 0,
         };
-        end.0.checked_sub(start.0).and_then(|borders| borders.checked_sub(changed))
+        end.index.checked_sub(start.index).and_then(|borders| borders.checked_sub(changed))
     }
 }
 

@@ -106,15 +106,15 @@ pub fn typed<'v>(vector: &'v Vector<'_>) -> Option<Operand<'v>> {
 /// `$add`, `$multiply`, `$subtract`, `$divide`, `$mod`, from left to right.
 pub fn combined<'a>(op: Op, arguments: &VectorArguments<'_, 'a>) -> Option<Vector<'a>> {
     let [first, second, rest @ ..] = arguments.vectors else { return None };
-    let mut all = binary(op, first, second, arguments.rows)?;
+    let mut all = binary(op, first, second)?;
     for next in rest {
-        all = binary(op, &all, next, arguments.rows)?;
+        all = binary(op, &all, next)?;
     }
     Some(all)
 }
 
 /// One step. A null or missing operand gives null.
-fn binary<'a>(op: Op, a: &Vector<'_>, b: &Vector<'_>, rows: usize) -> Option<Vector<'a>> {
+fn binary<'a>(op: Op, a: &Vector<'_>, b: &Vector<'_>) -> Option<Vector<'a>> {
     let null = a.absent().with(&b.absent());
     let left = a.left.clone().with(&b.left);
     let (x, y) = (operand(a)?, operand(b)?);
@@ -125,21 +125,19 @@ fn binary<'a>(op: Op, a: &Vector<'_>, b: &Vector<'_>, rows: usize) -> Option<Vec
         (Operand::Numbers(x, x_int32s), Operand::Numbers(y, y_int32s)) => {
             of_numbers(op, &x, &y, x_int32s.and(&y_int32s))
         }
-        (Operand::Longs(x), Operand::Longs(y)) => of_longs(op, &x, &y, rows)?,
-        (Operand::Longs(x), Operand::Numbers(y, Int32s::All)) => of_longs(op, &x, &y.whole(), rows)?,
-        (Operand::Numbers(x, Int32s::All), Operand::Longs(y)) => of_longs(op, &x.whole(), &y, rows)?,
+        (Operand::Longs(x), Operand::Longs(y)) => of_longs(op, &x, &y),
+        (Operand::Longs(x), Operand::Numbers(y, Int32s::All)) => of_longs(op, &x, &y.whole()),
+        (Operand::Numbers(x, Int32s::All), Operand::Longs(y)) => of_longs(op, &x.whole(), &y),
         (Operand::Longs(x), Operand::Numbers(y, Int32s::None)) => of_numbers(op, &x.doubles(), &y, Int32s::None),
         (Operand::Numbers(x, Int32s::None), Operand::Longs(y)) => of_numbers(op, &x, &y.doubles(), Int32s::None),
         (Operand::Dates(x), Operand::Dates(y)) if op == Op::Subtract => {
-            let (cells, beyond) = checked(&x.cells(rows), &y.cells(rows), i64::checked_sub);
+            let (cells, beyond) = int64s(Arithmetic::Subtract, &x, &y);
             (Cells::Longs(cells.into()), beyond)
         }
-        (Operand::Dates(x), Operand::Numbers(y, _)) => moved(op, &x.cells(rows), &durations(&y.cells(rows))?)?,
-        (Operand::Dates(x), Operand::Longs(y)) => moved(op, &x.cells(rows), &y.cells(rows))?,
-        (Operand::Numbers(x, _), Operand::Dates(y)) if op == Op::Add => {
-            moved(op, &y.cells(rows), &durations(&x.cells(rows))?)?
-        }
-        (Operand::Longs(x), Operand::Dates(y)) if op == Op::Add => moved(op, &y.cells(rows), &x.cells(rows))?,
+        (Operand::Dates(x), Operand::Numbers(y, _)) => moved(op, &x, &durations(&y)?)?,
+        (Operand::Dates(x), Operand::Longs(y)) => moved(op, &x, &y)?,
+        (Operand::Numbers(x, _), Operand::Dates(y)) if op == Op::Add => moved(op, &y, &durations(&x)?)?,
+        (Operand::Longs(x), Operand::Dates(y)) if op == Op::Add => moved(op, &y, &x)?,
         _ => return None,
     };
     Some(finished(cells, null, left, beyond))
@@ -152,20 +150,19 @@ pub fn finished<'a>(cells: Cells<'a>, null: Mask, mut left: Mask, mut beyond: Ma
     cells.with(Mask::NONE, null, left)
 }
 
-fn zip<T: Copy, R>(x: &[T], y: &[T], mut f: impl FnMut(T, T) -> R) -> Vec<R> {
-    x.iter().zip(y).map(|(x, y)| f(*x, *y)).collect()
-}
-
-/// The results, and the rows whose result is no int32 although their operands are, or that divide by zero.
-fn of_numbers<'a>(op: Op, x: &Values<'_, f64>, y: &Values<'_, f64>, int32s: Int32s) -> (Cells<'a>, Mask) {
-    let operator = match op {
+fn arithmetic_of(op: Op) -> Arithmetic {
+    match op {
         Op::Add => Arithmetic::Add,
         Op::Subtract => Arithmetic::Subtract,
         Op::Multiply => Arithmetic::Multiply,
         Op::Divide => Arithmetic::Divide,
         _ => Arithmetic::Remainder,
-    };
-    let mut cells = arithmetic::doubles(operator, x.side(), y.side());
+    }
+}
+
+/// The results, and the rows whose result is no int32 although their operands are, or that divide by zero.
+fn of_numbers<'a>(op: Op, x: &Values<'_, f64>, y: &Values<'_, f64>, int32s: Int32s) -> (Cells<'a>, Mask) {
+    let mut cells = arithmetic::doubles(arithmetic_of(op), x.side(), y.side());
     if matches!(op, Op::Divide | Op::Mod) {
         let beyond = match y {
             Values::Same(y) if *y == 0.0 => Mask::all(cells.len()),
@@ -215,56 +212,41 @@ pub fn doubles(cells: &[i64]) -> Vec<f64> {
     kernels::convert::doubles_of_int64s(cells)
 }
 
-/// Whole milliseconds; `None` if a number has none.
-fn durations(cells: &[f64]) -> Option<Vec<i64>> {
-    cells.iter().map(|x| rounded_duration(*x)).collect()
+/// Whole milliseconds; `None` if a number is NaN or far beyond all dates.
+fn durations<'v>(numbers: &Values<'_, f64>) -> Option<Values<'v, i64>> {
+    Some(match numbers {
+        Values::Cells(cells) => Values::Cells(kernels::convert::rounded(cells)?.into()),
+        Values::Same(x) => Values::Same(rounded_duration(*x)?),
+    })
 }
 
-fn of_longs<'a>(op: Op, x: &Values<'_, i64>, y: &Values<'_, i64>, rows: usize) -> Option<(Cells<'a>, Mask)> {
+fn of_longs<'a>(op: Op, x: &Values<'_, i64>, y: &Values<'_, i64>) -> (Cells<'a>, Mask) {
     if op == Op::Divide {
-        return Some(of_numbers(op, &x.doubles(), &y.doubles(), Int32s::None));
+        return of_numbers(op, &x.doubles(), &y.doubles(), Int32s::None);
     }
-    let cells = |values: &Values<'_, i64>| match values {
-        Values::Cells(cells) => cells.to_vec(),
-        Values::Same(n) => vec![*n; rows],
-    };
-    let (x, y) = (cells(x), cells(y));
-    let (cells, beyond) = match op {
-        Op::Add => checked(&x, &y, i64::checked_add),
-        Op::Subtract => checked(&x, &y, i64::checked_sub),
-        Op::Multiply => checked(&x, &y, i64::checked_mul),
-        Op::Mod => checked(&x, &y, |n, m| (m != 0).then(|| n.wrapping_rem(m))),
-        _ => return None,
-    };
-    Some((Cells::Longs(cells.into()), beyond))
+    let (cells, beyond) = int64s(arithmetic_of(op), x, y);
+    (Cells::Longs(cells.into()), beyond)
 }
 
 /// The results, and the rows without one.
-fn checked(x: &[i64], y: &[i64], f: fn(i64, i64) -> Option<i64>) -> (Vec<i64>, Mask) {
-    let mut fails = false;
-    let cells = zip(x, y, |n, m| {
-        let result = f(n, m);
-        fails |= result.is_none();
-        result.unwrap_or_default()
-    });
-    let beyond = if fails {
-        Mask::from_fn(cells.len(), |row| match (x.get(row), y.get(row)) {
-            (Some(n), Some(m)) => f(*n, *m).is_none(),
-            _ => true,
-        })
-    } else {
-        Mask::NONE
-    };
+fn int64s(operator: Arithmetic, x: &Values<'_, i64>, y: &Values<'_, i64>) -> (Vec<i64>, Mask) {
+    let mut beyond = Vec::new();
+    let cells = arithmetic::int64s(operator, x.side(), y.side(), &mut beyond);
+    let beyond = Mask::of_rows(cells.len(), &beyond);
     (cells, beyond)
 }
 
 /// Dates moved by milliseconds.
-fn moved<'a>(op: Op, dates: &[i64], by: &[i64]) -> Option<(Cells<'a>, Mask)> {
-    let (cells, beyond) = match op {
-        Op::Add => checked(dates, by, i64::checked_add),
-        Op::Subtract => checked(dates, by, |date, by| date.checked_add(by.checked_neg()?)),
-        _ => return None,
+fn moved<'a>(op: Op, dates: &Values<'_, i64>, by: &Values<'_, i64>) -> Option<(Cells<'a>, Mask)> {
+    // A date is moved back by adding the opposite, which the smallest number does not have.
+    let has_opposites = match by {
+        Values::Cells(cells) => !cells.contains(&i64::MIN),
+        Values::Same(by) => *by != i64::MIN,
     };
+    if !matches!(op, Op::Add | Op::Subtract) || !has_opposites {
+        return None;
+    }
+    let (cells, beyond) = int64s(arithmetic_of(op), dates, by);
     Some((Cells::Dates(cells.into()), beyond))
 }
 
@@ -300,8 +282,11 @@ pub fn unary<'a>(op: Op, arguments: &VectorArguments<'_, 'a>) -> Option<Vector<'
         Operand::Longs(cells) => match op {
             Op::Abs => {
                 let cells = cells.cells(rows);
-                let (cells, beyond) = checked(&cells, &cells, |n, _| n.checked_abs());
-                (Cells::Longs(cells.into()), beyond)
+                // The smallest int64 has no opposite.
+                let smallest: Vec<usize> =
+                    cells.iter().enumerate().filter(|(_, n)| **n == i64::MIN).map(|(row, _)| row).collect();
+                let beyond = Mask::of_rows(rows, &smallest);
+                (Cells::Longs(cells.iter().map(|n| n.wrapping_abs()).collect()), beyond)
             }
             Op::Ceil | Op::Floor => (Cells::Longs(cells.cells(rows).into_owned().into()), Mask::NONE),
             _ => roots(&doubles(&cells.cells(rows))),
