@@ -109,7 +109,7 @@ export class AggregationCursor<TSchema = Document, TColumns = Partial<Columns<TS
   }
 
   /**
-   * A result of this query that follows the database: measurements that are inserted, deleted or expired, here and in other tabs. An extension to the driver.
+   * Returns a live query: its result changes when measurements are inserted, deleted or expired, here and in other tabs. An extension to the driver.
    *
    * @example
    * ```ts

@@ -178,7 +178,7 @@ export class Collection<TSchema extends Document = Document> {
   /**
    * Runs a pipeline of stages. Returns a cursor of its documents; nothing is sent before you read it.
    *
-   * Their type follows from `$project`, `$group` and `$count`, and from stages that pass documents on. Give it as `T` where it does not, and it is not checked.
+   * The type of the documents follows from `$project`, `$group`, `$count` and the stages that pass documents on. After other stages, state it as `T`; it is then not checked.
    */
   aggregate<T = never>(...given: [T] extends [never] ? [never, never, never] : [pipeline?: readonly Document[], options?: AggregateOptions]): AggregationCursor<T, Columns<T>>;
   aggregate(): AggregationCursor<TSchema>;
@@ -222,7 +222,7 @@ export class Collection<TSchema extends Document = Document> {
     return (await this.#door.run({ [command]: this.collectionName, query: queryDocument(filter), ...more })).reply[field];
   }
 
-  /** Deletes all measurements that match. A range of time deletes whole buckets without unpacking them. */
+  /** Deletes all measurements that match; without a filter, all measurements of the collection. A range of time deletes whole buckets without unpacking them. */
   deleteMany(filter?: Filter<TSchema>, options: DeleteOptions = {}): Promise<DeleteResult> {
     return this.#write("delete", filter === undefined ? {} : filter, { limit: 0 }, options);
   }
@@ -232,7 +232,7 @@ export class Collection<TSchema extends Document = Document> {
     return this.#write("delete", filter === undefined ? {} : filter, { limit: 1 }, options);
   }
 
-  /** Deletes one measurement that matches, with a `sort` the first one, and returns it. Returns `null` if none matches. */
+  /** Deletes one measurement that matches and returns it. With a `sort`, it is the first one in that order. Returns `null` if none matches. */
   async findOneAndDelete<const P extends Readonly<Record<string, ProjectionValue | undefined>>>(filter: Filter<TSchema>, options: WithProjection<FindOneAndDeleteOptions<TSchema>, TSchema, P> = {}): Promise<TSchema | null> {
     checkNames(options, ["projection", "sort", "hint", "collation", "let", ...COMMAND_OPTIONS]);
     return this.#ask("findAndModify", "value", filter, {

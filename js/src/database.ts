@@ -72,8 +72,8 @@ export async function openWith(openEngine: OpenEngine, name: string, options: Op
 }
 
 /**
- * Has the journals of closed tabs folded. It only saves work later, so nobody waits for it and no failure matters. Of a storage of the host nobody can say who
- * else has it open; to fold the journal of one who lives is a waste, no more.
+ * Has the journals of closed tabs folded. It only saves work later, so nobody waits for it and no failure matters. With a storage object, it is unknown which
+ * other contexts are open. Folding the journal of an open context is unnecessary work, but does no harm.
  */
 async function foldOrphans(door: Door, isShared: boolean): Promise<void> {
   try {
@@ -133,7 +133,7 @@ export class Database {
     return collection;
   }
 
-  /** Returns a collection by name. Sends nothing, so a missing collection shows only when you use it. */
+  /** Returns a collection by name. Sends nothing, so you learn that a collection is missing only when you use it. */
   collection<TSchema extends Document = Document>(name: string, options: CollectionOptions = {}): Collection<TSchema> {
     if (typeof name !== "string" || name === "") throw new TypeError("The name of a collection must be a non-empty string");
     return new Collection<TSchema>(this.#door, name, only(options, ...READ_OPTIONS, "generateIds"));

@@ -60,7 +60,7 @@ export class FindCursor<TSchema = Document, TSource = TSchema, TColumns = Partia
   /**
    * Sets the fields to return. The type of the result follows from the projection; give it as `T` where it does not, and it is not checked.
    *
-   * {@link toColumns} then has a column for each field named, even without rows.
+   * If there are no rows, {@link toColumns} has an empty column for each field named.
    */
   project<T extends Document = never>(projection: [T] extends [never] ? never : Document): FindCursor<T, TSource, Columns<T>>;
   project<const P extends Readonly<Record<string, ProjectionValue>>>(projection: P & CheckedProjection<TSource, P>): FindCursor<Projected<TSource, P>, TSource, ProjectedColumns<TSource, P>>;
@@ -100,7 +100,7 @@ export class FindCursor<TSchema = Document, TSource = TSchema, TColumns = Partia
   }
 
   /**
-   * A result of this query that follows the database: measurements that are inserted, deleted or expired, here and in other tabs. An extension to the driver.
+   * Returns a live query: its result changes when measurements are inserted, deleted or expired, here and in other tabs. An extension to the driver.
    *
    * @example
    * ```ts

@@ -49,7 +49,7 @@ export interface LiveExplanation {
 }
 
 /**
- * What both halves share.
+ * What this file and live-query.ts share.
  * @internal
  */
 export interface Feed<T> {
@@ -114,7 +114,7 @@ export class LiveQuery<T> {
     return { next: async () => (await iterator).next(), return: async () => (await iterator).return() };
   }
 
-  /** Ends all subscriptions and loops; they complete. Later ones complete at once. */
+  /** Ends all subscriptions and loops; they complete. Subscriptions and loops that begin later complete at once. */
   close(): void {
     this.#feed.isClosed = true;
     if (this.#follower) this.#settle();
@@ -146,7 +146,7 @@ export class LiveQuery<T> {
     ));
   }
 
-  /** Starts or stops what is to be. */
+  /** Starts, stops or ends the computation, depending on observers and database. */
   #settle(): void {
     this.#load().then(
       (follower) => follower.settle(),

@@ -8,7 +8,7 @@ export const READ_OPTIONS = ["promoteLongs", "promoteValues", "promoteBuffers", 
 /** What every command takes. */
 export const COMMAND_OPTIONS = ["comment", "maxTimeMS", "signal"] as const;
 
-/** Refuses what is not among `known`: an option that is misspelt would be a promise that nobody keeps. Numbers of documents must be integers. */
+/** Refuses what is not among `known`: a misspelt option would be ignored without notice. Numbers of documents must be integers. */
 export function checkNames(given: object, known: readonly string[], what = "option"): void {
   for (const name of Object.keys(given)) {
     if (!known.includes(name)) throw new TypeError(`Unknown ${what} ${JSON.stringify(name)}; ${suggestion(name, known)}`);

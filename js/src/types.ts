@@ -196,7 +196,7 @@ export interface InsertColumnsOptions extends InsertManyOptions {
   /** The metadata of all rows. Default: none, unless `columns` includes the metaField. */
   meta?: unknown;
   /**
-   * What numbers in the time column count, since the epoch. Default: milliseconds. Without this option, numbers that as milliseconds are before 1971 are refused,
+   * The unit of numbers in the time column, which count from the epoch. Default: milliseconds. Without this option, numbers that as milliseconds are before 1971 are refused,
    * because they are nearly always seconds.
    */
   timeUnit?: "s" | "ms" | "us" | "ns" | undefined;
@@ -295,7 +295,7 @@ export interface EngineParameters {
   timeseriesBucketMaxCount?: number | undefined;
   /** Maximum size of a bucket in bytes, from 1 to 12 582 912. Default 128 000. */
   timeseriesBucketMaxSize?: number | undefined;
-  /** A bucket with fewer measurements than this may exceed `timeseriesBucketMaxSize`, so that large measurements share buckets. 1 allows no bucket to. Default 10. */
+  /** A bucket with fewer measurements than this may exceed `timeseriesBucketMaxSize`, so that large measurements share buckets. With 1, no bucket may exceed it. Default 10. */
   timeseriesBucketMinCount?: number | undefined;
   /** Each bucket may have this many bytes, however many buckets share `cacheBytes`. Default 5120. */
   timeseriesBucketMinSize?: number | undefined;

@@ -28,33 +28,26 @@ pub fn doubles(operator: Arithmetic, a: Operand<'_, f64>, b: Operand<'_, f64>) -
             Arithmetic::Subtract => results.extend(rows.map(|(x, y)| x - y)),
             Arithmetic::Multiply => results.extend(rows.map(|(x, y)| x * y)),
             Arithmetic::Divide => results.extend(rows.map(|(x, y)| x / y)),
-            Arithmetic::Remainder if are_near(a, b) => results.extend(rows.map(|(x, y)| near_remainder(*x, *y))),
-            Arithmetic::Remainder => results.extend(rows.map(|(x, y)| x % y)),
+            Arithmetic::Remainder => results.extend(rows.map(|(x, y)| remainder(*x, *y))),
         }
     });
     results
 }
 
-/// True if `near_remainder` computes these remainders.
-#[inline(always)]
-fn are_near(a: &[f64], b: &[f64]) -> bool {
-    /// Below this, the whole numbers up to the sum of two numbers are doubles.
-    const NEAR: f64 = 4_503_599_627_370_496.0;
-    let is_near = |x: &f64| x.abs() < NEAR;
-    a.iter().fold(true, |all, x| all & is_near(x))
-        && b.iter().fold(true, |all, y| all & is_near(y) & (y.trunc() == *y) & (*y != 0.0))
-}
-
-/// `x % y` for a whole `y`, if both are near to zero. The operator takes ten times as long, because it goes bit by bit.
+/// `x % y`. Of numbers near to zero and a whole `y`, without the operator, which takes ten times as long because it goes bit by bit.
 ///
 /// The quotient is rounded, and perhaps up to the next whole number, but not further. All else is exact: the product is a whole number below 2^53, and the
 /// differences have no smaller digit than `x` and are less than `x` or `y`.
 #[inline(always)]
-fn near_remainder(x: f64, y: f64) -> f64 {
+fn remainder(x: f64, y: f64) -> f64 {
+    /// 2^52. The whole numbers up to the sum of two numbers below it are doubles.
+    const NEAR: f64 = 4_503_599_627_370_496.0;
     let (size, divisor) = (x.abs(), y.abs());
-    let rest = size - (size / divisor).trunc() * divisor;
-    let rest = if rest < 0.0 { rest + divisor } else { rest };
-    rest.copysign(x)
+    if size < NEAR && divisor < NEAR && divisor > 0.0 && divisor.trunc() == divisor {
+        let rest = size - (size / divisor).trunc() * divisor;
+        return if rest < 0.0 { rest + divisor } else { rest }.copysign(x);
+    }
+    x % y
 }
 
 /// The results for two operands. Rows without one, because it is beyond int64 or the divisor is zero, are added to `beyond`, ascending.
@@ -66,16 +59,16 @@ pub fn int64s(operator: Arithmetic, a: Operand<'_, i64>, b: Operand<'_, i64>, be
         // Negative if a result is beyond int64.
         let mut signs = 0;
         match operator {
-            Arithmetic::Add => results.extend(rows.map(|(x, y)| {
-                let sum = x.wrapping_add(*y);
-                signs |= (x ^ sum) & (y ^ sum);
-                sum
-            })),
-            Arithmetic::Subtract => results.extend(rows.map(|(x, y)| {
-                let difference = x.wrapping_sub(*y);
-                signs |= (x ^ y) & (x ^ difference);
-                difference
-            })),
+            Arithmetic::Add | Arithmetic::Subtract => {
+                // To subtract a number is to add its inverted digits and one.
+                let one = i64::from(operator == Arithmetic::Subtract);
+                results.extend(rows.map(|(x, y)| {
+                    let y = y ^ -one;
+                    let sum = x.wrapping_add(y).wrapping_add(one);
+                    signs |= (x ^ sum) & (y ^ sum);
+                    sum
+                }));
+            }
             _ => results.extend(rows.map(|(x, y)| {
                 let result = checked(operator, *x, *y);
                 signs |= -i64::from(result.is_none());
@@ -90,7 +83,8 @@ pub fn int64s(operator: Arithmetic, a: Operand<'_, i64>, b: Operand<'_, i64>, be
     results
 }
 
-#[inline(always)]
+// Inlined, it would be several loops, which no SIMD makes faster.
+#[inline(never)]
 fn checked(operator: Arithmetic, x: i64, y: i64) -> Option<i64> {
     match operator {
         Arithmetic::Add => x.checked_add(y),

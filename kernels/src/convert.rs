@@ -77,14 +77,6 @@ pub fn doubles_of_int64s(cells: &[i64]) -> Vec<f64> {
     cells.iter().map(|n| *n as f64).collect()
 }
 
-/// The nearest whole numbers, of two the one farther from zero; `None` if a cell is NaN or not below 2^52.
-#[inline(never)]
-pub fn rounded(cells: &[f64]) -> Option<Vec<i64>> {
-    const NEAR: f64 = 4_503_599_627_370_496.0;
-    let are_near = cells.iter().fold(true, |all, x| all & (x.abs() < NEAR));
-    are_near.then(|| cells.iter().map(|x| (x.abs() + 0.5).floor().copysign(*x) as i64).collect())
-}
-
 /// The cells as int64s.
 #[inline(never)]
 pub fn int64s_of_int32s(cells: &[i32]) -> Vec<i64> {
@@ -105,14 +97,6 @@ mod tests {
             let found: Vec<f64> = found.iter().map(|n| f64::from_bits(n.cast_unsigned())).collect();
             prop_assert_eq!(found, rows.iter().map(|n| *n as f64 / divisor).collect::<Vec<_>>());
             prop_assert_eq!(doubles_of_int64s(&rows), rows.iter().map(|n| *n as f64).collect::<Vec<_>>());
-        }
-
-        #[test]
-        fn doubles_are_rounded_to_the_nearest_whole_number(rows in proptest::collection::vec((any::<i32>(), 0..12_u32), 1..40), far in prop_oneof![Just(f64::NAN), Just(f64::INFINITY), Just(-4_503_599_627_370_496.0)]) {
-            let mut cells: Vec<f64> = rows.iter().map(|(n, digits)| f64::from(*n) / f64::from(1 << digits)).collect();
-            prop_assert_eq!(rounded(&cells), Some(cells.iter().map(|x| x.round() as i64).collect()));
-            cells.push(far);
-            prop_assert_eq!(rounded(&cells), None);
         }
 
         #[test]

@@ -10,7 +10,7 @@ use super::row_key::ROWS_MAX;
 use crate::column;
 use crate::error::{Error, ErrorCode, Result};
 use crate::limits::DOCUMENT_SIZE_BYTES_MAX;
-use crate::value::{Doc, DocBuf, DocWriter, Kind, Value};
+use crate::value::{Doc, DocBuf, DocWriter, Kind, Value, hash};
 
 /// The binary subtype of a compressed column.
 pub(super) const COLUMN_SUBTYPE: u8 = 7;
@@ -73,10 +73,17 @@ pub struct BucketDoc<'a> {
     pub(super) kept: Option<&'a KeptColumns>,
 }
 
+/// One of 64 bits. Names with different ones differ, so most columns are passed over without reading their names, which lie far apart.
+pub(super) fn name_mark(name: &[u8]) -> u64 {
+    1 << (hash(0, name) & 63)
+}
+
 /// Where a column stands in the columns of a bucket.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct ColumnPlace {
     pub(super) name: Range<u32>,
+    /// The `name_mark` of its name.
+    pub(super) mark: u64,
     pub(super) kind: Kind,
     pub(super) value: Range<u32>,
 }

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::document::{BucketDoc, BucketVersion, ColumnPlace, Control};
+use super::document::{BucketDoc, BucketVersion, ColumnPlace, Control, name_mark};
 use super::id::BucketId;
 use crate::value::{Doc, Interner, Kind, Value};
 
@@ -81,7 +81,8 @@ fn column_places(data: Doc<'_>) -> Option<Vec<ColumnPlace>> {
         if !seen.add(name.as_bytes()).1 {
             return None;
         }
-        places.push(ColumnPlace { name: place(name.as_bytes())?, kind: value.kind(), value: place(value.bytes())? });
+        let (mark, kind) = (name_mark(name.as_bytes()), value.kind());
+        places.push(ColumnPlace { name: place(name.as_bytes())?, mark, kind, value: place(value.bytes())? });
     }
     Some(places)
 }

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::cells::{BucketTimes, read_column};
-use super::document::{BucketDoc, BucketVersion, compressed, compressed_count, damaged};
+use super::document::{BucketDoc, BucketVersion, compressed, compressed_count, damaged, name_mark};
 use super::kept::TIMES;
 use super::options::TimeseriesOptions;
 use crate::block::{Block, Column, ColumnData};
@@ -140,9 +140,11 @@ fn unpack_compressed(
     if let (Some(places), FieldSet::Only(names)) = (bucket.columns, wanted) {
         let data = bucket.data().as_bytes();
         let bytes = |place: &Range<u32>| data.get(place.start as usize..place.end as usize).unwrap_or_default();
-        for (number, place) in (0..).zip(places) {
+        let others = || names.iter().filter(|name| ***name != *time_field);
+        let marks = others().fold(0, |marks, name| marks | name_mark(name.as_bytes()));
+        for (number, place) in (0..).zip(places).filter(|(_, place)| place.mark & marks != 0) {
             let name = bytes(&place.name);
-            if let Some(name) = names.iter().find(|wanted| wanted.as_bytes() == name && ***wanted != *time_field) {
+            if let Some(name) = others().find(|wanted| wanted.as_bytes() == name) {
                 take(name, number, Value::new_checked(place.kind, bytes(&place.value)))?;
             }
         }

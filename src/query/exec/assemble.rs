@@ -81,6 +81,13 @@ fn merged_names<'a>(blocks: &[&'a Block]) -> Vec<&'a str> {
     names
 }
 
+/// True if all rows have the same value, as in the metadata of a bucket.
+fn is_same(column: Option<&Column>) -> bool {
+    column.is_some_and(|column| {
+        column.presence().is_none() && matches!(column.data(), ColumnData::Dictionary(_, values) if values.len() == 1)
+    })
+}
+
 struct Piece {
     slot: usize,
     rows: Range<usize>,
@@ -191,7 +198,11 @@ impl Join<'_> {
         const UNSEEN: u32 = u32::MAX;
         let parts = self.sources.iter().map(|source| match source.map(Column::data) {
             None => Some(None),
-            Some(ColumnData::Dictionary(index, values)) => Some(Some((index, &**values, vec![UNSEEN; values.len()]))),
+            Some(ColumnData::Dictionary(index, values)) => {
+                // Of one value, the number is not needed twice.
+                let seen = if is_same(*source) { Vec::new() } else { vec![UNSEEN; values.len()] };
+                Some(Some((index, &**values, seen)))
+            }
             Some(_) => None,
         });
         let mut parts: Vec<_> = parts.collect::<Option<Vec<_>>>()?;
@@ -217,8 +228,7 @@ impl Join<'_> {
                 joined.resize(joined.len() + piece.rows.len(), 0);
                 continue;
             };
-            // As the metadata of a bucket.
-            if dictionary.len() == 1 && column.presence().is_none() && !piece.rows.is_empty() {
+            if is_same(Some(column)) && !piece.rows.is_empty() {
                 runs::fill_codes(&mut joined, piece.rows.len(), number_of(dictionary, 0));
                 continue;
             }

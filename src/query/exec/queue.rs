@@ -46,6 +46,11 @@ impl Queue {
 
     /// The next rows: at most `rows_max` and about `bytes_max` bytes, but at least one row.
     pub fn take(&mut self, rows_max: usize, bytes_max: usize) -> Block {
+        // Mostly, the rows of one bucket wait.
+        if self.taken == 0 && self.blocks.len() == 1 && self.rows <= rows_max && self.size_bytes <= bytes_max {
+            self.rows = 0;
+            return self.blocks.pop_front().unwrap_or_default();
+        }
         let mut budget = Budget { rows: rows_max, bytes: bytes_max, used: false };
         let mut taken: Vec<Block> = Vec::new();
         let mut runs = Vec::new();

@@ -212,10 +212,14 @@ pub fn doubles(cells: &[i64]) -> Vec<f64> {
     kernels::convert::doubles_of_int64s(cells)
 }
 
-/// Whole milliseconds; `None` if a number is NaN or far beyond all dates.
+/// Whole milliseconds; `None` if a number has none.
 fn durations<'v>(numbers: &Values<'_, f64>) -> Option<Values<'v, i64>> {
+    /// 2^53. Nearer to zero, whole doubles are int64s.
+    const NEAR: f64 = 9_007_199_254_740_992.0;
+    let is_whole = |x: &f64| x.abs() < NEAR && x.trunc() == *x;
     Some(match numbers {
-        Values::Cells(cells) => Values::Cells(kernels::convert::rounded(cells)?.into()),
+        Values::Cells(cells) if cells.iter().all(is_whole) => Values::Cells(whole(cells).into()),
+        Values::Cells(cells) => Values::Cells(cells.iter().map(|x| rounded_duration(*x)).collect::<Option<_>>()?),
         Values::Same(x) => Values::Same(rounded_duration(*x)?),
     })
 }
