@@ -36,16 +36,15 @@ pub fn doubles(operator: Arithmetic, a: Operand<'_, f64>, b: Operand<'_, f64>) -
 
 /// `x % y`. Of numbers near to zero and a whole `y`, without the operator, which takes ten times as long because it goes bit by bit.
 ///
-/// The quotient is rounded, and perhaps up to the next whole number, but not further. All else is exact: the product is a whole number below 2^53, and the
-/// differences have no smaller digit than `x` and are less than `x` or `y`.
+/// The quotient is rounded, but not up to the next whole number: `x` is at least 2^-53 of itself away from the next multiple, and what is rounded up is less
+/// than that. All else is exact: the product is a whole number below 2^53, and the difference has no smaller digit than `x` and is less than `x`.
 #[inline(always)]
 fn remainder(x: f64, y: f64) -> f64 {
     /// 2^52. The whole numbers up to the sum of two numbers below it are doubles.
     const NEAR: f64 = 4_503_599_627_370_496.0;
     let (size, divisor) = (x.abs(), y.abs());
     if size < NEAR && divisor < NEAR && divisor > 0.0 && divisor.trunc() == divisor {
-        let rest = size - (size / divisor).trunc() * divisor;
-        return if rest < 0.0 { rest + divisor } else { rest }.copysign(x);
+        return (size - (size / divisor).trunc() * divisor).copysign(x);
     }
     x % y
 }
@@ -105,6 +104,9 @@ mod tests {
     /// Pairs of values, and operands that say the same.
     type Case<T> = (Vec<(T, T)>, [Operand<'static, T>; 2]);
 
+    /// What a checked operator computes.
+    type Checked = fn(i64, i64) -> Option<i64>;
+
     /// Every shape of operands; what is the same for all rows is the first value.
     fn shapes<T: Copy + 'static>(a: &[T], b: &[T]) -> Vec<Case<T>> {
         let leaked = |cells: &[T]| -> &'static [T] { Box::leak(cells.to_vec().into_boxed_slice()) };
@@ -139,7 +141,7 @@ mod tests {
         ) {
             let pair = |(n, cut, fraction, m, short, near, multiple): &(i64, u32, u32, i64, u32, i64, bool)| {
                 let y = m >> short;
-                // Multiples and their neighbours are where a rounded quotient is wrong.
+                // Multiples and their neighbours have quotients next to whole numbers.
                 let x = if *multiple { (n >> 32).wrapping_mul(y).wrapping_add(*near) } else { n >> cut };
                 (x as f64 / f64::from(*fraction).exp2(), y as f64)
             };
@@ -163,7 +165,7 @@ mod tests {
                 }
             }
             for (rows, [a, b]) in shapes(&a, &b) {
-                let cases: [(Arithmetic, fn(i64, i64) -> Option<i64>); 5] = [
+                let cases: [(Arithmetic, Checked); 5] = [
                     (Arithmetic::Add, i64::checked_add),
                     (Arithmetic::Subtract, i64::checked_sub),
                     (Arithmetic::Multiply, i64::checked_mul),

@@ -73,9 +73,9 @@ pub struct BucketDoc<'a> {
     pub(super) kept: Option<&'a KeptColumns>,
 }
 
-/// One of 64 bits. Names with different ones differ, so most columns are passed over without reading their names, which lie far apart.
-pub(super) fn name_mark(name: &[u8]) -> u64 {
-    1 << (hash(0, name) & 63)
+/// A number below 64. Names with different ones differ, so most columns are passed over without reading their names, which lie far apart.
+pub(super) fn name_mark(name: &[u8]) -> u8 {
+    hash(0, name) as u8 & 63
 }
 
 /// Where a column stands in the columns of a bucket.
@@ -83,7 +83,7 @@ pub(super) fn name_mark(name: &[u8]) -> u64 {
 pub(super) struct ColumnPlace {
     pub(super) name: Range<u32>,
     /// The `name_mark` of its name.
-    pub(super) mark: u64,
+    pub(super) mark: u8,
     pub(super) kind: Kind,
     pub(super) value: Range<u32>,
 }

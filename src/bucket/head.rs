@@ -89,8 +89,12 @@ fn column_places(data: Doc<'_>) -> Option<Vec<ColumnPlace>> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::samples::{options, view};
+    use super::super::samples::{documents, options, view};
+    use super::super::unpack::unpack;
     use super::*;
+    use crate::block::{Column, ColumnData};
+    use crate::column;
+    use crate::value::FieldSet;
     use bson::rawdoc;
 
     #[test]
@@ -113,6 +117,34 @@ mod tests {
             let columns = again.columns.map(<[ColumnPlace]>::len);
             assert_eq!(columns, Some(2));
             assert_eq!(format!("{:?}", BucketDoc { columns: None, ..again }), format!("{parsed:?}"));
+        }
+    }
+
+    #[test]
+    fn columns_are_found_by_their_names_however_these_are_marked() {
+        assert_eq!(name_mark(b"cpu1"), name_mark(b"cpuq"));
+        let compressed = |data| {
+            let bytes = column::encode(&Column::new(data, None));
+            bson::Binary { subtype: bson::spec::BinarySubtype::Column, bytes }
+        };
+        let mut data = rawdoc! { "t": compressed(ColumnData::Date(vec![1, 2])) };
+        for (name, value) in [("a", 1.5), ("cpu1", 2.5), ("cpuq", 3.5), ("b", 4.5)] {
+            data.append(bson::raw::CString::try_from(name).unwrap(), compressed(ColumnData::F64(vec![value; 2])));
+        }
+        let limits = rawdoc! { "t": bson::DateTime::from_millis(0) };
+        let control = rawdoc! { "version": 2, "min": limits.clone(), "max": limits };
+        let document = rawdoc! { "_id": bson::oid::ObjectId::from_bytes([0xAB; 12]), "control": control, "data": data };
+        let options = options(None);
+        let parsed = BucketDoc::parse(view(&document), &options).unwrap();
+        let head = BucketHead::of(&parsed, view(&document));
+        let bucket = head.view(view(&document));
+        assert!(bucket.columns.is_some() && parsed.columns.is_none());
+        let all = ["a", "b", "cpu1", "cpuq", "none", "t"];
+        for bits in 0..1 << all.len() {
+            let wanted = all.iter().enumerate().filter(|(at, _)| bits >> at & 1 == 1).map(|(_, name)| (*name).into());
+            let wanted = FieldSet::Only(wanted.collect());
+            let [found, known] = [&bucket, &parsed].map(|bucket| unpack(bucket, &wanted, &options).unwrap());
+            assert_eq!(documents(&found), documents(&known), "{wanted:?}");
         }
     }
 }

@@ -141,10 +141,9 @@ fn unpack_compressed(
         let data = bucket.data().as_bytes();
         let bytes = |place: &Range<u32>| data.get(place.start as usize..place.end as usize).unwrap_or_default();
         let others = || names.iter().filter(|name| ***name != *time_field);
-        let marks = others().fold(0, |marks, name| marks | name_mark(name.as_bytes()));
-        for (number, place) in (0..).zip(places).filter(|(_, place)| place.mark & marks != 0) {
-            let name = bytes(&place.name);
-            if let Some(name) = others().find(|wanted| wanted.as_bytes() == name) {
+        let marks = others().fold(0_u64, |marks, name| marks | 1 << name_mark(name.as_bytes()));
+        for (number, place) in (0..).zip(places).filter(|(_, place)| marks >> place.mark & 1 == 1) {
+            if let Some(name) = others().find(|wanted| wanted.as_bytes() == bytes(&place.name)) {
                 take(name, number, Value::new_checked(place.kind, bytes(&place.value)))?;
             }
         }

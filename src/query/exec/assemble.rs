@@ -199,9 +199,9 @@ impl Join<'_> {
         let parts = self.sources.iter().map(|source| match source.map(Column::data) {
             None => Some(None),
             Some(ColumnData::Dictionary(index, values)) => {
-                // Of one value, the number is not needed twice.
+                // Of one value, the number is in `only`.
                 let seen = if is_same(*source) { Vec::new() } else { vec![UNSEEN; values.len()] };
-                Some(Some((index, &**values, seen)))
+                Some(Some((index, &**values, seen, UNSEEN)))
             }
             Some(_) => None,
         });
@@ -223,13 +223,17 @@ impl Join<'_> {
             u32::try_from(number).unwrap_or(UNSEEN)
         };
         for piece in self.pieces {
-            let (Some(column), Some(Some((index, dictionary, seen)))) = (self.source(piece), parts.get_mut(piece.slot))
+            let (Some(column), Some(Some((index, dictionary, seen, only)))) =
+                (self.source(piece), parts.get_mut(piece.slot))
             else {
                 joined.resize(joined.len() + piece.rows.len(), 0);
                 continue;
             };
             if is_same(Some(column)) && !piece.rows.is_empty() {
-                runs::fill_codes(&mut joined, piece.rows.len(), number_of(dictionary, 0));
+                if *only == UNSEEN {
+                    *only = number_of(dictionary, 0);
+                }
+                runs::fill_codes(&mut joined, piece.rows.len(), *only);
                 continue;
             }
             let mut rows = piece.rows.clone();

@@ -149,6 +149,19 @@ mod tests {
     }
 
     #[test]
+    fn a_block_that_waits_alone_is_taken_whole_if_it_fits() {
+        let whole = block(0..3);
+        let size_bytes = whole.size_bytes();
+        for (rows_max, bytes_max, taken) in [(3, size_bytes, 3), (2, size_bytes, 2), (3, size_bytes - 1, 2)] {
+            let mut queue = Queue::default();
+            queue.push(whole.clone());
+            assert_eq!(queue.take(rows_max, bytes_max).rows(), taken);
+            queue.push(block(3..5));
+            assert_eq!((queue.rows(), numbers(&queue.take(9, usize::MAX))), (5 - taken, (taken as i32..5).collect()));
+        }
+    }
+
+    #[test]
     fn a_batch_ends_at_its_size_limit_but_has_at_least_one_row() {
         let mut queue = queue();
         assert_eq!(queue.take(100, 0).rows(), 1);

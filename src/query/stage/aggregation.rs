@@ -46,6 +46,14 @@ impl Aggregation {
         parser.finish(time_field)
     }
 
+    /// The top-level fields of a collection's rows that it reads.
+    pub(super) fn fields(&self) -> FieldSet {
+        let mut fields = self.find.projection.needed_fields(&self.demand.fields);
+        fields.add_all(&self.find.filter.fields());
+        self.find.sort.iter().flat_map(SortSpec::parts).for_each(|part| fields.add(part.path.first()));
+        fields
+    }
+
     /// A find, and no stages after it.
     pub fn of_find(find: FindCommand) -> Aggregation {
         let (demand, steps, others) = (Demand::default(), Vec::new(), Vec::new());

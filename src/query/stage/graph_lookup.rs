@@ -107,7 +107,7 @@ impl PipelineParser<'_> {
         }
         let parts = |path: &str| path.split('.').map(Into::into).collect();
         let spec = GraphSpec {
-            split: self.split(collection, restriction(doc).view(), false, self.globals)?,
+            split: self.split(collection, restriction(doc).view(), None, self.globals)?,
             start,
             from: Path::parse(from)?,
             to: Path::parse(to)?,

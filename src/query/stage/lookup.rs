@@ -116,7 +116,8 @@ impl PipelineParser<'_> {
         let stages = pipeline.unwrap_or(Doc::EMPTY);
         forbid_writes(elements(stages).into_iter(), ErrorCode::Location51047)?;
         let globals = self.globals.with_outer(variables.iter().map(|(name, _): &(Box<str>, BoundExpr)| &**name));
-        let split = self.split(from.unwrap_or_default(), stages, fields.is_some(), &globals)?;
+        let equal = fields.as_ref().map(|(_, other)| other);
+        let split = self.split(from.unwrap_or_default(), stages, equal, &globals)?;
         let spec = LookupSpec {
             split,
             fields,

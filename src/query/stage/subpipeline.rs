@@ -11,7 +11,7 @@ use crate::error::Result;
 use crate::query::expr::Globals;
 use crate::query::filter::Filter;
 use crate::query::plan::FindCommand;
-use crate::value::{Doc, DocBuf, DocWriter, FieldSet, Value};
+use crate::value::{Doc, DocBuf, DocWriter, FieldSet, Path, Value};
 
 /// An array of some stages.
 pub(super) fn array_of<'a>(stages: impl Iterator<Item = Value<'a>>) -> DocBuf {
@@ -36,19 +36,19 @@ pub(super) struct SubPipeline {
 }
 
 impl PipelineParser<'_> {
-    /// Splits a pipeline over another collection, which sees the variables of `globals`. If `by_fields`, rows must also
-    /// be equal in fields, which is tested before all stages but filters.
+    /// Splits a pipeline over another collection, which sees the variables of `globals`. With `equal`, rows must also be
+    /// equal at that path, which is tested before all stages but filters.
     ///
     /// Errors: 40602, and those of stages. Errors of the part that is read in advance occur when it is read.
     pub fn split(
         &mut self,
         collection: &str,
         stages: Doc<'_>,
-        by_fields: bool,
+        equal: Option<&Path>,
         globals: &Globals,
     ) -> Result<SubPipeline> {
         let stages = elements(stages);
-        let (mut once, mut rest) = (stages.len(), None);
+        let (mut once, mut rest, by_fields) = (stages.len(), None, equal.is_some());
         // Before any row is known, nothing depends on one.
         if by_fields || globals.outer_count() > 0 {
             let mut parser = PipelineParser::new(globals);
@@ -62,7 +62,9 @@ impl PipelineParser<'_> {
         }
         let first = array_of(stages.into_iter().take(once));
         let (collection, globals) = (collection.into(), globals.without_outer());
-        let (filter, fields) = (Filter::all(), FieldSet::All);
+        let mut fields = rest.as_ref().map_or(FieldSet::All, Aggregation::fields);
+        equal.iter().for_each(|path| fields.add(path.first()));
+        let filter = Filter::all();
         self.others.push(Foreign { collection, stages: first, globals, filter, fields });
         Ok(SubPipeline { place: self.others.len() - 1, rest })
     }
@@ -120,5 +122,44 @@ impl SubPipeline {
             None => known.narrow(rows, &find.filter),
         };
         rest.run(find, rows, others)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::query::expr::samples::globals;
+    use bson::{RawDocumentBuf, rawdoc};
+
+    /// The fields that a `$lookup` reads of its collection.
+    fn read_of(lookup: RawDocumentBuf) -> FieldSet {
+        let mut whole = rawdoc! { "from": "others", "as": "found" };
+        lookup.iter().for_each(|field| {
+            let (name, value) = field.unwrap();
+            whole.append(name, value.to_raw_bson());
+        });
+        let pipeline = rawdoc! { "0": { "$lookup": whole } };
+        let parsed = Aggregation::parse(Doc::parse(pipeline.as_bytes()).unwrap(), &globals(), "t").unwrap();
+        parsed.others[0].fields.clone()
+    }
+
+    fn only(names: &[&str]) -> FieldSet {
+        FieldSet::Only(names.iter().map(|name| (*name).into()).collect())
+    }
+
+    #[test]
+    fn of_another_collection_only_the_fields_are_read_that_the_pipeline_reads() {
+        let correlated = rawdoc! { "$match": { "a.x": 1, "$expr": { "$eq": ["$b.y", "$$k"] } } };
+        let k = rawdoc! { "k": "$k" };
+        let of_group = rawdoc! { "let": k.clone(), "pipeline": [correlated.clone(), { "$group": { "_id": "$c", "n": { "$max": "$d.e" } } }] };
+        assert_eq!(read_of(of_group), only(&["a", "b", "c", "d"]));
+        let sorted = rawdoc! { "let": k.clone(), "pipeline": [correlated.clone(), { "$sort": { "s": 1 } }, { "$project": { "p": 1 } }] };
+        assert_eq!(read_of(sorted), only(&["_id", "a", "b", "p", "s"]));
+        let counted = rawdoc! { "localField": "k", "foreignField": "f.g", "pipeline": [{ "$count": "n" }] };
+        assert_eq!(read_of(counted), only(&["f"]));
+        let whole = rawdoc! { "let": k, "pipeline": [correlated] };
+        assert_eq!(read_of(whole), FieldSet::All);
+        assert_eq!(read_of(rawdoc! { "localField": "k", "foreignField": "f" }), FieldSet::All);
+        assert_eq!(read_of(rawdoc! { "pipeline": [{ "$project": { "p": 1 } }] }), FieldSet::All);
     }
 }

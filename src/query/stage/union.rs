@@ -39,7 +39,7 @@ impl PipelineParser<'_> {
         }
         forbid_writes(pipeline.into_iter().flatten().map(|(_, stage)| stage), ErrorCode::Location31441)?;
         let (name, stages) = (collection.unwrap_or_default(), pipeline.unwrap_or(Doc::EMPTY));
-        let split = self.split(name, stages, false, self.globals)?;
+        let split = self.split(name, stages, None, self.globals)?;
         self.push(UnionSpec(split), "$unionWith", argument);
         Ok(())
     }

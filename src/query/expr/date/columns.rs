@@ -198,3 +198,40 @@ pub fn differences(
     };
     Some(starts.iter().zip(ends).enumerate().map(each).collect())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::super::tests::date;
+    use super::super::tests::{bound, values};
+    use bson::{RawBson, rawbson};
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn differences_from_a_column_equal_those_from_its_values(
+            zone in prop::sample::select(vec!["UTC", "+05:45", "America/St_Johns", "Australia/Lord_Howe", "Pacific/Apia", "Africa/Casablanca"]),
+            unit in prop::sample::select(vec!["millisecond", "second", "minute", "hour", "day", "week", "month", "quarter", "year"]),
+            from in 0..1_700_000_000_000_i64,
+            start in 0..1_700_000_000_000_i64,
+            steps in prop::collection::vec(-3i64<<26..5i64<<26, 100),
+        ) {
+            let mut ms = start;
+            let times: Vec<i64> = steps.iter().map(|step| { ms += step / (1 + step.rem_euclid(7).pow(6)); ms }).collect();
+            let expr = |start: RawBson, end: RawBson| {
+                rawbson!({ "$dateDiff": { "startDate": start, "endDate": end, "unit": unit, "timezone": zone, "startOfWeek": "monday" } })
+            };
+            let (t, from) = (RawBson::from("$t"), date(from));
+            let later = || rawbson!({ "$add": [(t.clone()), (1 << 27)] });
+            let found = [(from.clone(), t.clone()), (t.clone(), from.clone()), (t.clone(), later())];
+            let found = found.map(|(start, end)| values(&bound(expr(start, end)), times.clone()));
+            for (row, ms) in times.iter().enumerate() {
+                let (at, later) = (date(*ms), date(ms + (1 << 27)));
+                let alone = [(from.clone(), at.clone()), (at.clone(), from.clone()), (at.clone(), later)];
+                for ((start, end), found) in alone.into_iter().zip(&found) {
+                    let alone = values(&bound(expr(start, end)), vec![*ms]);
+                    prop_assert_eq!(&found[row], &alone[0], "{} {} {}", ms, unit, zone);
+                }
+            }
+        }
+    }
+}

@@ -351,8 +351,9 @@ impl Borders {
         let (offset, around) = self.zone.span(at_ms);
         let local_ms = at_ms.saturating_add(offset);
         let unit_ms = self.unit.length_ms().map_or(DAY_MS, |len| len.min(DAY_MS));
-        let start = at_ms.saturating_sub(local_ms.rem_euclid(unit_ms));
-        let same = around.start.max(start)..around.end.min(start.saturating_add(unit_ms));
+        let rest = local_ms.rem_euclid(unit_ms);
+        let (start, end) = (at_ms.saturating_sub(rest), at_ms.saturating_add(unit_ms - rest));
+        let same = around.start.max(start)..around.end.min(end);
         PlaceInUnits { index: self.unit.index(local_ms, self.first_day), offset, same }
     }
 

@@ -214,8 +214,8 @@ pub fn doubles(cells: &[i64]) -> Vec<f64> {
 
 /// Whole milliseconds; `None` if a number has none.
 fn durations<'v>(numbers: &Values<'_, f64>) -> Option<Values<'v, i64>> {
-    /// 2^53. Nearer to zero, whole doubles are int64s.
-    const NEAR: f64 = 9_007_199_254_740_992.0;
+    /// 2^52. Nearer to zero, `rounded_duration` leaves whole numbers as they are.
+    const NEAR: f64 = 4_503_599_627_370_496.0;
     let is_whole = |x: &f64| x.abs() < NEAR && x.trunc() == *x;
     Some(match numbers {
         Values::Cells(cells) if cells.iter().all(is_whole) => Values::Cells(whole(cells).into()),
@@ -242,15 +242,18 @@ fn int64s(operator: Arithmetic, x: &Values<'_, i64>, y: &Values<'_, i64>) -> (Ve
 
 /// Dates moved by milliseconds.
 fn moved<'a>(op: Op, dates: &Values<'_, i64>, by: &Values<'_, i64>) -> Option<(Cells<'a>, Mask)> {
-    // A date is moved back by adding the opposite, which the smallest number does not have.
-    let has_opposites = match by {
-        Values::Cells(cells) => !cells.contains(&i64::MIN),
-        Values::Same(by) => *by != i64::MIN,
+    let (cells, mut beyond) = match op {
+        Op::Add | Op::Subtract => int64s(arithmetic_of(op), dates, by),
+        _ => return None,
     };
-    if !matches!(op, Op::Add | Op::Subtract) || !has_opposites {
-        return None;
+    // A date is moved back by adding the opposite, which the smallest number does not have.
+    match by {
+        Values::Cells(by) if op == Op::Subtract && by.contains(&i64::MIN) => {
+            beyond.add(&Mask::of(Bitmap::from_slice(by, |by| *by == i64::MIN)));
+        }
+        Values::Same(i64::MIN) if op == Op::Subtract => return None,
+        _ => {}
     }
-    let (cells, beyond) = int64s(arithmetic_of(op), dates, by);
     Some((Cells::Dates(cells.into()), beyond))
 }
 
@@ -287,9 +290,10 @@ pub fn unary<'a>(op: Op, arguments: &VectorArguments<'_, 'a>) -> Option<Vector<'
             Op::Abs => {
                 let cells = cells.cells(rows);
                 // The smallest int64 has no opposite.
-                let smallest: Vec<usize> =
-                    cells.iter().enumerate().filter(|(_, n)| **n == i64::MIN).map(|(row, _)| row).collect();
-                let beyond = Mask::of_rows(rows, &smallest);
+                let beyond = match cells.contains(&i64::MIN) {
+                    true => Mask::of(Bitmap::from_slice(&cells, |n| *n == i64::MIN)),
+                    false => Mask::NONE,
+                };
                 (Cells::Longs(cells.iter().map(|n| n.wrapping_abs()).collect()), beyond)
             }
             Op::Ceil | Op::Floor => (Cells::Longs(cells.cells(rows).into_owned().into()), Mask::NONE),
