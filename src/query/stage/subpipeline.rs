@@ -133,12 +133,10 @@ mod tests {
 
     /// The fields that a `$lookup` reads of its collection.
     fn read_of(lookup: RawDocumentBuf) -> FieldSet {
-        let mut whole = rawdoc! { "from": "others", "as": "found" };
-        lookup.iter().for_each(|field| {
-            let (name, value) = field.unwrap();
-            whole.append(name, value.to_raw_bson());
-        });
-        let pipeline = rawdoc! { "0": { "$lookup": whole } };
+        let mut lookup = lookup;
+        lookup.append(bson::cstr!("from"), "others");
+        lookup.append(bson::cstr!("as"), "found");
+        let pipeline = rawdoc! { "0": { "$lookup": lookup } };
         let parsed = Aggregation::parse(Doc::parse(pipeline.as_bytes()).unwrap(), &globals(), "t").unwrap();
         parsed.others[0].fields.clone()
     }
