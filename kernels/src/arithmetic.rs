@@ -34,7 +34,7 @@ pub fn doubles(operator: Arithmetic, a: Operand<'_, f64>, b: Operand<'_, f64>) -
     results
 }
 
-/// `x % y`. Of numbers near to zero and a whole `y`, without the operator, which takes ten times as long because it goes bit by bit.
+/// `x % y`. Of numbers near to zero and a whole `y`, without the operator, which goes bit by bit.
 ///
 /// The quotient is rounded, but not up to the next whole number: `x` is at least 2^-53 of itself away from the next multiple, and what is rounded up is less
 /// than that. All else is exact: the product is a whole number below 2^53, and the difference has no smaller digit than `x` and is less than `x`.
