@@ -124,7 +124,7 @@ export abstract class AbstractCursor<TSchema = Document, TColumns = Partial<Colu
    * | 32-bit integers | `Int32Array` | the column is a `Float64Array` with `NaN` |
    * | 64-bit integers | `BigInt64Array` | the column is an array with `undefined` |
    * | dates | `Float64Array` of milliseconds since the epoch | `NaN` |
-   * | anything else | array | `undefined` |
+   * | anything else, and numbers with a `null` among them | array | `undefined` |
    *
    * A field that no row has gets no column. A result without rows has the time column and the columns that its projection or `$group` names: each is an empty
    * `Float64Array`. The typed arrays may be views of one larger buffer.
