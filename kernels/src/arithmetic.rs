@@ -28,25 +28,30 @@ pub fn doubles(operator: Arithmetic, a: Operand<'_, f64>, b: Operand<'_, f64>) -
             Arithmetic::Subtract => results.extend(rows.map(|(x, y)| x - y)),
             Arithmetic::Multiply => results.extend(rows.map(|(x, y)| x * y)),
             Arithmetic::Divide => results.extend(rows.map(|(x, y)| x / y)),
-            Arithmetic::Remainder => results.extend(rows.map(|(x, y)| remainder(*x, *y))),
+            Arithmetic::Remainder if are_near(a, b) => results.extend(rows.map(|(x, y)| near_remainder(*x, *y))),
+            Arithmetic::Remainder => results.extend(rows.map(|(x, y)| x % y)),
         }
     });
     results
 }
 
-/// `x % y`. Of numbers near to zero and a whole `y`, without the operator, which goes bit by bit.
+/// True if `near_remainder` computes these remainders. Asked once for some rows: in a loop with both ways, the compiler takes the slow one for all.
+#[inline(always)]
+fn are_near(a: &[f64], b: &[f64]) -> bool {
+    /// 2^52. The whole numbers up to the sum of two numbers below it are doubles.
+    const NEAR: f64 = 4_503_599_627_370_496.0;
+    a.iter().fold(true, |all, x| all & (x.abs() < NEAR))
+        && b.iter().fold(true, |all, y| all & (y.abs() < NEAR) & (y.abs() > 0.0) & (y.trunc() == *y))
+}
+
+/// `x % y` for numbers near to zero and a whole `y`. The operator goes bit by bit.
 ///
 /// The quotient is rounded, but not up to the next whole number: `x` is at least 2^-53 of itself away from the next multiple, and what is rounded up is less
 /// than that. All else is exact: the product is a whole number below 2^53, and the difference has no smaller digit than `x` and is less than `x`.
 #[inline(always)]
-fn remainder(x: f64, y: f64) -> f64 {
-    /// 2^52. The whole numbers up to the sum of two numbers below it are doubles.
-    const NEAR: f64 = 4_503_599_627_370_496.0;
+fn near_remainder(x: f64, y: f64) -> f64 {
     let (size, divisor) = (x.abs(), y.abs());
-    if size < NEAR && divisor < NEAR && divisor > 0.0 && divisor.trunc() == divisor {
-        return (size - (size / divisor).trunc() * divisor).copysign(x);
-    }
-    x % y
+    (size - (size / divisor).trunc() * divisor).copysign(x)
 }
 
 /// The results for two operands. Rows without one, because it is beyond int64 or the divisor is zero, are added to `beyond`, ascending.
