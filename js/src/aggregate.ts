@@ -98,8 +98,17 @@ export class AggregationCursor<TSchema = Document, TColumns = Partial<Columns<TS
 
   /** Sets how many milliseconds the engine may work on all batches together. 0 means no limit. */
   maxTimeMS(milliseconds: number): this {
-    this.assertNew("maxTimeMS");
-    this.#options.maxTimeMS = integer(milliseconds, "maxTimeMS");
+    return this.#set("maxTimeMS", milliseconds);
+  }
+
+  /** Sets how many documents a batch has. */
+  batchSize(size: number): this {
+    return this.#set("batchSize", size);
+  }
+
+  #set(name: "maxTimeMS" | "batchSize", value: number): this {
+    this.assertNew(name);
+    this.#options[name] = integer(value, name);
     return this;
   }
 

@@ -5,6 +5,7 @@ import { decodeBlock, type Block } from "./block.js";
 import { documentsToColumns } from "./pivot.js";
 import { pick, readOptions, type Answer, type Door } from "./door.js";
 import { CursorExhaustedError, CursorInUseError } from "./errors.js";
+import { only } from "./options.js";
 import { blockToDocuments, setOwn } from "./rows.js";
 import { blocksToColumns } from "./typed.js";
 import type { Columns, Series } from "./shapes.js";
@@ -144,7 +145,8 @@ export abstract class AbstractCursor<TSchema = Document, TColumns = Partial<Colu
    */
   toColumns(options?: { by?: never }): Promise<TColumns>;
   toColumns(options: { by: string }): Promise<Series<TColumns>[]>;
-  async toColumns({ by }: { by?: string } = {}): Promise<any> {
+  async toColumns(options: { by?: string } = {}): Promise<any> {
+    const { by } = only(options, "by");
     const blocks: Block[] = [];
     for await (const block of this.blocks()) blocks.push(block);
     // A result without rows still has columns, empty ones.

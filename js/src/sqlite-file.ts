@@ -13,18 +13,33 @@ export function databaseName(path: string): string {
   return file.replace(/(?<=.)\.[^.]*$/, "") || path;
 }
 
-/** Opens a SQLite file with what the runtime has. */
+/** Opens a SQLite file with what the runtime has. The message of an error that SQLite throws ends with the path. */
 export async function openSqlite(path: string): Promise<SqliteHandle> {
+  const openHandle = await sqliteOfRuntime();
+  try {
+    return openHandle(path);
+  } catch (error) {
+    if (error instanceof Error) error.message += `: ${path}`;
+    throw error;
+  }
+}
+
+async function sqliteOfRuntime(): Promise<(path: string) => SqliteHandle> {
   // Names that no bundler follows: each runtime has one of them, and none has all.
   const load = async (...parts: string[]): Promise<any> => import(/* @vite-ignore */ /* webpackIgnore: true */ parts.join(""));
-  if ("Bun" in globalThis) return new (await load("bun:", "sqlite")).Database(path, { create: true });
+  if ("Bun" in globalThis) {
+    const { Database } = await load("bun:", "sqlite");
+    return (path) => new Database(path, { create: true });
+  }
   try {
-    return new (await load("node:", "sqlite")).DatabaseSync(path);
+    const { DatabaseSync } = await load("node:", "sqlite");
+    return (path) => new DatabaseSync(path);
   } catch (error) {
     if (!/ERR_UNKNOWN_BUILTIN_MODULE|ERR_MODULE_NOT_FOUND/.test(String((error as { code?: unknown }).code))) throw error;
   }
   try {
-    return new (await load("better-", "sqlite3")).default(path);
+    const { default: Database } = await load("better-", "sqlite3");
+    return (path) => new Database(path);
   } catch (cause) {
     if ((cause as { code?: unknown }).code !== "ERR_MODULE_NOT_FOUND") throw cause;
     throw new Error("A database in a file needs SQLite: Node 22.13 or later, Bun and Deno have it; in an earlier Node, run npm install better-sqlite3", { cause });

@@ -44,6 +44,9 @@ test("an aggregation sends its stages, and asks for batches as a find does", asy
   });
   assert.equal(stages.length, 1, "what was given stays as it is");
   assert.throws(() => cursor.addStage({ $limit: 1 }), CursorInUseError);
+  assert.throws(() => cursor.batchSize(1), CursorInUseError);
+  await db.collection("c").aggregate().batchSize(2).next();
+  assert.deepEqual(engine.commands.pop()!["cursor"], { batchSize: 2 });
   await db.collection("c").aggregate().match({ n: 1 }).sort([["n", -1]]).skip(1).limit(2).unwind("$v").group({ _id: "$n" }).project({ _id: 0 }).downsample({ field: "n", points: 9, sortBy: { _id: 1 } }).next();
   assert.deepEqual(engine.commands.pop()!["pipeline"], [
     { $match: { n: 1 } }, { $sort: { n: -1 } }, { $skip: 1 }, { $limit: 2 }, { $unwind: "$v" }, { $group: { _id: "$n" } }, { $project: { _id: 0 } },

@@ -30,6 +30,7 @@ test("an unknown option is refused by name in every method", async () => {
     [() => c.findOneAndDelete({}, { porjection: {} } as never), /"porjection"; did you mean "projection"\?/],
     [() => c.countDocuments({}, { limt: 1 } as never), /"limt"; did you mean "limit"\?/],
     [() => c.distinct("a", {}, { colation: {} } as never), /"colation"; did you mean "collation"\?/],
+    [() => c.find().toColumns({ bye: "a" } as never), /Unknown option "bye"; did you mean "by"\?/],
     [() => c.drop({ session: {} } as never), /Unknown option "session"; known are comment/],
     [() => db.collection("c", { generateids: true } as never), /"generateids"; did you mean "generateIds"\?/],
     [() => db.command({ ping: 1 }, { promoteLong: false } as never), /"promoteLong"; did you mean "promoteLongs"\?/],
@@ -57,11 +58,12 @@ test("metadata with one element per row is refused with a hint to pass it as a c
 
 test("a limit, a skip and a batch size must be integers, as an option and as a method", async () => {
   const { engine, db, c } = await weather();
-  for (const bad of ["x", NaN, 1.5, {}]) {
+  for (const bad of ["5", NaN, 1.5, {}]) {
     for (const name of ["limit", "skip", "batchSize"]) {
-      const refused = { name: "TypeError", message: `${name} must be an integer, not ${String(bad)}` };
+      const refused = { name: "TypeError", message: `${name} must be an integer, not ${typeof bad} ${String(bad)}` };
       await assert.rejects(async () => c.find({}, { [name]: bad }).next(), refused);
       assert.throws(() => (c.find() as any)[name](bad), refused);
+      if (name === "batchSize") assert.throws(() => c.aggregate([]).batchSize(bad as never), refused);
       if (name !== "batchSize") await assert.rejects(async () => c.countDocuments({}, { [name]: bad }), refused);
       else await assert.rejects(async () => c.aggregate([], { [name]: bad } as never).next(), refused);
     }

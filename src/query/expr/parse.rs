@@ -178,7 +178,8 @@ impl ExprParser<'_> {
             return Ok(arguments);
         }
         let code = if least == most { ErrorCode::Location16020 } else { ErrorCode::Location28667 };
-        let message = format!("Expression {name} takes {least} to {most} arguments, not {named}");
+        let least = if least == most { String::new() } else { format!("{least} to ") };
+        let message = format!("Expression {name} takes {least}{most} arguments, not {named}");
         Err(Error::new(code, message))
     }
 

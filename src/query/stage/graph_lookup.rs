@@ -89,7 +89,8 @@ impl PipelineParser<'_> {
                 "restrictSearchWithMatch" => drop(Filter::parse(value.as_doc().unwrap_or(Doc::EMPTY), self.globals)?),
                 _ => {
                     let slot = names.iter_mut().zip(known).find(|(_, known)| *known == name);
-                    let unknown = || refuse(ErrorCode::Location40104, "Unknown argument to $graphLookup");
+                    let unknown =
+                        || refuse(ErrorCode::Location40104, &["Unknown argument of $graphLookup: ", name].concat());
                     let message = "The names and paths of $graphLookup must be strings";
                     let text = value.as_str().ok_or_else(|| refuse(ErrorCode::Location40103, message));
                     *slot.ok_or_else(unknown)?.0 = Some(text?);

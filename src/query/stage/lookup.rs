@@ -90,7 +90,7 @@ impl PipelineParser<'_> {
                 _ => {
                     let known = ["from", "localField", "foreignField", "as"];
                     let slot = names.iter_mut().zip(known).find(|(_, known)| *known == name);
-                    let (slot, _) = slot.ok_or_else(|| refuse("Unknown argument of $lookup"))?;
+                    let (slot, _) = slot.ok_or_else(|| refuse(&["Unknown argument of $lookup: ", name].concat()))?;
                     let text = value.as_str().filter(|text| !text.is_empty());
                     *slot = Some(text.ok_or_else(|| refuse("$lookup arguments must be non-empty strings"))?);
                 }

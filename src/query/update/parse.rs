@@ -175,7 +175,7 @@ fn object_of(document: Value<'_>) -> Result<Doc<'_>> {
 fn operators_of<'a>(document: Value<'a>, meta_field: &str) -> Result<Doc<'a>> {
     let doc = object_of(document)?;
     if !doc.iter().next().is_some_and(|(name, _)| name.starts_with('$')) {
-        return Err(not_allowed("a replacement document", ""));
+        return Err(not_allowed(if doc.is_empty() { "an empty document" } else { "a replacement document" }, ""));
     }
     for (operator, operand) in doc {
         for (path, target) in operand.as_doc().into_iter().flatten() {

@@ -100,3 +100,32 @@ fn field_names_with_a_nul_byte_are_refused() {
         }
     });
 }
+
+#[test]
+fn a_refusal_names_the_argument_at_fault() {
+    with_rows(vec![row(0, "a", doc! {})], async |db| {
+        let window =
+            |function: Document| doc! { "$setWindowFields": { "sortBy": { "x": 1 }, "output": { "r": function } } };
+        let computed = |operator: Document| doc! { "$project": { "r": operator } };
+        for (stage, wanted) in [
+            (doc! { "$lookup": { "from": "c", "field": "x", "as": "r" } }, "Unknown argument of $lookup: field"),
+            (doc! { "$graphLookup": { "from": "c", "to": "x" } }, "Unknown argument of $graphLookup: to"),
+            (window(doc! { "$sum": "$x", "windows": {} }), "Unknown argument beside $sum: windows"),
+            (window(doc! { "$locf": "$x", "window": {} }), "Unknown argument beside $locf: window"),
+            (
+                window(doc! { "$shift": { "output": "$x", "by": 1, "of": 2 } }),
+                "Unknown argument of a window function: of",
+            ),
+            (computed(doc! { "$subtract": [1] }), "$subtract takes 2 arguments, not 1"),
+            (computed(doc! { "$cond": [1] }), "$cond takes 3 arguments, not 1"),
+            (computed(doc! { "$slice": [1] }), "'$slice' needs the list, too"),
+            (computed(doc! { "$substr": ["a"] }), "$substr takes 3 arguments, not 1"),
+            (computed(doc! { "$slice": ["$x"] }), "$slice takes 2 to 3 arguments, not 1"),
+        ] {
+            let command = doc! { "aggregate": "weather", "pipeline": [stage], "cursor": {} };
+            let reply = db.command(raw(&command)).await;
+            let message = reply.get_str("errmsg").unwrap();
+            assert!(message.contains(wanted), "{command}: {message}");
+        }
+    });
+}

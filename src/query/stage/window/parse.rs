@@ -140,7 +140,8 @@ impl PipelineParser<'_> {
         let doc = value.as_doc().ok_or_else(|| misuse(message))?;
         let (operator, argument) = doc.iter().find(|(name, _)| name.starts_with('$')).ok_or_else(|| misuse(message))?;
         let parts = sort.map_or(0, |sort| sort.parts().len());
-        let has_more = doc.iter().any(|(name, _)| name != operator && name != "window") || doc.iter().count() > 2;
+        let is_more = |(at, (name, _)): &(usize, (&str, _))| *at > 1 || *name != operator && *name != "window";
+        let more = doc.iter().enumerate().find(is_more).map(|(_, field)| field);
         let window = doc.get("window");
         let object =
             || argument.as_doc().ok_or_else(|| misuse("The argument of this window function must be an object"));
@@ -259,10 +260,8 @@ impl PipelineParser<'_> {
                 WindowFunction::Accumulator(Kernel::of(operator, argument, self.globals)?, Box::new(accumulation))
             }
         };
-        if has_more || window.is_some() && !takes_window {
-            return Err(misuse(
-                "A window function takes no argument other than 'window', and some functions not even that",
-            ));
+        if let Some((name, _)) = more.or(doc.get("window").filter(|_| !takes_window).map(|value| ("window", value))) {
+            return Err(misuse(&["Unknown argument beside ", operator, ": ", name].concat()));
         }
         let window = window.map_or(Ok(Window::WHOLE), |window| Window::parse(window, sort, self))?;
         if matches!(function, WindowFunction::Spread(..)) && !window.has_current() {
@@ -283,9 +282,9 @@ impl PipelineParser<'_> {
 
 /// A document without other fields.
 fn only<'a>(doc: Doc<'a>, names: &[&str]) -> Result<Doc<'a>> {
-    match doc.iter().any(|(name, _)| !names.contains(&name)) {
-        true => Err(misuse("A window function got an unexpected argument")),
-        false => Ok(doc),
+    match doc.iter().find(|(name, _)| !names.contains(name)) {
+        Some((name, _)) => Err(misuse(&["Unknown argument of a window function: ", name].concat())),
+        None => Ok(doc),
     }
 }
 
