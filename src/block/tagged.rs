@@ -1,5 +1,7 @@
 //! Columns of values with their type bytes: to and from plain words.
 
+use std::ops::Range;
+
 use kernels::{compare, convert, paths, tagged};
 
 use super::bitmap::Bitmap;
@@ -15,7 +17,12 @@ impl VarData {
 
     /// The type byte of each value, 0 if it is missing, and its first eight bytes.
     pub fn to_words(&self) -> (Vec<u8>, Vec<u64>) {
-        tagged::parts(&self.offsets, &self.bytes)
+        self.to_words_of(&(0..self.len()))
+    }
+
+    /// The same for some rows.
+    pub fn to_words_of(&self, rows: &Range<usize>) -> (Vec<u8>, Vec<u64>) {
+        tagged::parts(self.offsets.get(rows.start..=rows.end).unwrap_or_default(), &self.bytes)
     }
 }
 
@@ -38,6 +45,33 @@ impl Column {
             mixed.untagged().filter(|(_, nulls)| nulls.none()).map_or(mixed, |(typed, _)| typed)
         });
         found.is_some()
+    }
+
+    /// The numbers of a BSON column in which all values are doubles, int32s and nulls, as doubles. Nulls have no cell in it.
+    pub fn to_doubles(&self) -> Option<Column> {
+        let mut found = None;
+        if self.doubles_if_loaded(&mut found) { found } else { None }
+    }
+
+    // Loaded later.
+    #[inline(never)]
+    fn doubles_if_loaded(&self, found: &mut Option<Column>) -> bool {
+        let ColumnData::Bson(cells) = self.data() else { return false };
+        let (kinds, words) = cells.to_words();
+        let rows_of = |kind: Kind| of_kind(&kinds, kind.byte());
+        let (mut numbers, int32s) = (rows_of(Kind::Double), rows_of(Kind::Int32));
+        if numbers.count() + int32s.count() + rows_of(Kind::Null).count() != self.present_count() {
+            return false;
+        }
+        let mut doubles: Vec<f64> = bytemuck::cast_slice(&words).to_vec();
+        for row in int32s.iter() {
+            if let (Some(double), Some(word)) = (doubles.get_mut(row), words.get(row)) {
+                *double = f64::from(*word as i32);
+            }
+        }
+        numbers.or(&int32s);
+        *found = Some(Column::new(ColumnData::F64(doubles), Some(numbers)));
+        true
     }
 
     /// A BSON column in which all values but nulls are doubles, int32s, int64s or dates, as a column of that type, and
@@ -74,7 +108,7 @@ impl Column {
 mod tests {
     use super::*;
     use crate::block::ColumnBuilder;
-    use crate::value::OwnedValue;
+    use crate::value::{OwnedValue, Value};
     use proptest::prelude::*;
 
     fn value() -> impl Strategy<Value = OwnedValue> {
@@ -87,12 +121,45 @@ mod tests {
         ]
     }
 
+    fn column_of(cells: &[Option<OwnedValue>]) -> Column {
+        let mut builder = ColumnBuilder::new();
+        for cell in cells {
+            match cell {
+                Some(value) => builder.push(value.view()),
+                None => builder.push_absent(1),
+            }
+        }
+        builder.finish()
+    }
+
     proptest! {
+        #[test]
+        fn doubles_and_int32s_are_the_same_numbers_as_doubles_and_other_types_are_not_converted(
+            numbers in proptest::collection::vec(proptest::option::of(prop_oneof![
+                any::<f64>().prop_map(OwnedValue::double), any::<i32>().prop_map(OwnedValue::int32), Just(OwnedValue::null()),
+            ]), 0..150),
+            other in proptest::option::weighted(0.2, value()),
+        ) {
+            // So that the column is one of BSON.
+            let mut cells = vec![Some(OwnedValue::null()), Some(OwnedValue::double(0.5))];
+            cells.extend(numbers);
+            cells.extend(other.clone().map(Some));
+            let column = column_of(&cells);
+            let is_number = |other: &OwnedValue| matches!(other.view().kind(), Kind::Double | Kind::Int32);
+            let doubles = column.to_doubles();
+            prop_assert_eq!(doubles.is_some(), other.as_ref().is_none_or(is_number));
+            for (row, cell) in cells.iter().enumerate().filter(|_| doubles.is_some()) {
+                let mut scratch = Vec::new();
+                let double = doubles.as_ref().and_then(|doubles| doubles.value(row, &mut scratch)).map(Value::to_owned);
+                let expected = cell.as_ref().and_then(|cell| cell.view().as_f64().or(cell.view().as_integer().map(|n| n as f64)));
+                prop_assert_eq!(double, expected.map(OwnedValue::double));
+            }
+        }
+
         #[test]
         fn a_column_of_one_type_and_nulls_has_the_same_cells_without_type_bytes(
             first in value(), rows in proptest::collection::vec((value(), 0..4_u8, any::<bool>()), 0..150), one_type in any::<bool>(),
         ) {
-            let mut builder = ColumnBuilder::new();
             // A null first, so that the column is one of BSON.
             let mut cells = vec![Some(OwnedValue::null())];
             cells.extend(rows.into_iter().map(|(other, form, _)| match form {
@@ -101,13 +168,7 @@ mod tests {
                 _ if one_type => Some(first.clone()),
                 _ => Some(other),
             }));
-            for cell in &cells {
-                match cell {
-                    Some(value) => builder.push(value.view()),
-                    None => builder.push_absent(1),
-                }
-            }
-            let column = builder.finish();
+            let column = column_of(&cells);
             let kinds: std::collections::BTreeSet<u8> = cells.iter().flatten().map(|value| value.view().kind().byte()).collect();
             let others = kinds.iter().filter(|kind| **kind != Kind::Null.byte());
             let fits = kinds.len() <= 2 && others.clone().all(|kind| *kind != Kind::Bool.byte());

@@ -151,6 +151,44 @@ fn deviations_and_percentiles_of_decimals_are_doubles() {
 }
 
 #[test]
+fn sums_of_doubles_and_int32s_that_stand_mixed_are_int32s_where_no_double_is() {
+    block_on(async {
+        // In every third row a double; before them, values that do not count.
+        for others in [vec![], vec![Bson::Null, Bson::from("x"), Bson::from(7_i64)]] {
+            let mut values: Vec<Bson> =
+                (0..90).map(|n| if n % 3 == 0 { (f64::from(n) + 0.5).into() } else { n.into() }).collect();
+            let before = others.len() as i32;
+            values.splice(0..0, others.clone());
+            let db = with_values(&values).await;
+            let key = bson!({ "$mod": [{ "$subtract": ["$n", before] }, 3] });
+            let sum_and_mean = doc! { "sum": { "$sum": "$v" }, "mean": { "$avg": "$v" } };
+            let group = |key: Bson| {
+                let stage = doc! { "_id": key }.into_iter().chain(sum_and_mean.clone()).collect::<Document>();
+                doc! { "$group": stage }
+            };
+            let rows = doc! { "$match": { "n": { "$gte": before, "$lt": before + 90 } } };
+            let by = run(&db, vec![rows.clone(), group(key), doc! { "$sort": { "_id": 1 } }]).await;
+            assert_eq!(
+                by,
+                [
+                    doc! { "_id": 0, "sum": 1320.0, "mean": 44.0 },
+                    doc! { "_id": 1, "sum": 1335, "mean": 44.5 },
+                    doc! { "_id": 2, "sum": 1365, "mean": 45.5 },
+                ]
+            );
+            let all = run(&db, vec![rows, group(Bson::Null)]).await;
+            assert_eq!(all, [doc! { "_id": Bson::Null, "sum": 4020.0, "mean": 4020.0 / 90.0 }]);
+            let with_others = run(&db, vec![group(Bson::Null)]).await;
+            let (more, count) = if others.is_empty() { (0.0, 90.0) } else { (7.0, 91.0) };
+            assert_eq!(
+                with_others,
+                [doc! { "_id": Bson::Null, "sum": 4020.0 + more, "mean": (4020.0 + more) / count }]
+            );
+        }
+    });
+}
+
+#[test]
 fn sums_and_averages_with_decimals_are_decimals() {
     block_on(async {
         let decimal = |text: &str| Bson::Decimal128(text.parse().unwrap());

@@ -44,14 +44,22 @@ impl BucketCache {
 
     /// Caches what is known of a bucket, replacing earlier knowledge.
     pub fn put(&mut self, collection: &CollectionId, bucket: &BucketId, stored: Option<Rc<StoredBucket>>) {
-        self.remove(collection, bucket);
         let key = (*collection, *bucket);
-        let Err(at) = self.place(&key) else { return };
         self.size_bytes += size_bytes(stored.as_deref());
         stored.iter().for_each(|stored| stored.keep_columns(&self.room));
         self.next += 1;
-        self.kept.insert(at, (key, self.next, stored));
+        let new = (key, self.next, stored);
+        match self.place(&key) {
+            Ok(at) => {
+                // The entries behind stay where they are: a fold replaces many.
+                if let Some(kept) = self.kept.get_mut(at) {
+                    self.size_bytes -= size_bytes(std::mem::replace(kept, new).2.as_deref());
+                }
+            }
+            Err(at) => self.kept.insert(at, new),
+        }
         self.order.push_back((key, self.next));
+        self.drop_outdated();
         while self.size_bytes > BUCKET_CACHE_BYTES_MAX
             && let Some((oldest, number)) = self.order.pop_front()
         {
@@ -114,6 +122,10 @@ impl BucketCache {
     /// Drops a bucket.
     pub fn remove(&mut self, collection: &CollectionId, bucket: &BucketId) {
         self.take(&(*collection, *bucket), None);
+        self.drop_outdated();
+    }
+
+    fn drop_outdated(&mut self) {
         // Many replacements of few buckets would fill `order` with outdated entries.
         if self.order.len() > 2 * self.kept.len() + 16 {
             let kept = &self.kept;

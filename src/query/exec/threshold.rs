@@ -42,6 +42,8 @@ impl Threshold {
     /// Takes collected rows into account.
     pub fn add(&mut self, rows: &Block) {
         let Some(Some(column)) = column_at(&self.path, rows) else { return };
+        let doubles = column.to_doubles();
+        let column = doubles.as_ref().unwrap_or(column);
         for row in 0..rows.rows() {
             if let Some(key) = self.key_of(column, row) {
                 self.add_key(key);

@@ -28,9 +28,11 @@ pub(super) fn keys_of_rows(spec: &SortSpec, blocks: &[Block]) -> Result<Vec<Vec<
 /// Keys of a path whose columns are all numbers of one exact form, or all dates, or all booleans; otherwise
 /// `None`.
 fn fixed_keys(part: &SortPart, blocks: &[Block]) -> Option<Vec<u64>> {
-    let columns: Option<Vec<_>> =
-        blocks.iter().map(|block| Some((block.rows(), column_at(&part.path, block)?))).collect();
-    let columns = columns?;
+    let found: Option<Vec<_>> = blocks.iter().map(|block| column_at(&part.path, block)).collect();
+    let found = found?;
+    let doubles: Vec<Option<Column>> = found.iter().map(|column| (*column)?.to_doubles()).collect();
+    let columns = found.into_iter().zip(&doubles).map(|(column, doubles)| doubles.as_ref().or(column));
+    let columns: Vec<_> = blocks.iter().map(Block::rows).zip(columns).collect();
     let columns = || columns.iter().copied();
     let mut kinds = columns().filter_map(|(_, column)| column).map(|column| column.kind());
     // An int32 is exact both as a double and as an int64; double and int64 have no common exact form of eight bytes.

@@ -269,7 +269,35 @@ fn group_at(groups: &[u32], row: usize) -> usize {
 }
 
 impl Sums {
+    /// Adds the values of a BSON column if all of them are doubles or int32s. Otherwise returns false and adds nothing.
+    fn add_mixed(&mut self, group_of: &dyn Fn(usize) -> usize, cells: &Column, rows: &Range<usize>) -> bool {
+        let ColumnData::Bson(cells) = cells.data() else { return false };
+        let (kinds, words) = cells.to_words_of(rows);
+        let [double, int32] = [Kind::Double, Kind::Int32].map(Kind::byte);
+        if !kinds.iter().all(|kind| [0, double, int32].contains(kind)) {
+            return false;
+        }
+        let numbers = rows.clone().zip(&kinds).zip(&words);
+        let doubles = self.doubles();
+        for ((row, _), word) in numbers.clone().filter(|((_, kind), _)| **kind == double) {
+            if let Some(sum) = doubles.get_mut(group_of(row)) {
+                sum.add(f64::from_bits(*word));
+            }
+        }
+        let integers = self.integers();
+        for ((row, _), word) in numbers.filter(|((_, kind), _)| **kind == int32) {
+            if let Some(sum) = integers.get_mut(group_of(row)) {
+                sum.sum += i128::from(*word as i32);
+                sum.count += 1;
+            }
+        }
+        true
+    }
+
     fn add_values(&mut self, group_of: &dyn Fn(usize) -> usize, cells: &Column, rows: Range<usize>) -> Result<()> {
+        if self.add_mixed(group_of, cells, &rows) {
+            return Ok(());
+        }
         each_cell(cells, rows, &mut |row, value| {
             self.add_value(group_of(row), value);
             Ok(())

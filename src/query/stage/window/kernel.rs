@@ -1,5 +1,6 @@
 //! Accumulators over windows of typed columns. Everything else is accumulated value by value (`slide.rs`).
 
+use std::borrow::Cow;
 use std::ops::Range;
 
 use super::super::accumulator::{Accumulation, Inputs};
@@ -50,6 +51,15 @@ impl Kernel {
         }))
     }
 
+    /// The cells of a column of doubles, int32s and nulls as doubles, if the kernel takes all numbers as doubles.
+    fn doubles_of(&self, column: &Column) -> Option<Cow<'static, Column>> {
+        match self {
+            Kernel::Deviation(_) | Kernel::Quantiles(_) => column.to_doubles().map(Cow::Owned),
+            // Sums of integers are exact and added last, so that a mean of both may differ in its last digit.
+            Kernel::Sum(_) | Kernel::Extreme(_) | Kernel::End(_) => None,
+        }
+    }
+
     /// The results for windows of a typed column; `None` if it has no kernel for the type.
     fn over(&self, column: &Column, windows: &[Range<usize>]) -> Result<Option<Column>> {
         let present = column.presence();
@@ -91,7 +101,7 @@ pub(super) fn accumulated(
     windows: &[Range<usize>],
 ) -> Result<Column> {
     if let Some(kernel) = kernel
-        && let Some(column) = typed(&inputs.cells)
+        && let Some(column) = typed(&inputs.cells).or_else(|| kernel.doubles_of(&inputs.cells))
         && let Some(result) = kernel.over(&column, windows)?
     {
         return Ok(result);
