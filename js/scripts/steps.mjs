@@ -3,7 +3,7 @@
 import { spawn } from "node:child_process";
 import { createHash } from "node:crypto";
 import { existsSync, mkdirSync, readFileSync, readdirSync, writeFileSync } from "node:fs";
-import { homedir } from "node:os";
+import { constants, homedir, setPriority } from "node:os";
 import { dirname, join, relative } from "node:path";
 import { fileURLToPath } from "node:url";
 
@@ -29,11 +29,12 @@ export async function main(work) {
 /**
  * Runs a program and resolves to `{ code, output }`, whatever the code. `output` is stdout and stderr as they came;
  * `show: "stderr"` passes stderr on to the terminal instead, for programs with progress of their own. After `timeout`
- * milliseconds the program is killed.
+ * milliseconds the program is killed. One that `isPatient` leaves the processors to the others that want them.
  */
-export function run(command, args, { cwd = ROOT, env = process.env, show = "nothing", timeout } = {}) {
+export function run(command, args, { cwd = ROOT, env = process.env, show = "nothing", timeout, isPatient = false } = {}) {
   return new Promise((resolve) => {
     const child = spawn(command, args, { cwd, env, stdio: ["ignore", "pipe", show === "stderr" ? "inherit" : "pipe"], timeout, killSignal: "SIGKILL" });
+    if (isPatient && child.pid) setPriority(child.pid, constants.priority.PRIORITY_BELOW_NORMAL);
     const parts = [];
     child.stdout.on("data", (part) => parts.push(part));
     child.stderr?.on("data", (part) => parts.push(part));

@@ -382,7 +382,7 @@ mod tests {
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig::with_cases(20_000))]
+        #![proptest_config(ProptestConfig::with_cases(20 * ProptestConfig::default().cases))]
         #[test]
         fn damaged_bytes_are_refused_or_read_as_a_valid_block(
             hits in proptest::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..6), words in any::<bool>(),

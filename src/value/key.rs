@@ -298,12 +298,13 @@ mod tests {
         assert_eq!(key(&owned(bson::rawbson!([]))), [27, 0]);
     }
 
-    fn config(cases: u32) -> ProptestConfig {
-        ProptestConfig { cases, failure_persistence: None, ..ProptestConfig::default() }
+    fn config(times: u32) -> ProptestConfig {
+        let usual = ProptestConfig::default();
+        ProptestConfig { cases: times * usual.cases, failure_persistence: None, ..usual }
     }
 
     proptest! {
-        #![proptest_config(config(40_000))]
+        #![proptest_config(config(40))]
 
         #[test]
         fn number_keys_compare_as_their_numbers((a, b) in hostile_numbers()) {
@@ -312,7 +313,7 @@ mod tests {
     }
 
     proptest! {
-        #![proptest_config(config(20_000))]
+        #![proptest_config(config(20))]
 
         #[test]
         fn keys_compare_as_their_values(a in hostile_value(), b in hostile_value()) {

@@ -476,7 +476,7 @@ fn passes(op: &str, operand: &[String], text: &str, collation: &Collation) -> bo
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 60, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 30, failure_persistence: None, ..ProptestConfig::default() })]
     #[test]
     fn random_filters_find_the_same_as_a_plain_list(
         values in proptest::collection::vec((any_text(), any_text()), 1..24),

@@ -205,7 +205,7 @@ mod tests {
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig::with_cases(20_000))]
+        #![proptest_config(ProptestConfig::with_cases(20 * ProptestConfig::default().cases))]
         #[test]
         fn bounds_contain_exactly_the_cells_that_match(
             operand in any_number(), n in any_integer(), x in any_double(), by in -2..=2_i64,

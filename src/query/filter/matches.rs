@@ -177,7 +177,7 @@ mod tests {
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig { cases: 4 * ProptestConfig::default().cases, failure_persistence: None, ..ProptestConfig::default() })]
+        #![proptest_config(ProptestConfig { cases: 2 * ProptestConfig::default().cases, failure_persistence: None, ..ProptestConfig::default() })]
         #[test]
         fn an_object_matches_by_the_value_of_the_one_field_that_is_read(
             block in any_block(), doc in any_filter_doc(any_value()), collation in any_collation(),

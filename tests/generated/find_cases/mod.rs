@@ -20,7 +20,7 @@ use crate::support::progress::progress;
 use crate::support::{Db, Random};
 
 /// The default number of cases.
-const CASES: u64 = 150;
+const CASES: u64 = 100;
 const QUERIES: usize = 8;
 
 /// Counters of a run.

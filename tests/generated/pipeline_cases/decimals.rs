@@ -12,7 +12,7 @@ use crate::support::Random;
 use crate::support::progress::progress;
 
 /// The default number of cases.
-const CASES: u64 = 60;
+const CASES: u64 = 40;
 
 /// An integer times a power of ten; `None` stands for null.
 #[derive(Clone, Copy, Debug)]

@@ -28,7 +28,7 @@ use crate::support::progress::progress;
 use crate::support::{Db, Random};
 
 /// The default number of cases.
-const CASES: u64 = 150;
+const CASES: u64 = 100;
 const PIPELINES: usize = 6;
 /// Pipelines of a case that summaries of buckets may answer, or whose groups stream.
 const SUMMARIES: usize = 2;

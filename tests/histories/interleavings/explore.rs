@@ -12,9 +12,9 @@ use crate::support::Random;
 
 /// The maximum number of runs of a history. Beyond it, not all of its schedules are run. `INTERLEAVINGS_MAX` overrides it,
 /// and changes all other bounds in the same proportion.
-const RUNS_MAX: usize = 1000;
+const RUNS_MAX: usize = 500;
 /// The same for a history in which a task vanishes, for each call after which it may do so.
-pub const VANISHING_RUNS_MAX: usize = 60;
+pub const VANISHING_RUNS_MAX: usize = 30;
 /// The maximum number of preemptions if not all schedules can be run. `INTERLEAVINGS_PREEMPTIONS` overrides it.
 const PREEMPTIONS_MAX: usize = 2;
 /// If not all schedules can be run, one of this many runs is a random one.

@@ -11,7 +11,7 @@ use explore::{Schedules, VANISHING_RUNS_MAX, explore, explore_within, replay};
 use history::*;
 
 /// The maximum number of runs of histories with updates or index operations, which make more calls.
-const INDEX_RUNS_MAX: usize = 400;
+const INDEX_RUNS_MAX: usize = 200;
 
 /// A filter for times before a minute.
 fn before(minute: i64) -> Document {

@@ -153,86 +153,86 @@ fn open(storage: &Rc<dyn Storage>, env: &Rc<TestEnv>, random: &Random, rows_max:
 
 #[test]
 fn random_histories_of_several_contexts_agree_with_a_plain_list() {
-    seeds::run("sequence", 40, KEPT[0], &|seed| sequence::history(seed, Trouble::None));
+    seeds::run("sequence", 20, KEPT[0], &|seed| sequence::history(seed, Trouble::None));
 }
 
 #[test]
 fn random_histories_agree_with_a_plain_list_where_storage_fails() {
-    seeds::run("sequence with faults", 40, KEPT[1], &|seed| sequence::history(seed, Trouble::Faults));
+    seeds::run("sequence with faults", 20, KEPT[1], &|seed| sequence::history(seed, Trouble::Faults));
 }
 
 #[test]
 fn contexts_that_write_fold_delete_and_read_at_once_lose_and_double_nothing() {
-    seeds::run("together", 40, KEPT[2], &|seed| together::history(seed, Trouble::None));
+    seeds::run("together", 20, KEPT[2], &|seed| together::history(seed, Trouble::None));
 }
 
 #[test]
 fn contexts_at_once_lose_and_double_nothing_where_storage_fails_and_contexts_vanish() {
-    seeds::run("together with faults", 40, KEPT[3], &|seed| together::history(seed, Trouble::Faults));
+    seeds::run("together with faults", 20, KEPT[3], &|seed| together::history(seed, Trouble::Faults));
 }
 
 #[test]
 fn random_histories_agree_with_a_plain_list_where_storage_has_no_room_now_and_then() {
-    seeds::run("sequence without room", 40, KEPT[4], &|seed| sequence::history(seed, Trouble::NoRoom));
+    seeds::run("sequence without room", 20, KEPT[4], &|seed| sequence::history(seed, Trouble::NoRoom));
 }
 
 #[test]
 fn contexts_at_once_lose_and_double_nothing_where_storage_has_no_room_now_and_then() {
-    seeds::run("together without room", 40, KEPT[5], &|seed| together::history(seed, Trouble::NoRoom));
+    seeds::run("together without room", 20, KEPT[5], &|seed| together::history(seed, Trouble::NoRoom));
 }
 
 #[test]
 fn a_measurement_that_is_sent_again_is_found_once() {
-    seeds::run("resends", 40, KEPT[6], &|seed| resends::history(seed, Trouble::None));
+    seeds::run("resends", 20, KEPT[6], &|seed| resends::history(seed, Trouble::None));
 }
 
 #[test]
 fn a_measurement_that_is_sent_again_because_storage_failed_is_found_once() {
-    seeds::run("resends with faults", 40, KEPT[7], &|seed| resends::history(seed, Trouble::Faults));
+    seeds::run("resends with faults", 20, KEPT[7], &|seed| resends::history(seed, Trouble::Faults));
 }
 
 #[test]
 fn contexts_that_send_the_same_measurements_at_once_agree_on_them() {
-    seeds::run("resends together", 40, KEPT[8], &|seed| resends_together::history(seed, Trouble::None, false));
+    seeds::run("resends together", 20, KEPT[8], &|seed| resends_together::history(seed, Trouble::None, false));
 }
 
 #[test]
 fn contexts_that_send_the_same_measurements_agree_on_them_where_storage_fails_and_contexts_vanish() {
-    seeds::run("resends together with faults", 40, KEPT[9], &|seed| {
+    seeds::run("resends together with faults", 20, KEPT[9], &|seed| {
         resends_together::history(seed, Trouble::Faults, false)
     });
 }
 
 #[test]
 fn measurements_are_found_once_after_dedupe_was_turned_on_while_contexts_insert_and_fold() {
-    seeds::run("dedupe changed", 40, KEPT[10], &|seed| resends_together::history(seed, Trouble::None, true));
+    seeds::run("dedupe changed", 20, KEPT[10], &|seed| resends_together::history(seed, Trouble::None, true));
 }
 
 #[test]
 fn measurements_are_found_once_after_dedupe_was_turned_on_where_storage_fails_and_contexts_vanish() {
-    seeds::run("dedupe changed with faults", 40, KEPT[11], &|seed| {
+    seeds::run("dedupe changed with faults", 20, KEPT[11], &|seed| {
         resends_together::history(seed, Trouble::Faults, true);
     });
 }
 
 #[test]
 fn the_results_of_live_queries_are_those_of_fresh_ones() {
-    seeds::run("live queries", 8, KEPT[12], &|seed| live::history(seed, Trouble::None));
+    seeds::run("live queries", 5, KEPT[12], &|seed| live::history(seed, Trouble::None));
 }
 
 #[test]
 fn the_results_of_live_queries_are_those_of_fresh_ones_where_storage_fails() {
-    seeds::run("live queries with faults", 8, KEPT[13], &|seed| live::history(seed, Trouble::Faults));
+    seeds::run("live queries with faults", 5, KEPT[13], &|seed| live::history(seed, Trouble::Faults));
 }
 
 #[test]
 fn live_queries_of_contexts_that_write_at_once_have_results_of_the_present() {
-    seeds::run("live queries together", 40, KEPT[14], &|seed| live_together::history(seed, Trouble::None));
+    seeds::run("live queries together", 20, KEPT[14], &|seed| live_together::history(seed, Trouble::None));
 }
 
 #[test]
 fn live_queries_of_contexts_that_write_at_once_have_results_of_the_present_where_storage_fails() {
-    seeds::run("live queries together with faults", 40, KEPT[15], &|seed| {
+    seeds::run("live queries together with faults", 20, KEPT[15], &|seed| {
         live_together::history(seed, Trouble::Faults)
     });
 }

@@ -173,7 +173,7 @@ fn many_rows_find_together_what_each_finds_alone() {
             let shown = doc! { "$project": { "_id": 0, "found": 1 } };
             let together = run(db, [&sorted[..], &[stage.clone(), shown.clone()]].concat()).await;
             assert!(together.iter().any(|row| row.get_array("found").unwrap().len() > 20), "{stage}");
-            for (at, row) in together.iter().enumerate() {
+            for (at, row) in together.iter().enumerate().step_by(3) {
                 let one = [doc! { "$skip": at as i64 }, doc! { "$limit": 1 }, stage.clone(), shown.clone()];
                 assert_eq!(run(db, [&sorted[..], &one].concat()).await[0].to_string(), row.to_string(), "{stage}");
             }

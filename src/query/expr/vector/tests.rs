@@ -298,7 +298,7 @@ fn shown(value: Option<Value<'_>>) -> (Option<Kind>, Vec<u8>) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(4000))]
+    #![proptest_config(ProptestConfig::with_cases(8 * ProptestConfig::default().cases))]
     #[test]
     fn vectorised_expressions_equal_those_evaluated_by_row(
         expr in prop_oneof![20 => expression().prop_map(|expr| bound(&expr)), 1 => bucket().prop_map(Some)],

@@ -187,7 +187,7 @@ fn with_time(doc: RawDocumentBuf, combine: &str, (op, offset): (&str, i64), star
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 30 * ProptestConfig::default().cases, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 10 * ProptestConfig::default().cases, failure_persistence: None, ..ProptestConfig::default() })]
     #[test]
     fn bucket_predicates_agree_with_the_filter_on_measurements(
         bucket in any_bucket(),
