@@ -1,5 +1,6 @@
 // The collection of the pairs: the hosts of the devops use case with some more fields, in timepail and as the typed arrays that loops read.
 
+import { Int32 } from "../../js/node_modules/bson/lib/bson.node.mjs";
 import { open } from "../../js/dist/node.js";
 import { devopsData } from "../tsbs/devops-data.mjs";
 import { generator } from "../tsbs/random.mjs";
@@ -9,7 +10,7 @@ const ROWS_PER_HOUR = 360;
 const FIELDS = ["usage_user", "usage_system", "usage_idle"];
 const STATES = ["ok", "warning", "error", "unknown"];
 
-/** Every second row has no `extra`. */
+/** Every second row has no `extra`. Every third `mixed` is an int32, as drivers write integers. */
 function more(host, { usage_user, usage_system }) {
   const random = generator(`more ${host}`);
   const rows = usage_user.length;
@@ -17,6 +18,7 @@ function more(host, { usage_user, usage_system }) {
     level: Int32Array.from(usage_user, (value) => Math.floor(value / 10)),
     state: Array.from({ length: rows }, () => STATES[Math.floor(random.next() ** 2 * STATES.length)]),
     extra: Array.from(usage_system, (value, row) => (row % 2 === 0 ? value : undefined)),
+    mixed: Array.from(usage_user, (value, row) => (row % 3 === 0 ? new Int32(Math.round(value)) : value)),
     usage: Array.from(usage_user, (user, row) => ({ user, system: usage_system[row], cores: { busy: Math.floor(user / 25) } })),
   };
 }

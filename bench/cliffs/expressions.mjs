@@ -73,6 +73,13 @@ export const expressions = [
   // Fields of objects.
   pair("mean of a path into an object / of a field", plain, mean("$usage.user")),
   pair("mean of two paths' difference / of two fields'", mean({ $subtract: [U, S] }), mean({ $subtract: ["$usage.user", "$usage.system"] })),
+  pair("count by a filter of doubles and int32s / of doubles", { count: { usage_user: { $gt: HALF } } }, { count: { mixed: { $gt: HALF } } }, { same: "none" }),
+  pair(
+    "three greatest of doubles and int32s / of doubles",
+    [{ $sort: { usage_user: -1 } }, { $limit: 3 }, { $project: { _id: 0, usage_user: 1 } }],
+    [{ $sort: { mixed: -1 } }, { $limit: 3 }, { $project: { _id: 0, mixed: 1 } }],
+    { same: "none" },
+  ),
   pair("count by a filter of a path / of a field", { count: { usage_user: { $gt: HALF } } }, { count: { "usage.user": { $gt: HALF } } }),
   pair("three greatest by a path / by a field", [{ $sort: { usage_user: -1 } }, { $limit: 3 }, { $project: { _id: 0, usage_user: 1 } }], [
     { $sort: { "usage.user": -1 } },
@@ -196,6 +203,7 @@ export const expressions = [
     each({ some: { $percentile: { input: U, p: [0.5, 0.9, 0.99], method: "approximate" } } }),
     { same: "none" },
   ),
+  pair("mean of doubles and int32s / of doubles", plain, mean("$mixed"), { same: "none" }),
   pair(
     "`$addToSet` / by host and value",
     [{ $group: { _id: { host: "$tags.hostname", level: "$level" } } }, { $group: { _id: null, n: { $sum: 1 } } }],

@@ -34,7 +34,11 @@ export async function main(work) {
 export function run(command, args, { cwd = ROOT, env = process.env, show = "nothing", timeout, isPatient = false } = {}) {
   return new Promise((resolve) => {
     const child = spawn(command, args, { cwd, env, stdio: ["ignore", "pipe", show === "stderr" ? "inherit" : "pipe"], timeout, killSignal: "SIGKILL" });
-    if (isPatient && child.pid) setPriority(child.pid, constants.priority.PRIORITY_BELOW_NORMAL);
+    try {
+      if (isPatient && child.pid) setPriority(child.pid, constants.priority.PRIORITY_BELOW_NORMAL);
+    } catch {
+      // It has ended already.
+    }
     const parts = [];
     child.stdout.on("data", (part) => parts.push(part));
     child.stderr?.on("data", (part) => parts.push(part));

@@ -20,7 +20,7 @@ export function checkNames(given: object, known: readonly string[], what = "opti
 }
 
 export function integer(value: unknown, name: string): number {
-  if (!Number.isInteger(value)) throw new TypeError(`${name} must be an integer, not ${typeof value} ${String(value)}`);
+  if (!Number.isInteger(value)) throw new TypeError(`${name} must be an integer, not ${typeof value === "string" ? JSON.stringify(value) : String(value)}`);
   return value as number;
 }
 

@@ -13,13 +13,13 @@ export function databaseName(path: string): string {
   return file.replace(/(?<=.)\.[^.]*$/, "") || path;
 }
 
-/** Opens a SQLite file with what the runtime has. The message of an error that SQLite throws ends with the path. */
+/** Opens a SQLite file with what the runtime has. The message of an error begins with the path. */
 export async function openSqlite(path: string): Promise<SqliteHandle> {
   const openHandle = await sqliteOfRuntime();
   try {
     return openHandle(path);
   } catch (error) {
-    if (error instanceof Error) error.message += `: ${path}`;
+    if (error instanceof Error) error.message = `${path}: ${error.message}`;
     throw error;
   }
 }

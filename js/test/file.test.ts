@@ -100,7 +100,7 @@ test("without node:sqlite, better-sqlite3 takes its place where it is installed"
 test("openFile takes only a path", async () => {
   await assert.rejects(openFile(undefined as unknown as string), /openFile takes the path of a file/);
   await assert.rejects(openFile(""), TypeError);
-  await assert.rejects(run(`import { openFile } from "timepail/file"; await openFile("absent/plant.db");`), /unable to open database file: absent\/plant\.db/);
+  await assert.rejects(run(`import { openFile } from "timepail/file"; await openFile("absent/plant.db");`), /absent\/plant\.db: unable to open database file/);
 });
 
 test("without a storage, a warning about memory appears once", async () => {

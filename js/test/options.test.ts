@@ -60,7 +60,7 @@ test("a limit, a skip and a batch size must be integers, as an option and as a m
   const { engine, db, c } = await weather();
   for (const bad of ["5", NaN, 1.5, {}]) {
     for (const name of ["limit", "skip", "batchSize"]) {
-      const refused = { name: "TypeError", message: `${name} must be an integer, not ${typeof bad} ${String(bad)}` };
+      const refused = { name: "TypeError", message: `${name} must be an integer, not ${bad === "5" ? '"5"' : String(bad)}` };
       await assert.rejects(async () => c.find({}, { [name]: bad }).next(), refused);
       assert.throws(() => (c.find() as any)[name](bad), refused);
       if (name === "batchSize") assert.throws(() => c.aggregate([]).batchSize(bad as never), refused);

@@ -179,7 +179,8 @@ impl ExprParser<'_> {
         }
         let code = if least == most { ErrorCode::Location16020 } else { ErrorCode::Location28667 };
         let least = if least == most { String::new() } else { format!("{least} to ") };
-        let message = format!("Expression {name} takes {least}{most} arguments, not {named}");
+        let plural = if most == 1 { "" } else { "s" };
+        let message = format!("Expression {name} takes {least}{most} argument{plural}, not {named}");
         Err(Error::new(code, message))
     }
 

@@ -110,15 +110,12 @@ fn a_refusal_names_the_argument_at_fault() {
         for (stage, wanted) in [
             (doc! { "$lookup": { "from": "c", "field": "x", "as": "r" } }, "Unknown argument of $lookup: field"),
             (doc! { "$graphLookup": { "from": "c", "to": "x" } }, "Unknown argument of $graphLookup: to"),
-            (window(doc! { "$sum": "$x", "windows": {} }), "Unknown argument beside $sum: windows"),
-            (window(doc! { "$locf": "$x", "window": {} }), "Unknown argument beside $locf: window"),
-            (
-                window(doc! { "$shift": { "output": "$x", "by": 1, "of": 2 } }),
-                "Unknown argument of a window function: of",
-            ),
+            (window(doc! { "$sum": "$x", "windows": {} }), "$sum takes nothing beside it named windows"),
+            (window(doc! { "$locf": "$x", "window": {} }), "$locf takes nothing beside it named window"),
+            (window(doc! { "$shift": { "output": "$x", "by": 1, "of": 2 } }), "Unknown argument of $shift: of"),
             (computed(doc! { "$subtract": [1] }), "$subtract takes 2 arguments, not 1"),
             (computed(doc! { "$cond": [1] }), "$cond takes 3 arguments, not 1"),
-            (computed(doc! { "$slice": [1] }), "'$slice' needs the list, too"),
+            (computed(doc! { "$slice": [1] }), "'$slice' takes the array as well: ['$field', 2]"),
             (computed(doc! { "$substr": ["a"] }), "$substr takes 3 arguments, not 1"),
             (computed(doc! { "$slice": ["$x"] }), "$slice takes 2 to 3 arguments, not 1"),
         ] {

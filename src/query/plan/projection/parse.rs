@@ -224,7 +224,10 @@ impl ProjectionParser<'_> {
         if let Some(slice) = value.as_doc().and_then(|doc| doc.get("$slice"))
             && slice.as_array().map_or(slice.kind().is_number(), |all| all.iter().all(|(_, n)| n.kind().is_number()))
         {
-            return Err(Error::new(ErrorCode::InvalidPipelineOperator, "'$slice' needs the list, too: ['$list', 2]"));
+            return Err(Error::new(
+                ErrorCode::InvalidPipelineOperator,
+                "'$slice' takes the array as well: ['$field', 2]",
+            ));
         }
         let expr = BoundExpr::new(Expr::parse(value, self.globals)?, self.globals.clone());
         self.computed.push((path.iter().map(|name| (*name).into()).collect(), expr));

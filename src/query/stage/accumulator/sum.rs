@@ -17,6 +17,9 @@ use crate::value::{Decimal, Kind, Number, OwnedValue, Value};
 /// The product of two integers below this is exact as a double.
 const EXACT_MAX: f64 = 67_108_864.0;
 
+/// With fewer rows, taking a column apart costs more than adding value by value.
+const MIXED_ROWS_MIN: usize = 8;
+
 /// Sums of groups. Values other than numbers do not count.
 pub(super) struct Sums {
     is_average: bool,
@@ -269,12 +272,16 @@ fn group_at(groups: &[u32], row: usize) -> usize {
 }
 
 impl Sums {
-    /// Adds the values of a BSON column if all of them are doubles or int32s. Otherwise returns false and adds nothing.
+    /// Adds the values of a BSON column if all of them are doubles, int32s or nulls. Otherwise, and for few rows, returns
+    /// false and adds nothing.
     fn add_mixed(&mut self, group_of: &dyn Fn(usize) -> usize, cells: &Column, rows: &Range<usize>) -> bool {
         let ColumnData::Bson(cells) = cells.data() else { return false };
+        if rows.len() < MIXED_ROWS_MIN {
+            return false;
+        }
         let (kinds, words) = cells.to_words_of(rows);
-        let [double, int32] = [Kind::Double, Kind::Int32].map(Kind::byte);
-        if !kinds.iter().all(|kind| [0, double, int32].contains(kind)) {
+        let [double, int32, null] = [Kind::Double, Kind::Int32, Kind::Null].map(Kind::byte);
+        if !kinds.iter().all(|kind| [0, double, int32, null].contains(kind)) {
             return false;
         }
         let numbers = rows.clone().zip(&kinds).zip(&words);

@@ -169,7 +169,7 @@ impl PipelineParser<'_> {
                 }
             }
             "$shift" => {
-                let argument = only(object()?, &["output", "by", "default"])?;
+                let argument = only(operator, object()?, &["output", "by", "default"])?;
                 let message = "$shift needs a sortBy, an 'output' expression and an integer 'by'";
                 let by = argument.get("by").map(|by| self.constant_of(by)).transpose()?;
                 let by =
@@ -179,7 +179,7 @@ impl PipelineParser<'_> {
                 WindowFunction::Shift(by, default.unwrap_or_else(OwnedValue::null))
             }
             "$derivative" | "$integral" => {
-                let argument = only(object()?, &["input", "unit"])?;
+                let argument = only(operator, object()?, &["input", "unit"])?;
                 takes_window = true;
                 if parts != 1 || operator == "$derivative" && window.is_none() {
                     return Err(misuse(
@@ -205,7 +205,7 @@ impl PipelineParser<'_> {
             }
             // The second is the function's earlier name.
             "$minMaxScaler" | "$minMaxScalar" => {
-                let argument = only(object()?, &["input", "min", "max"])?;
+                let argument = only(operator, object()?, &["input", "min", "max"])?;
                 takes_window = true;
                 let message = "$minMaxScaler needs an 'input', and 'min' and 'max' must be ascending constants";
                 let bound = |name: &str, otherwise| match argument.get(name) {
@@ -221,7 +221,7 @@ impl PipelineParser<'_> {
                 WindowFunction::Spread(low, high, Box::new([extreme("$min")?, extreme("$max")?]))
             }
             "$expMovingAvg" => {
-                let argument = only(object()?, &["input", "N", "alpha"])?;
+                let argument = only(operator, object()?, &["input", "N", "alpha"])?;
                 let n = argument.get("N").and_then(Value::as_integer).filter(|n| *n > 0);
                 let alpha = match (n, argument.get("alpha").and_then(Number::of)) {
                     (Some(n), _) => over(Number::Decimal(2.into()), Number::Integer(n.saturating_add(1))),
@@ -261,7 +261,7 @@ impl PipelineParser<'_> {
             }
         };
         if let Some((name, _)) = more.or(doc.get("window").filter(|_| !takes_window).map(|value| ("window", value))) {
-            return Err(misuse(&["Unknown argument beside ", operator, ": ", name].concat()));
+            return Err(misuse(&[operator, " takes nothing beside it named ", name].concat()));
         }
         let window = window.map_or(Ok(Window::WHOLE), |window| Window::parse(window, sort, self))?;
         if matches!(function, WindowFunction::Spread(..)) && !window.has_current() {
@@ -281,9 +281,9 @@ impl PipelineParser<'_> {
 }
 
 /// A document without other fields.
-fn only<'a>(doc: Doc<'a>, names: &[&str]) -> Result<Doc<'a>> {
+fn only<'a>(operator: &str, doc: Doc<'a>, names: &[&str]) -> Result<Doc<'a>> {
     match doc.iter().find(|(name, _)| !names.contains(name)) {
-        Some((name, _)) => Err(misuse(&["Unknown argument of a window function: ", name].concat())),
+        Some((name, _)) => Err(misuse(&["Unknown argument of ", operator, ": ", name].concat())),
         None => Ok(doc),
     }
 }
