@@ -3,7 +3,7 @@
 import { spawn } from "node:child_process";
 import { createHash } from "node:crypto";
 import { existsSync, mkdirSync, readFileSync, readdirSync, writeFileSync } from "node:fs";
-import { constants, homedir, setPriority } from "node:os";
+import { homedir } from "node:os";
 import { dirname, join, relative } from "node:path";
 import { fileURLToPath } from "node:url";
 
@@ -29,16 +29,11 @@ export async function main(work) {
 /**
  * Runs a program and resolves to `{ code, output }`, whatever the code. `output` is stdout and stderr as they came;
  * `show: "stderr"` passes stderr on to the terminal instead, for programs with progress of their own. After `timeout`
- * milliseconds the program is killed. One that `isPatient` leaves the processors to the others that want them.
+ * milliseconds the program is killed.
  */
-export function run(command, args, { cwd = ROOT, env = process.env, show = "nothing", timeout, isPatient = false } = {}) {
+export function run(command, args, { cwd = ROOT, env = process.env, show = "nothing", timeout } = {}) {
   return new Promise((resolve) => {
     const child = spawn(command, args, { cwd, env, stdio: ["ignore", "pipe", show === "stderr" ? "inherit" : "pipe"], timeout, killSignal: "SIGKILL" });
-    try {
-      if (isPatient && child.pid) setPriority(child.pid, constants.priority.PRIORITY_BELOW_NORMAL);
-    } catch {
-      // It has ended already.
-    }
     const parts = [];
     child.stdout.on("data", (part) => parts.push(part));
     child.stderr?.on("data", (part) => parts.push(part));

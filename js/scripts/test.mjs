@@ -106,12 +106,10 @@ async function native() {
   const hasClippy = (await run("clippy-driver", ["--version"])).code === 0;
   const env = compiledBy(hasClippy ? "rustc-lints.sh" : "rustc-tests.sh", process.env);
   const cargo = ["test", "--locked", "--no-fail-fast", "--profile", "soak"];
-  // The package is built at the same time, mostly on one processor, and more waits for it than for these tests.
-  const options = { env, isPatient: true };
-  if (hasClippy) LINTED.host = await run("cargo", [...cargo, "--no-run", "--lib", "--tests"], options);
+  if (hasClippy) LINTED.host = await run("cargo", [...cargo, "--no-run", "--lib", "--tests"], { env });
   const result = { passed: 0, failed: 0, skipped: 0, code: 0, output: "" };
   for (const wanted of [["--lib", "--tests"], ["--doc"]]) {
-    const counts = cargoCounts(await run("cargo", [...cargo, ...wanted], options));
+    const counts = cargoCounts(await run("cargo", [...cargo, ...wanted], { env }));
     showPrograms(counts.output);
     for (const key of ["passed", "failed", "skipped", "output"]) result[key] += counts[key];
     result.code ||= counts.code;
