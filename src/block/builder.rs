@@ -231,6 +231,7 @@ fn pad(data: &mut ColumnData, count: usize) {
 mod tests {
     use super::*;
     use crate::block::Block;
+    use crate::block::samples::column_of;
     use crate::value::OwnedValue;
     use proptest::prelude::*;
 
@@ -263,17 +264,6 @@ mod tests {
             proptest::collection::vec(any::<f64>().prop_map(|x| Some(OwnedValue::double(x))), 0..40),
             one_type,
         ]
-    }
-
-    fn build(cells: &[Option<OwnedValue>]) -> Column {
-        let mut builder = ColumnBuilder::new();
-        for cell in cells {
-            match cell {
-                Some(value) => builder.push(value.view()),
-                None => builder.push_absent(1),
-            }
-        }
-        builder.finish()
     }
 
     fn read(column: &Column) -> Vec<Option<OwnedValue>> {
@@ -352,14 +342,14 @@ mod tests {
 
         #[test]
         fn a_column_returns_the_cells_it_was_built_from(cells in any_cells()) {
-            prop_assert_eq!(read(&build(&cells)), cells);
+            prop_assert_eq!(read(&column_of(&cells)), cells);
         }
 
         #[test]
         fn slicing_gathering_extending_and_narrowing_agree_with_a_vector(
             cells in any_cells(), more in any_cells(), picks in proptest::collection::vec(any::<prop::sample::Index>(), 0..30),
         ) {
-            let column = build(&cells);
+            let column = column_of(&cells);
             let half = cells.len() / 2;
             prop_assert_eq!(read(&column.slice(half..cells.len())), &cells[half..]);
             if !cells.is_empty() {
@@ -369,7 +359,7 @@ mod tests {
             }
             let mut builder = ColumnBuilder::new();
             builder.extend(&column, 0..half);
-            builder.extend(&build(&more), 0..more.len());
+            builder.extend(&column_of(&more), 0..more.len());
             let joined: Vec<_> = cells[..half].iter().chain(&more).cloned().collect();
             prop_assert_eq!(read(&builder.finish()), joined);
             prop_assert_eq!(read(&column.clone().narrowed()), cells);
@@ -378,10 +368,10 @@ mod tests {
 
     #[test]
     fn one_type_stays_typed_and_mixed_types_become_bson() {
-        let doubles = build(&[Some(OwnedValue::double(1.0)), None, Some(OwnedValue::double(2.0))]);
+        let doubles = column_of(&[Some(OwnedValue::double(1.0)), None, Some(OwnedValue::double(2.0))]);
         assert_eq!(doubles.kind(), Some(Kind::Double));
         assert_eq!(doubles.present_count(), 2);
-        let mixed = build(&[Some(OwnedValue::double(1.0)), Some(OwnedValue::int32(1))]);
+        let mixed = column_of(&[Some(OwnedValue::double(1.0)), Some(OwnedValue::int32(1))]);
         assert_eq!(mixed.kind(), None);
         assert_eq!(mixed.slice(1..2).narrowed().kind(), Some(Kind::Int32));
     }

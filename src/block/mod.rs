@@ -8,6 +8,8 @@ mod join;
 pub mod kernels;
 mod objects;
 mod pivot;
+#[cfg(test)]
+pub mod samples;
 mod size;
 mod table;
 mod tagged;

@@ -107,7 +107,7 @@ impl Column {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::block::ColumnBuilder;
+    use crate::block::samples::column_of;
     use crate::value::{OwnedValue, Value};
     use proptest::prelude::*;
 
@@ -119,17 +119,6 @@ mod tests {
             any::<i64>().prop_map(OwnedValue::date),
             any::<bool>().prop_map(OwnedValue::bool),
         ]
-    }
-
-    fn column_of(cells: &[Option<OwnedValue>]) -> Column {
-        let mut builder = ColumnBuilder::new();
-        for cell in cells {
-            match cell {
-                Some(value) => builder.push(value.view()),
-                None => builder.push_absent(1),
-            }
-        }
-        builder.finish()
     }
 
     proptest! {

@@ -4,7 +4,7 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::Index;
 
-use crate::block::{Column, ColumnBuilder};
+pub(super) use crate::block::samples::column_of;
 use crate::value::{DocWriter, Kind, OwnedValue, Value};
 
 /// Cells of a column; `None` is a missing element.
@@ -161,18 +161,6 @@ impl Random {
     fn letter(&mut self) -> char {
         char::from(b"abcd\0"[self.below(5) as usize])
     }
-}
-
-/// The column of these cells, typed if they have one type.
-pub(super) fn column_of(cells: &[Option<OwnedValue>]) -> Column {
-    let mut builder = ColumnBuilder::new();
-    for cell in cells {
-        match cell {
-            Some(value) => builder.push(value.view()),
-            None => builder.push_absent(1),
-        }
-    }
-    builder.finish()
 }
 
 /// Ascending positions within `len`, from random ones.

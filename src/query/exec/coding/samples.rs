@@ -3,7 +3,8 @@
 use bson::RawBson;
 use proptest::prelude::*;
 
-use crate::block::{Column, ColumnBuilder, ColumnData};
+pub use crate::block::samples::column_of;
+use crate::block::{Column, ColumnData};
 use crate::env::fixed::FixedEnv;
 use crate::value::{Collation, Doc, DocBuf, OwnedValue, Value};
 
@@ -45,18 +46,6 @@ fn values() -> Vec<OwnedValue> {
         owned(bson::rawdoc! { "a": 1.0 }),
         owned(bson::rawbson!([1, "a"])),
     ]
-}
-
-/// A column of those cells.
-pub fn column_of(cells: &[Option<OwnedValue>]) -> Column {
-    let mut builder = ColumnBuilder::new();
-    for cell in cells {
-        match cell {
-            Some(value) => builder.push(value.view()),
-            None => builder.push_absent(1),
-        }
-    }
-    builder.finish()
 }
 
 /// A column of one type or of many, with or without absent cells, runs and a dictionary.

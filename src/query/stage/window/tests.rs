@@ -11,6 +11,7 @@ use super::cells::part_of;
 use super::function::{Partition, WindowFunction};
 use super::kernel::{Kernel, accumulated};
 use super::slide::over_windows;
+use crate::block::samples::column_of as column;
 use crate::block::{Bitmap, Block, Column, ColumnBuilder, ColumnData};
 use crate::query::expr::samples::globals;
 use crate::query::sort::SortSpec;
@@ -19,17 +20,6 @@ use crate::query::stage::parse::PipelineParser;
 use crate::value::{Collation, Decimal, Doc, Kind, OwnedValue, Value};
 
 type Cells = Vec<Option<OwnedValue>>;
-
-fn column(cells: &[Option<OwnedValue>]) -> Column {
-    let mut builder = ColumnBuilder::new();
-    for cell in cells {
-        match cell {
-            Some(value) => builder.push(value.view()),
-            None => builder.push_absent(1),
-        }
-    }
-    builder.finish()
-}
 
 /// The same cells, as a dictionary if there is one present in each row.
 fn dictionary(column: &Column) -> Column {
