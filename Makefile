@@ -109,7 +109,7 @@ webkit:
 modules: $(MODULES)
 
 $(MODULES): js/package.json js/package-lock.json
-	npm ci --prefix js --no-progress
+	js/scripts/modules.sh
 	@touch $@
 
 bench/node_modules/.package-lock.json: bench/package.json bench/package-lock.json

@@ -16,7 +16,7 @@ export async function withPage(work, more = {}, afterwards = () => {}) {
   const server = await serve({ port: 0, root: join(dirname(fileURLToPath(import.meta.url)), "page"), more });
   let browser;
   try {
-    browser = await launchChromium(profile);
+    browser = await launchChromium(profile, { isWhole: true });
     const page = await browser.newPage();
     page.on("pageerror", (error) => console.error(`page: ${error.message}`));
     await page.goto(`${server.url}/index.html`);

@@ -30,7 +30,7 @@ async function builtAs(name, dist) {
 
 /** The result of `task` in a page of a new browser, started `startMs` after it was loaded. */
 async function page(server, profile, task, startMs = 0) {
-  const browser = await launchChromium(profile);
+  const browser = await launchChromium(profile, { isWhole: true });
   try {
     const page = await browser.newPage();
     await page.goto(`${server.url}/opening.html`);

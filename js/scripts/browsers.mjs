@@ -16,7 +16,7 @@ const LAUNCH = {
 
 /**
  * A browser by its name, `chromium`, `chromium-sqlite`, `firefox` or `webkit`; what its pages store lives as long as the folder `profile`,
- * in WebKit as long as the browser. `keepsPages` asks for the back/forward cache, which only Chromium is without otherwise.
+ * in WebKit as long as the browser. Options are of Chromium alone (chromium.mjs).
  */
 export function launchBrowser(name, profile, options) {
   if (!Object.hasOwn(LAUNCH, name)) throw new Stop(`there is no browser ${name}; there are ${Object.keys(LAUNCH).join(", ")}`);

@@ -6,6 +6,7 @@ import { copyFileSync, cpSync, existsSync, mkdirSync, readFileSync, readdirSync,
 import { dirname, join, relative } from "node:path";
 import { build as esbuild } from "esbuild";
 import { readBuild } from "./builds.mjs";
+import { withDependencies } from "./compiled.mjs";
 import { divide } from "./divide.mjs";
 import { marksUnder } from "./marks.mjs";
 import { withOrder } from "./order.mjs";
@@ -37,7 +38,8 @@ async function compile(toolEnv, { features, cargo, rustc, whole }, dev) {
   args.push("--message-format", "json-render-diagnostics");
   // These flags apply to the last crate, which link-time optimisation compiles together with all others.
   if (!dev) args.push("--", ...whole);
-  const messages = await must("cargo", args, { env, show: "stderr" });
+  const profiles = ["release", "wasm32-unknown-unknown/release"];
+  const messages = await withDependencies(dev ? "wasm-dev" : "wasm", env, profiles, () => must("cargo", args, { env, show: "stderr" }));
   const artifacts = messages.split("\n").filter(Boolean).map((line) => JSON.parse(line));
   const files = artifacts.flatMap((message) => (message.target?.name === "timepail" ? (message.filenames ?? []) : []));
   const module = files.find((file) => file.endsWith(".wasm"));

@@ -9,6 +9,7 @@ import { existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { availableParallelism } from "node:os";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
+import { withDependencies } from "./compiled.mjs";
 import { JS, ROOT, Stop, bin, filesUnder, main, must, run, seconds, toolEnv } from "./steps.mjs";
 
 const WASM_TARGET = ["--target", "wasm32-unknown-unknown"];
@@ -106,7 +107,8 @@ async function native() {
   const hasClippy = (await run("clippy-driver", ["--version"])).code === 0;
   const env = compiledBy(hasClippy ? "rustc-lints.sh" : "rustc-tests.sh", process.env);
   const cargo = ["test", "--locked", "--no-fail-fast", "--profile", "soak"];
-  if (hasClippy) LINTED.host = await run("cargo", [...cargo, "--no-run", "--lib", "--tests"], { env });
+  const compiled = await withDependencies("host", env, ["soak"], () => run("cargo", [...cargo, "--no-run", "--lib", "--tests"], { env }));
+  if (hasClippy) LINTED.host = compiled;
   const result = { passed: 0, failed: 0, skipped: 0, code: 0, output: "" };
   for (const wanted of [["--lib", "--tests"], ["--doc"]]) {
     const counts = cargoCounts(await run("cargo", [...cargo, ...wanted], { env }));
@@ -125,7 +127,8 @@ async function web() {
   const quiet = ["--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync"];
   writeFileSync(join(ROOT, "webdriver.json"), JSON.stringify({ "goog:chromeOptions": { binary: browser.CHROME_PATH, args: quiet } }));
   const cargo = ["test", "--locked", ...WASM_TARGET, "--test", "web"];
-  LINTED.wasm = await run("cargo", [...cargo, "--no-run"], { env });
+  const profiles = ["debug", "wasm32-unknown-unknown/debug"];
+  LINTED.wasm = await withDependencies("web", env, profiles, () => run("cargo", [...cargo, "--no-run"], { env }));
   return cargoCounts(await run("cargo", cargo, { env }));
 }
 

@@ -2,15 +2,15 @@
 # Brings the tools of the build onto this machine. Complete tools cost a tenth of a second, so every make target may call it.
 #
 #   toolchain.sh [wasm]     a cargo that compiles for wasm32-unknown-unknown, and the wasm-bindgen tools
-#   toolchain.sh browser    Chromium and the ChromeDriver that fits it
+#   toolchain.sh browser    Chromium and the ChromeDriver that fits it; Chromium's headless shell, where apt has it
 #   toolchain.sh firefox    Firefox
 #   toolchain.sh webkit     WebKitGTK's driver and its little browser, with an X server without a screen; where apt has none, a note of that
 #   toolchain.sh wasm browser firefox webkit    all of these
 #
 #   WASM_ROUTE=auto         rustup where it can fetch the target, else Debian's compiler; `rustup` or `debian` forces one
 #   TIMEPAIL_TOOLS=DIR      where the tools go; ~/.cache/timepail when unset
-#   CHROME_PATH=FILE        a browser to use as it is; CHROMEDRIVER=FILE likewise for the driver, FIREFOX_PATH=FILE for Firefox,
-#                           WEBKIT_DRIVER=FILE for WebKitWebDriver, WEBKIT_PATH=FILE for the browser that it starts, XVFB=FILE
+#   CHROME_PATH=FILE        a browser to use as it is; CHROMEDRIVER=FILE likewise for the driver, CHROME_SHELL_PATH=FILE for the
+#                           headless shell, FIREFOX_PATH=FILE for Firefox, WEBKIT_DRIVER=FILE for WebKitWebDriver, WEBKIT_PATH=FILE for the browser that it starts, XVFB=FILE
 #
 # Results are files to source: $TIMEPAIL_TOOLS/env for recipes that compile wasm, $TIMEPAIL_TOOLS/browser-env, firefox-env and
 # webkit-env for browser tests.
@@ -270,6 +270,17 @@ look_for_browser() {
   DRIVER_VERSION=$(version_of "$DRIVER")
 }
 
+# The browser's engine without tabs and menus. Tests start it in half the time; without it they take the browser.
+look_for_shell() {
+  SHELL_PATH=$(first_of "${CHROME_SHELL_PATH:-}" chromium-headless-shell || true)
+  # Only beside Debian's browser, so that both have one version.
+  [ -z "$SHELL_PATH" ] && [ "$BROWSER" = /usr/bin/chromium ] && command -v apt-get >/dev/null || return 0
+  read_lists
+  [ -n "$(apt-cache policy chromium-headless-shell | sed -n 's/^ *Candidate: *\([0-9].*\)/\1/p')" ] || return 0
+  slowly "installing Chromium's headless shell (70 MB)" apt_install chromium-headless-shell
+  SHELL_PATH=$(first_of chromium-headless-shell || true)
+}
+
 prepare_browser() {
   look_for_browser
   if ! browser_fits; then
@@ -285,10 +296,12 @@ prepare_browser() {
     browser_fits || fail "apt installed no usable pair (browser ${BROWSER_VERSION:-none}, driver ${DRIVER_VERSION:-none}); on Ubuntu these are" \
       "snaps that may not start in a container: install Chrome and ChromeDriver, then set CHROME_PATH and CHROMEDRIVER"
   fi
+  look_for_shell
   {
     echo "# Written by js/scripts/toolchain.sh: version $BROWSER_VERSION."
     echo "export CHROME_PATH=\"$BROWSER\""
     echo "export CHROMEDRIVER=\"$DRIVER\""
+    [ -z "$SHELL_PATH" ] || echo "export CHROME_SHELL_PATH=\"$SHELL_PATH\""
   } >"$TOOLS/browser-env.new"
   mv "$TOOLS/browser-env.new" "$TOOLS/browser-env"
 }

@@ -1,18 +1,20 @@
 // Scripts that could let a wrong build pass, or that tests depend on.
 
 import assert from "node:assert/strict";
-import { mkdtempSync, mkdirSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { existsSync, mkdtempSync, mkdirSync, readdirSync, rmSync, symlinkSync, utimesSync, writeFileSync } from "node:fs";
 import { request } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { checkedBuild } from "../scripts/builds.mjs";
+import { withDependencies } from "../scripts/compiled.mjs";
 import { dividedData, unread } from "../scripts/data.mjs";
 import { Graph } from "../scripts/graph.mjs";
 import { complaints, markedLater, marksIn } from "../scripts/marks.mjs";
 import { orderOf, withOrder } from "../scripts/order.mjs";
 import { serve } from "../scripts/serve.mjs";
 import { SHARED, Whole, halves } from "../scripts/split.mjs";
+import { toolEnv } from "../scripts/steps.mjs";
 import { ownerOf } from "../scripts/symbols.mjs";
 import { leb, segmentsOf } from "../scripts/wasm.mjs";
 
@@ -322,4 +324,45 @@ describe("the server of the demo", () => {
       const { status, text } = await get(path);
       assert.ok(status === 404 || text === "<p>page</p>", `${status} ${text}`);
     });
+});
+
+describe("compiled dependencies", () => {
+  const folder = mkdtempSync(join(tmpdir(), "timepail-compiled-"));
+  after(() => rmSync(folder, { recursive: true, force: true }));
+  const tools = join(folder, "tools");
+  const hash = "0123456789abcdef";
+
+  /** A clone in which `compile` has run; resolves to the files of dependencies that were there before. */
+  async function clone(name, compile = () => {}) {
+    const target = join(folder, name);
+    let before;
+    const work = async () => {
+      before = existsSync(join(target, "soak/deps")) ? readdirSync(join(target, "soak/deps")) : [];
+      compile(join(target, "soak"));
+    };
+    await withDependencies("test", await toolEnv("env"), ["soak"], work, { tools, target });
+    return before;
+  }
+
+  it("are taken from another clone, without the crates and tests of this repository", async () => {
+    const files = [`libserde-${hash}.rlib`, `serde-${hash}.d`, `libtimepail-${hash}.rlib`, "timepail.wasm", `libtimepail_kernels-${hash}.rlib`, `query-${hash}`];
+    const compile = (profile) => {
+      for (const part of ["deps", ".fingerprint", "incremental"]) mkdirSync(join(profile, part), { recursive: true });
+      files.forEach((file) => writeFileSync(join(profile, "deps", file), ""));
+      for (const name of ["serde", "timepail"]) mkdirSync(join(profile, ".fingerprint", `${name}-${hash}`));
+    };
+    assert.deepEqual(await clone("first", compile), []);
+    assert.deepEqual(await clone("second"), [`libserde-${hash}.rlib`, `serde-${hash}.d`]);
+    assert.deepEqual(readdirSync(join(folder, "second/soak")), [".fingerprint", "deps"]);
+    assert.deepEqual(readdirSync(join(folder, "second/soak/.fingerprint")), [`serde-${hash}`]);
+  });
+  it("are not brought into a clone that has compiled some itself", async () => {
+    assert.equal((await clone("first")).length, 6);
+  });
+  it("are deleted if no clone has asked for them for a month", async () => {
+    mkdirSync(join(tools, "compiled-old"));
+    utimesSync(join(tools, "compiled-old"), 0, 0);
+    await clone("third");
+    assert.equal(readdirSync(tools).length, 1);
+  });
 });

@@ -15,6 +15,9 @@ export const BROWSER = process.env["BROWSER"] ?? "chromium";
 /** Whether the engine is in a worker: `WORKER` is set. */
 export const IN_WORKER = process.env["WORKER"] !== undefined;
 
+/** `make soak-browsers` tests the browser that people use, not Chromium's headless shell. */
+const IN_ALL = process.env["ALL_BROWSERS"] !== undefined;
+
 /** Errors of pages that no test handled. */
 export const errors: string[] = [];
 
@@ -38,7 +41,7 @@ class Running {
   }
 
   async start(): Promise<void> {
-    this.browser = await launchBrowser(BROWSER, this.#profile, this.options);
+    this.browser = await launchBrowser(BROWSER, this.#profile, { ...this.options, ...(IN_ALL && { isWhole: true }) });
   }
 
   async end(): Promise<void> {

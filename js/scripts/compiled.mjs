@@ -1,0 +1,74 @@
+// Compiled dependencies stay with the tools, so that another clone need not compile them: they take two thirds as long as the crate itself. Cargo checks each of
+// them as if this clone had compiled it. The crates of this repository are never kept.
+
+import { cpSync, existsSync, readdirSync, renameSync, rmSync, statSync, utimesSync } from "node:fs";
+import { arch, platform } from "node:os";
+import { basename, join } from "node:path";
+import { ROOT, TOOLS, hashOf, must } from "./steps.mjs";
+
+/** What cargo needs of a folder of one profile. */
+const PARTS = [".fingerprint", "build", "deps"];
+/** For so long, a set of dependencies is kept that no clone asks for. */
+const KEPT_MS = 30 * 24 * 3_600_000;
+
+/** The names in `target` of what this repository has itself: its packages, and its test programs. */
+const own = () => new Set(["timepail", "timepail-kernels", "timepail_kernels", ...readdirSync(join(ROOT, "tests")).map((name) => basename(name, ".rs"))]);
+
+/** The name in front of the hash, as in `libserde-0123456789abcdef.rlib`. */
+const nameOf = (file) => file.replace(/^lib/, "").replace(/-[0-9a-f]{16}(\..*)?$/, "");
+
+/** True if a file has been compiled from this repository. The crate's module has no hash in its name. */
+const isOwn = (file, names) => names.has(nameOf(file)) || /^(lib)?timepail\b/.test(file);
+
+/** The folder that keeps the dependencies for the lock file, the profiles and the compiler. */
+async function keptFolder(tools, env, name) {
+  const compiler = await must("rustc", ["-vV"], { env });
+  const files = ["Cargo.lock", "Cargo.toml", "kernels/Cargo.toml", "wasm-pack.toml"].map((file) => join(ROOT, file));
+  return join(tools, `compiled-${name}-${hashOf(files, compiler, platform(), arch()).slice(0, 12)}`);
+}
+
+/** Copies with times, by which cargo judges what is fresh; leaves out what `isLeft` says. */
+function copy(from, to, isLeft = () => false) {
+  cpSync(from, to, { recursive: true, preserveTimestamps: true, verbatimSymlinks: true, filter: (source) => source === from || !isLeft(basename(source)) });
+}
+
+/**
+ * Calls `work`, which compiles with cargo in `env`, and resolves to its result. `profiles` are folders below `target`. If none of them exists, compiled dependencies
+ * are brought first; if there are none to bring, those of this clone are kept.
+ */
+export async function withDependencies(name, env, profiles, work, { tools = TOOLS, target = process.env.CARGO_TARGET_DIR ?? join(ROOT, "target") } = {}) {
+  if (profiles.some((profile) => existsSync(join(target, profile)))) return work();
+  const kept = await keptFolder(tools, env, name);
+  const isKept = existsSync(kept);
+  if (isKept) {
+    copy(kept, target);
+    utimesSync(kept, new Date(), new Date());
+  }
+  const result = await work();
+  if (!isKept) keep(kept, target, profiles);
+  dropOld(tools);
+  return result;
+}
+
+function keep(kept, target, profiles) {
+  const folder = `${kept}.${process.pid}`;
+  const names = own();
+  for (const profile of profiles) {
+    for (const part of PARTS) {
+      const from = join(target, profile, part);
+      if (existsSync(from)) copy(from, join(folder, profile, part), (file) => isOwn(file, names));
+    }
+  }
+  // Renamed when it is complete, so that another clone finds all of it or nothing.
+  if (!existsSync(folder)) return;
+  if (!existsSync(kept)) renameSync(folder, kept);
+  rmSync(folder, { recursive: true, force: true });
+}
+
+function dropOld(tools) {
+  if (!existsSync(tools)) return;
+  for (const other of readdirSync(tools).filter((file) => file.startsWith("compiled-"))) {
+    const path = join(tools, other);
+    if (Date.now() - statSync(path).mtimeMs > KEPT_MS) rmSync(path, { recursive: true, force: true });
+  }
+}
