@@ -145,6 +145,8 @@ pub const CHANGE_CONFLICTS_MAX: usize = 1000;
 pub const FEW_ROWS_MAX: u64 = 4000;
 /// Maximum rows of a sort with a limit that skips buckets which cannot contain any of them.
 pub const THRESHOLD_ROWS_MAX: usize = 1000;
+/// Maximum rows of a sort with a limit that holds buckets, and decodes the columns that are only returned at its end.
+pub const LATE_ROWS_MAX: usize = 128;
 /// Buckets of the first page of a query that probably needs only a few.
 pub const FIRST_PAGE_BUCKETS: usize = 4;
 /// Keys listed with one storage call.

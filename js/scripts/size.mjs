@@ -1,4 +1,6 @@
 // Prints the size of what a page downloads, and fails if it exceeds the budget in wasm-pack.toml.
+//
+//   node js/scripts/size.mjs [--brief]      --brief omits Brotli, which takes seconds, and files without a budget
 
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -7,19 +9,20 @@ import { readBuild } from "./builds.mjs";
 import { DIST, Stop, filesUnder, main } from "./steps.mjs";
 
 /** The sizes of files that are fetched, and therefore compressed, separately. */
-export function sizesOf(files) {
+export function sizesOf(files, isBrief = false) {
   const total = { raw: 0, gzip: 0, brotli: 0 };
   for (const file of files) {
     const bytes = readFileSync(file);
     total.raw += bytes.length;
     total.gzip += gzipSync(bytes, { level: 9 }).length;
-    total.brotli += brotliCompressSync(bytes).length;
+    if (!isBrief) total.brotli += brotliCompressSync(bytes).length;
   }
   return total;
 }
 
 await main(() => {
   const { budget } = readBuild();
+  const isBrief = process.argv.includes("--brief");
   const [module, more] = ["timepail.wasm", "timepail-more.wasm"].map((name) => join(DIST, name));
   // The other files are entries of other runtimes, or are imported by name: a page does not fetch them with this one.
   const script = join(DIST, "index.js");
@@ -27,15 +30,16 @@ await main(() => {
   if (!existsSync(module) || !existsSync(script)) throw new Stop("there is no package in js/dist; run make build");
 
   const number = (value) => value.toLocaleString("en-US").padStart(11);
-  console.log(`${"bytes".padEnd(6)}${["raw", "gzip", "brotli", "gzip budget"].map((name) => name.padStart(12)).join("")}`);
+  const kinds = ["raw", "gzip", ...(isBrief ? [] : ["brotli"])];
+  console.log(`${"bytes".padEnd(6)}${[...kinds, "gzip budget"].map((name) => name.padStart(12)).join("")}`);
   const over = [];
   for (const [name, files, most] of [["wasm", [module], budget.wasm], ["more", [more], budget.more], ["js", [script], budget.js]]) {
-    const { raw, gzip, brotli } = sizesOf(files);
-    console.log(`${name.padEnd(6)} ${[raw, gzip, brotli, most].map(number).join(" ")}`);
-    if (gzip > most) over.push(`${name} is ${gzip - most} bytes over its budget`);
+    const sizes = sizesOf(files, isBrief);
+    console.log(`${name.padEnd(6)} ${[...kinds.map((kind) => sizes[kind]), most].map(number).join(" ")}`);
+    if (sizes.gzip > most) over.push(`${name} is ${sizes.gzip - most} bytes over its budget`);
   }
-  console.log("\nother files, for who imports them");
-  for (const file of others) {
+  if (!isBrief) console.log("\nother files, for who imports them");
+  for (const file of isBrief ? [] : others) {
     const { raw, gzip, brotli } = sizesOf([join(DIST, file)]);
     console.log(`${file.padEnd(11)}${[raw, gzip, brotli].map(number).join(" ").slice(4)}`);
   }

@@ -30,7 +30,7 @@ const CARGO = { native, web, check };
 /** The stages that write js/dist, or need it. */
 const PACKAGE = {
   build: () => checks([["build js/dist", process.execPath, ["js/scripts/build.mjs"]]]),
-  size: () => checks([["size budget", process.execPath, ["js/scripts/size.mjs"]]]),
+  size: () => checks([["size budget", process.execPath, ["js/scripts/size.mjs", "--brief"]]]),
   js: () => nodeTests(runs(testFiles(/^(?!browser\/|runtimes\/|server\/|cli\/)/))),
   types,
   runtimes: async () => (await import("./runtimes.mjs")).runtimes(),

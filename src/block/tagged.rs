@@ -49,19 +49,12 @@ impl Column {
 
     /// The numbers of a BSON column in which all values are doubles, int32s and nulls, as doubles. Nulls have no cell in it.
     pub fn to_doubles(&self) -> Option<Column> {
-        let mut found = None;
-        if self.doubles_if_loaded(&mut found) { found } else { None }
-    }
-
-    // Loaded later.
-    #[inline(never)]
-    fn doubles_if_loaded(&self, found: &mut Option<Column>) -> bool {
-        let ColumnData::Bson(cells) = self.data() else { return false };
+        let ColumnData::Bson(cells) = self.data() else { return None };
         let (kinds, words) = cells.to_words();
         let rows_of = |kind: Kind| of_kind(&kinds, kind.byte());
         let (mut numbers, int32s) = (rows_of(Kind::Double), rows_of(Kind::Int32));
         if numbers.count() + int32s.count() + rows_of(Kind::Null).count() != self.present_count() {
-            return false;
+            return None;
         }
         let mut doubles: Vec<f64> = bytemuck::cast_slice(&words).to_vec();
         for row in int32s.iter() {
@@ -70,8 +63,7 @@ impl Column {
             }
         }
         numbers.or(&int32s);
-        *found = Some(Column::new(ColumnData::F64(doubles), Some(numbers)));
-        true
+        Some(Column::new(ColumnData::F64(doubles), Some(numbers)))
     }
 
     /// A BSON column in which all values but nulls are doubles, int32s, int64s or dates, as a column of that type, and

@@ -1,8 +1,8 @@
-//! Reads the cells of an uncompressed column into a typed column.
+//! Reads uncompressed buckets: the cells of each column into a typed column.
 
 use super::row_key::{CellHead, ROWS_MAX, parse_key};
-use crate::block::{Bitmap, Bytes12, Column, ColumnBuilder, ColumnData, VarData};
-use crate::value::{Doc, Interner, Kind, Value};
+use crate::block::{Bitmap, Block, Bytes12, Column, ColumnBuilder, ColumnData, VarData};
+use crate::value::{Doc, FieldSet, Interner, Kind, Value};
 
 /// The time column, which also defines the rows of the bucket.
 pub(super) struct BucketTimes {
@@ -48,6 +48,39 @@ impl BucketTimes {
             None => Some(key),
         }
     }
+}
+
+/// The rows of an uncompressed bucket, as for `unpack`. The columns in `known` are taken as they are.
+pub(super) fn uncompressed(
+    (times, data): (Value<'_>, Doc<'_>),
+    wanted: &FieldSet,
+    time_field: &str,
+    known: &Block,
+) -> Result<Block, String> {
+    let mut times = BucketTimes::read(times)?;
+    let mut block = Block::new(times.values.len());
+    if wanted.contains(time_field) {
+        block.set_column(time_field, Column::new(ColumnData::Date(std::mem::take(&mut times.values)), None));
+    }
+    let mut seen = Interner::default();
+    for (name, cells) in data {
+        if !seen.add(name.as_bytes()).1 {
+            return Err(format!("column '{name}' occurs twice"));
+        }
+        if name == time_field || !wanted.contains(name) {
+            continue;
+        }
+        if let Some(column) = known.column(name) {
+            block.push_new_column(name, column.clone());
+            continue;
+        }
+        let column = cells.as_doc().ok_or_else(|| "it is not an object".to_owned());
+        let column = column.and_then(|cells| read_column(cells, block.rows(), &times));
+        if let Some(column) = column.map_err(|what| format!("column '{name}': {what}"))? {
+            block.push_new_column(name, column);
+        }
+    }
+    Ok(block)
 }
 
 /// The column of `cells`, over `rows` rows; `None` if there is no cell.

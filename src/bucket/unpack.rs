@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::cells::{BucketTimes, read_column};
+use super::cells::uncompressed;
 use super::document::{BucketDoc, BucketVersion, compressed, compressed_count, damaged, name_mark};
 use super::kept::TIMES;
 use super::options::TimeseriesOptions;
@@ -18,10 +18,10 @@ use crate::value::{FieldSet, Interner, Value};
 ///
 /// Errors: `DataCorruptionDetected` naming the bucket and the column.
 pub fn unpack(bucket: &BucketDoc<'_>, wanted: &FieldSet, options: &TimeseriesOptions) -> Result<Block> {
-    unpack_rows(bucket, wanted, options, None, &Block::default())
+    unpack_rows(bucket, wanted, options, Part::From(0), &Block::default())
 }
 
-/// As `unpack`, with the columns in `known`, which `unpack` has returned for the same bucket.
+/// As `unpack`, without the first `from` rows. `known` has columns that `unpack` has returned for the other rows.
 ///
 /// Errors: as `unpack`.
 pub fn unpack_rest(
@@ -29,8 +29,9 @@ pub fn unpack_rest(
     wanted: &FieldSet,
     options: &TimeseriesOptions,
     known: &Block,
+    from: usize,
 ) -> Result<Block> {
-    unpack_rows(bucket, wanted, options, None, known)
+    unpack_rows(bucket, wanted, options, Part::From(from), known)
 }
 
 /// As `unpack` if only the `count` rows with the first times matter, or with the last times if `is_last`. The result
@@ -46,12 +47,13 @@ pub fn unpack_first_or_last(
     if bucket.version() != BucketVersion::Sorted {
         return unpack(bucket, wanted, options);
     }
-    if count == 1 {
-        return unpack_rows(bucket, wanted, options, Some((is_last, 1)), &Block::default());
-    }
     // One more row: if it does not tie with the row before it, no later one does.
-    let one_more = Some((is_last, count.saturating_add(1)));
-    let block = unpack_rows(bucket, wanted, options, one_more, &Block::default())?;
+    let wanted_rows = if count == 1 { 1 } else { count.saturating_add(1) };
+    let part = if is_last { Part::Last(wanted_rows) } else { Part::First(wanted_rows) };
+    let block = unpack_rows(bucket, wanted, options, part, &Block::default())?;
+    if count == 1 {
+        return Ok(block);
+    }
     let is_told = match block.column(&options.time_field).map(Column::data) {
         _ if block.rows() <= count => true,
         Some(ColumnData::Date(times)) => match (is_last, &times[..]) {
@@ -63,38 +65,54 @@ pub fn unpack_first_or_last(
     if is_told { Ok(block) } else { unpack(bucket, wanted, options) }
 }
 
+/// Which rows are decoded. A bucket that is not compressed gives all, except for `From`.
+#[derive(Clone, Copy)]
+enum Part {
+    First(usize),
+    Last(usize),
+    From(usize),
+}
+
+impl Part {
+    fn of(self, rows: usize) -> Range<usize> {
+        match self {
+            Part::First(count) => 0..rows.min(count),
+            Part::Last(count) => rows.saturating_sub(count)..rows,
+            Part::From(from) => from.min(rows)..rows,
+        }
+    }
+}
+
 fn unpack_rows(
     bucket: &BucketDoc<'_>,
     wanted: &FieldSet,
     options: &TimeseriesOptions,
-    first_or_last: Option<(bool, usize)>,
+    part: Part,
     known: &Block,
 ) -> Result<Block> {
     let time_field = &options.time_field;
     let unpacked = match bucket.version() {
-        BucketVersion::Uncompressed => unpack_uncompressed(bucket, wanted, time_field, known),
-        BucketVersion::Sorted | BucketVersion::Unsorted => {
-            unpack_compressed(bucket, wanted, time_field, first_or_last, known)
+        BucketVersion::Uncompressed => {
+            uncompressed((bucket.times(), bucket.data()), wanted, time_field, known).map(|block| match part {
+                Part::From(from) if from > 0 => block.slice(part.of(block.rows())),
+                _ => block,
+            })
         }
+        BucketVersion::Sorted | BucketVersion::Unsorted => unpack_compressed(bucket, wanted, time_field, part, known),
     };
     unpacked.map_err(|what| damaged(&bucket.id(), what))
 }
 
-/// `first_or_last` limits decoding to that many of the first rows, or of the last ones if its flag is true. The columns
-/// in `known` are taken as they are.
+/// The columns in `known` are taken as they are.
 fn unpack_compressed(
     bucket: &BucketDoc<'_>,
     wanted: &FieldSet,
     time_field: &str,
-    first_or_last: Option<(bool, usize)>,
+    part: Part,
     known: &Block,
 ) -> Result<Block, String> {
     let rows = compressed_count(bucket)?;
-    let range = match first_or_last {
-        Some((true, count)) => rows.saturating_sub(count)..rows,
-        Some((false, count)) => 0..rows.min(count),
-        None => 0..rows,
-    };
+    let range = part.of(rows);
     let kept = bucket.kept.filter(|_| !wanted.is_all());
     let decoded = |name: &str, place: u32, value: Value<'_>| -> Result<Column, String> {
         if let Some(known) = known.column(name) {
@@ -156,38 +174,6 @@ fn unpack_compressed(
         }
         if name != time_field && wanted.contains(name) {
             take(name, number, value)?;
-        }
-    }
-    Ok(block)
-}
-
-fn unpack_uncompressed(
-    bucket: &BucketDoc<'_>,
-    wanted: &FieldSet,
-    time_field: &str,
-    known: &Block,
-) -> Result<Block, String> {
-    let mut times = BucketTimes::read(bucket.times())?;
-    let mut block = Block::new(times.values.len());
-    if wanted.contains(time_field) {
-        block.set_column(time_field, Column::new(ColumnData::Date(std::mem::take(&mut times.values)), None));
-    }
-    let mut seen = Interner::default();
-    for (name, cells) in bucket.data() {
-        if !seen.add(name.as_bytes()).1 {
-            return Err(format!("column '{name}' occurs twice"));
-        }
-        if name == time_field || !wanted.contains(name) {
-            continue;
-        }
-        if let Some(column) = known.column(name) {
-            block.push_new_column(name, column.clone());
-            continue;
-        }
-        let column = cells.as_doc().ok_or_else(|| "it is not an object".to_owned());
-        let column = column.and_then(|cells| read_column(cells, block.rows(), &times));
-        if let Some(column) = column.map_err(|what| format!("column '{name}': {what}"))? {
-            block.push_new_column(name, column);
         }
     }
     Ok(block)
@@ -359,8 +345,10 @@ mod tests {
             let bucket = BucketDoc::parse(view(&document), &options).unwrap();
             let mut known = Block::new(2);
             known.set_column("b", Column::new(ColumnData::F64(vec![7.0, 8.0]), None));
-            let rows = unpack_rest(&bucket, &FieldSet::All, &options, &known).unwrap();
-            assert_eq!((names(&rows), rows.column("b")), (vec!["t", "a", "b"], known.column("b")));
+            let rest = unpack_rest(&bucket, &FieldSet::All, &options, &known, 0).unwrap();
+            assert_eq!((names(&rest), rest.column("b")), (vec!["t", "a", "b"], known.column("b")));
+            let last = unpack_rest(&bucket, &FieldSet::All, &options, &Block::default(), 1).unwrap();
+            assert_eq!(rows(&last), expected(&[rawdoc! { "t": date(2), "a": 2.0, "b": 4.0 }]));
         }
     }
 

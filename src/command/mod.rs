@@ -51,8 +51,8 @@ use request::Request;
 
 /// The commands that run with the first half of the module: those of pages that insert and read.
 #[rustfmt::skip]
-const COMMON: [&str; 16] = [
-    "insert", "find", "getMore", "killCursors", "killOp", "count", "delete", "create", "drop", "dropDatabase", "listCollections",
+const COMMON: [&str; 15] = [
+    "insert", "find", "getMore", "killCursors", "killOp", "count", "create", "drop", "dropDatabase", "listCollections",
     "foldJournals", "flush", "expire", "maintain", "ping",
 ];
 
@@ -68,10 +68,7 @@ pub fn is_rare(command: &[u8]) -> bool {
     // An invalid command gives the same error in either half.
     request.is_ok_and(|request| {
         let name = request.name();
-        !COMMON.contains(&name)
-            || name != "insert" && request.doc().mentions(&RARE_OPERATORS)
-            // Its statements are refused one by one, so the whole command cannot be run again.
-            || name == "delete" && request.doc().mentions(&["$expr"])
+        !COMMON.contains(&name) || name != "insert" && request.doc().mentions(&RARE_OPERATORS)
     })
 }
 

@@ -1,5 +1,7 @@
 //! `delete` and `update`: statements, run one after another.
 
+// Loaded later.
+
 use std::rc::Rc;
 
 use super::find::target;
@@ -162,7 +164,6 @@ impl<'a> Statement<'a> {
         let globals = scope.with(self.collation.as_ref().unwrap_or(default))?;
         let kind = match self.limit.and_then(Value::as_integer) {
             _ if is_update => {
-                // Loaded by now: the door awaits it for `update`.
                 let document = self.update.unwrap_or(Value::NULL);
                 if raw {
                     self.raw_update(document, &globals)?
@@ -184,12 +185,10 @@ impl<'a> Statement<'a> {
     }
 
     /// An update of bucket documents.
-    #[inline(never)]
     fn raw_update(&self, document: Value<'_>, globals: &Globals) -> Result<ChangeKind<'a>> {
         if self.upsert {
             return Err(not_allowed("an upsert", ""));
         }
-        // Loaded by now: the door awaits it for `update`.
         let update = Update::parse_whole(document, self.array_filters, self.multi, globals)?;
         Ok(if self.multi { ChangeKind::Update(update) } else { ChangeKind::UpdateOne(update) })
     }

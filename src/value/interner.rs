@@ -9,9 +9,9 @@ pub struct Interner {
     bytes: Vec<u8>,
     /// Where each key ends, which is where the next one begins.
     ends: Vec<usize>,
-    /// The number of a key plus one, or 0 in a free slot. The length is a power of two, and at most half of the slots
-    /// are taken.
-    table: Vec<u32>,
+    /// The number of a key plus one, below the hash of the key, or 0 in a free slot. The length is a power of two, and at
+    /// most half of the slots are taken. With the hash, keys are hardly ever read to be told apart, and never to be moved.
+    table: Vec<u64>,
 }
 
 impl Interner {
@@ -28,7 +28,7 @@ impl Interner {
     /// The number of `key`.
     #[inline(never)]
     pub fn get(&self, key: &[u8]) -> Option<usize> {
-        self.place(key).ok()
+        self.place(hash(key), key).ok()
     }
 
     /// The number of `key`, which is added if it is new, and whether it was new.
@@ -37,10 +37,10 @@ impl Interner {
         if 2 * (self.ends.len() + 1) > self.table.len() {
             self.grow();
         }
-        let number = self.ends.len();
-        match self.place(key) {
+        let (number, hash) = (self.ends.len(), hash(key));
+        match self.place(hash, key) {
             Ok(known) => return (known, false),
-            Err(place) => self.take(place, number),
+            Err(place) => self.take(place, u64::from(hash) << 32 | (number as u64 + 1)),
         }
         self.bytes.extend_from_slice(key);
         self.ends.push(self.bytes.len());
@@ -67,13 +67,13 @@ impl Interner {
         self.bytes.get(start..end).unwrap_or_default()
     }
 
-    /// The number of a key, or else the free slot of the table for it.
-    fn place(&self, key: &[u8]) -> Result<usize, usize> {
+    /// The number of a key with this hash, or else the free slot of the table for it.
+    fn place(&self, hash: u32, key: &[u8]) -> Result<usize, usize> {
         let mask = self.table.len().wrapping_sub(1);
-        let mut place = hash(key) & mask;
-        while let Some(number) = self.table.get(place).and_then(|taken| taken.checked_sub(1)) {
-            let number = number as usize;
-            if self.key(number) == key {
+        let mut place = hash as usize & mask;
+        while let Some(slot) = self.table.get(place).filter(|slot| **slot != 0) {
+            let number = (*slot as u32 - 1) as usize;
+            if (*slot >> 32) as u32 == hash && self.key(number) == key {
                 return Ok(number);
             }
             place = (place + 1) & mask;
@@ -81,25 +81,27 @@ impl Interner {
         Err(place)
     }
 
-    fn take(&mut self, place: usize, number: usize) {
-        if let (Some(slot), Ok(number)) = (self.table.get_mut(place), u32::try_from(number + 1)) {
-            *slot = number;
+    fn take(&mut self, place: usize, slot: u64) {
+        if let Some(free) = self.table.get_mut(place) {
+            *free = slot;
         }
     }
 
     fn grow(&mut self) {
-        self.table = vec![0; (2 * self.table.len()).max(16)];
-        for number in 0..self.ends.len() {
-            // The keys are distinct, so the search ends at a free slot.
-            if let Err(place) = self.place(self.key(number)) {
-                self.take(place, number);
+        let larger = vec![0; (2 * self.table.len()).max(16)];
+        let mask = larger.len() - 1;
+        for slot in std::mem::replace(&mut self.table, larger).into_iter().filter(|slot| *slot != 0) {
+            let mut place = (slot >> 32) as usize & mask;
+            while self.table.get(place).is_some_and(|taken| *taken != 0) {
+                place = (place + 1) & mask;
             }
+            self.take(place, slot);
         }
     }
 }
 
 /// A hash in which every bit of the key reaches the lower bits.
-fn hash(key: &[u8]) -> usize {
+fn hash(key: &[u8]) -> u32 {
     const PRIME: u64 = 0x9E37_79B9_7F4A_7C15;
     let mix = |hash: u64, word: u64| {
         let product = (hash ^ word).wrapping_mul(PRIME);
@@ -108,7 +110,7 @@ fn hash(key: &[u8]) -> usize {
     let (words, rest) = key.as_chunks::<8>();
     let hash = words.iter().fold(key.len() as u64, |hash, word| mix(hash, u64::from_le_bytes(*word)));
     let tail = rest.iter().fold(0, |tail, byte| tail << 8 | u64::from(*byte));
-    mix(hash, tail) as u32 as usize
+    mix(hash, tail) as u32
 }
 
 #[cfg(test)]

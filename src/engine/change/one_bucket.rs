@@ -1,7 +1,5 @@
 //! `findAndModify` of a bucket document.
 
-// Loaded later.
-
 use std::cell::RefCell;
 
 use super::statements::{ChangeKind, MeasurementChange};

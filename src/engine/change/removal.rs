@@ -4,8 +4,6 @@
 //! if no record is left whose rows it holds, because without the bucket those rows would come back. All of it is one
 //! changeset, to an epoch that was written in advance. Other contexts notice it as they notice a fold.
 
-// Loaded later.
-
 use std::rc::Rc;
 
 use crate::bucket::{BucketDoc, BucketId};

@@ -20,7 +20,6 @@ use crate::engine::read::unit::Unit;
 use crate::error::{Error, ErrorCode, Result};
 use crate::limits::{CHANGE_CONFLICTS_MAX, LOOK_WORK, WRITE_CONFLICT_RETRIES_MAX};
 use crate::query::{Demand, Filter, FindCommand, Hint, Projection, Query, ReadAccess, ReadPlan, Update};
-use crate::storage::LocalFuture;
 use crate::value::{Doc, DocBuf, DocWriter, FieldSet, Interner, OwnedValue, Value};
 
 /// A statement of a delete or an update.
@@ -98,13 +97,7 @@ impl Engine {
             // Not for a single measurement: if the answer to a commit that writes nothing is lost, it is
             // unknown whether it was removed.
             if let Some(error) = no_room.filter(|_| matches!(wanted.kind, ChangeKind::Delete)) {
-                // If that code cannot be loaded, nothing can be done without room.
-                let made = match self.complete().await {
-                    // Loaded by now: awaited in the line above.
-                    Ok(()) => self.make_room(&collection, &wanted, &mut changed).await,
-                    Err(_) => Ok(false),
-                };
-                outcome = match made {
+                outcome = match self.delete_without_room(&collection, &wanted, &mut changed).await {
                     Ok(true) => continue,
                     Ok(false) => Err(no_room_left(&error, changed.matched)),
                     Err(error) => Err(error),
@@ -186,24 +179,12 @@ impl Engine {
             }
         }
         if collection.dedupes() && !change.raw {
-            // Loaded by now: `CollectionEntry::prepare` loads it for collections with `dedupe`.
             return self.expect_nothing_moved(&scan).await;
         }
         Ok(())
     }
 
     /// Deletes what can be removed without a write. False if there is nothing.
-    /// Boxed, because it is in the second half of the module.
-    fn make_room<'a>(
-        &'a self,
-        collection: &'a Rc<Collection>,
-        change: &'a MeasurementChange<'_>,
-        changed: &'a mut Changed,
-    ) -> LocalFuture<'a, bool> {
-        Box::pin(self.delete_without_room(collection, change, changed))
-    }
-
-    // Loaded later.
     async fn delete_without_room(
         &self,
         collection: &Rc<Collection>,
@@ -262,7 +243,6 @@ impl Engine {
         if change.raw {
             if change.filter.matches_doc(stored.document.view())? {
                 if let ChangeKind::Update(update) | ChangeKind::UpdateOne(update) = &change.kind {
-                    // Loaded by now: `update` and `findAndModify` are rare commands, and no others have an update.
                     let new = collection.stage_update(unit, stored, update, changes)?;
                     page.modified += u64::from(new.view().as_bytes() != stored.document.view().as_bytes());
                     page.bucket = Some((stored.document.clone(), Some(new)));
@@ -384,7 +364,6 @@ impl Collection {
         }
         let rows = view.count()? as u64;
         page.matched += rows;
-        // Loaded by now: `update` is a rare command, and no other command has an update.
         let new = update.apply(meta, &|| change.filter.position(meta))?;
         if new.as_ref().map(OwnedValue::view) == meta {
             return Ok(None);

@@ -4,8 +4,6 @@
 //! journal records of the other series, in one changeset for the whole command: whatever is read or folded next meets
 //! them as it meets any other rows.
 
-// Loaded later.
-
 use std::rc::Rc;
 
 use super::statements::{ChangeKind, Changed, MeasurementChange};

@@ -1,7 +1,8 @@
 //! The state of a query between two batches: fetched buckets that are not unpacked yet, and rows that wait.
 //!
 //! **Invariant I11**: it holds a page of buckets as they are stored, and unpacked rows for one batch. A sort that does
-//! not stream holds everything that matches. A sort that begins with metadata holds all its buckets as they are stored.
+//! not stream holds everything that matches; with a small limit, the buckets of the rows that it keeps, as they are
+//! stored. A sort that begins with metadata holds all its buckets as they are stored.
 
 use super::newest_rows::rows_of_units;
 use super::planned::PlannedQuery;

@@ -98,7 +98,7 @@ fn stored_rows(
         return Ok(known);
     }
     let rows = documents_of(&unpack_first_or_last(view, &plan.columns, options, wanted)?);
-    let new = Rc::new(EndRows { wanted, columns: plan.columns.clone(), rows });
+    let new = Rc::new(EndRows { wanted, columns: Rc::clone(&plan.columns), rows });
     let size_bytes: usize = new.rows.iter().map(|row| row.view().as_bytes().len()).sum();
     if KEPT_PART * size_bytes <= stored.document.view().as_bytes().len() {
         *stored.end_rows.borrow_mut() = Some(Rc::clone(&new));

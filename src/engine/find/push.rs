@@ -1,18 +1,20 @@
 //! Pushes one bucket and its journal rows into the pure executor.
 
+use std::rc::Rc;
+
 use super::part::{BucketPart, only_part, wanted_rows_of};
 use super::sieve::Sieve;
 use crate::block::{Block, DocPivot};
-use crate::bucket::{
-    BucketDoc, BucketFormat, TimeseriesOptions, extreme_rows, unpack, unpack_first_or_last, unpack_rest, whole,
-};
+use crate::bucket::{BucketDoc, BucketFormat, extreme_rows, unpack, unpack_first_or_last, unpack_rest, whole};
 use crate::engine::buckets::fold::merge_sections;
 use crate::engine::collections::collection::Collection;
 use crate::engine::journal::{SectionRef, Tail};
 use crate::engine::read::unit::Unit;
+use crate::engine::store::entry::CollectionEntry;
+use crate::engine::store::stored_bucket::StoredBucket;
 use crate::error::Result;
-use crate::query::{Flow, ReadPlan, Sink, Which};
-use crate::value::Doc;
+use crate::query::{Flow, LateColumns, ReadPlan, Sink, Which};
+use crate::value::{Doc, FieldSet};
 
 /// Pushes one bucket and its journal rows into a sink; as one document, if the plan is over bucket documents.
 pub(super) fn push_unit(
@@ -57,7 +59,9 @@ fn push_rows(
                 Some(group) => only_part(plan, unit, group, &view, options)?,
                 None => None,
             };
-            if only != Some(BucketPart::Journal) && push_bucket(plan, sink, &view, options, None)? == Flow::Enough {
+            if only != Some(BucketPart::Journal)
+                && push_bucket(collection, plan, sink, &view, RowSource::Stored(stored))? == Flow::Enough
+            {
                 return Ok(Flow::Enough);
             }
             if only == Some(BucketPart::Stored) {
@@ -80,7 +84,7 @@ fn push_rows(
         if plan.only_counts() {
             let bounds = (group.min_time_ms, times.1);
             let view = BucketDoc::of_summary(unit.id, group.meta(), (Doc::EMPTY, Doc::EMPTY), bounds, rows());
-            return push_bucket(plan, sink, &view, options, None);
+            return push_bucket(collection, plan, sink, &view, RowSource::Counted);
         }
     }
     if !sieve.may_match(plan, unit, group)? {
@@ -88,17 +92,46 @@ fn push_rows(
     }
     let tail = unit.tail(group, options)?;
     let view = tail.summary(unit.id, group.meta());
-    if plan.may_match(&view)? { push_bucket(plan, sink, &view, options, Some(&tail)) } else { Ok(Flow::Continue) }
+    if plan.may_match(&view)? {
+        push_bucket(collection, plan, sink, &view, RowSource::Journal(&tail))
+    } else {
+        Ok(Flow::Continue)
+    }
 }
 
-/// Pushes the rows of a bucket that may match; if it is not stored, these are the rows of `tail`.
+/// A stored bucket, and which of its columns are wanted.
+struct StoredColumns {
+    stored: Rc<StoredBucket>,
+    columns: Rc<FieldSet>,
+    entry: Rc<CollectionEntry>,
+}
+
+impl LateColumns for StoredColumns {
+    fn rows(&self, known: &Block, from: usize) -> Result<Block> {
+        let options = &self.entry.options.timeseries;
+        unpack_rest(&self.stored.view(options)?, &self.columns, options, known, from)
+    }
+}
+
+/// Where the rows of a bucket are.
+#[derive(Clone, Copy)]
+enum RowSource<'a> {
+    Stored(&'a Rc<StoredBucket>),
+    Journal(&'a Tail),
+    /// Only their number is read.
+    Counted,
+}
+
+/// Pushes the rows of a bucket that may match.
 fn push_bucket(
+    collection: &Collection,
     plan: &ReadPlan,
     sink: &mut dyn Sink,
     view: &BucketDoc<'_>,
-    options: &TimeseriesOptions,
-    tail: Option<&Tail>,
+    rows: RowSource<'_>,
 ) -> Result<Flow> {
+    let entry = collection.entry();
+    let options = &entry.options.timeseries;
     if sink.excludes((view.min_time_ms(), view.max_time_ms()), Some(view.control_max())) {
         return Ok(Flow::Continue);
     }
@@ -118,21 +151,28 @@ fn push_bucket(
     }
     let first_or_last =
         wanted.filter(|(which, _)| *which != Which::Extremes).map(|(which, count)| (which == Which::Last, count));
-    let rows = match (tail, first_or_last) {
-        (Some(tail), Some((is_last, 1))) => {
+    let rows = match (rows, first_or_last) {
+        (RowSource::Journal(tail), Some((is_last, 1))) => {
             let row = tail.first_or_last_row(is_last);
             tail.rows().slice_columns(row..row + 1, |name| plan.columns.contains(name))
         }
-        (Some(tail), _) => tail.columns(&plan.columns),
-        (None, Some(first_or_last)) => unpack_first_or_last(view, &plan.columns, options, first_or_last)?,
-        (None, None) => match plan.plan.decode_first.as_ref().filter(|_| !all_match || plan.plan.sort.is_some()) {
-            None => unpack(view, &plan.columns, options)?,
-            Some(first) => {
-                let first = unpack(view, first, options)?;
-                let all = |first: &Block| unpack_rest(view, &plan.columns, options, first);
-                return sink.push_in_steps(first, view.meta(), all_match, &all);
-            }
-        },
+        (RowSource::Journal(tail), _) => tail.columns(&plan.columns),
+        (_, Some(first_or_last)) => unpack_first_or_last(view, &plan.columns, options, first_or_last)?,
+        (RowSource::Stored(stored), None) => {
+            let first = plan.plan.decode_first.as_ref().filter(|_| !all_match || plan.plan.sort.is_some());
+            let Some(first) = first else {
+                return sink.push(unpack(view, &plan.columns, options)?, view.meta(), all_match);
+            };
+            let first = unpack(view, first, options)?;
+            let (stored, columns) = (Rc::clone(stored), Rc::clone(&plan.columns));
+            return sink.push_in_steps(
+                first,
+                view.meta(),
+                all_match,
+                Rc::new(StoredColumns { stored, columns, entry }),
+            );
+        }
+        (RowSource::Counted, None) => unpack(view, &plan.columns, options)?,
     };
     sink.push(rows, view.meta(), all_match)
 }

@@ -103,7 +103,7 @@ pub struct EndRows {
     /// True for the last rows, and how many were wanted.
     pub wanted: (bool, usize),
     /// The columns that they are of.
-    pub columns: FieldSet,
+    pub columns: Rc<FieldSet>,
     /// What they have in them: at least the wanted rows, and those that tie with them.
     pub rows: Vec<DocBuf>,
 }

@@ -1,8 +1,7 @@
 //! Counts matches without building rows.
 
-use super::executor::Flow;
 use super::measurements::Measurements;
-use super::sink::{Counters, Sink};
+use super::sink::{Counters, Flow, Sink};
 use crate::block::Block;
 use crate::error::Result;
 use crate::query::plan::Plan;

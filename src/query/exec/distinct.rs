@@ -3,9 +3,8 @@
 // Loaded later.
 
 use super::coding::{Coder, MissingAs};
-use super::executor::Flow;
 use super::measurements::Measurements;
-use super::sink::{Counters, Sink};
+use super::sink::{Counters, Flow, Sink};
 use crate::block::{Bitmap, Block, Column};
 use crate::error::{Error, ErrorCode, Result};
 use crate::limits::DOCUMENT_SIZE_BYTES_MAX;

@@ -1,9 +1,11 @@
 //! The executor of a `find`.
 
+use std::rc::Rc;
+
 use super::measurements::Measurements;
 use super::queue::Queue;
-use super::sink::{Counters, Sink};
-use super::sorter::{Sorter, TimeBound};
+use super::sink::{Counters, Flow, LateColumns, Sink};
+use super::sorter::{Late, Sorter, TimeBound};
 use super::threshold::Threshold;
 use crate::block::Block;
 use crate::error::Result;
@@ -13,16 +15,6 @@ use crate::query::plan::Projection;
 use crate::query::plan::Which;
 use crate::query::sort::SortSpec;
 use crate::value::{Doc, Value};
-
-/// Whether a scan must go on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[must_use]
-pub enum Flow {
-    /// More rows may matter.
-    Continue,
-    /// No further row can change the result.
-    Enough,
-}
 
 /// Runs a plan over the rows pushed into it.
 ///
@@ -42,7 +34,7 @@ enum ExecOutput {
     /// Projected rows, and how many more to skip and to return.
     Queue { rows: Queue, skip: usize, limit: Option<usize> },
     /// Rows before their projection, which may drop the fields that they are sorted by.
-    Sorter(Sorter),
+    Sorter(Box<Sorter>),
 }
 
 impl Exec {
@@ -59,7 +51,7 @@ impl Exec {
         let output = match sort {
             Some(sort) => {
                 let threshold = limit.and_then(|limit| Threshold::new(plan, &sort, skip.saturating_add(limit)));
-                ExecOutput::Sorter(Sorter::new(sort, skip, limit, threshold))
+                ExecOutput::Sorter(Sorter::new(sort, skip, limit, threshold).into())
             }
             None => ExecOutput::Queue { rows: Queue::default(), skip, limit },
         };
@@ -89,23 +81,23 @@ impl Exec {
     /// Releases collected rows of a sort that come before all rows still to be pushed: those before `bound`, or all of
     /// them without one. If fewer than `wanted` rows, or only a few thousand, are before the bound, they may wait.
     ///
-    /// Errors: `BadValue` if the sort meets parallel arrays.
+    /// Errors: `BadValue` if the sort meets parallel arrays; `DataCorruptionDetected` if columns are decoded late.
     pub fn release(&mut self, bound: Option<&TimeBound<'_>>, wanted: usize) -> Result<Flow> {
         let ExecOutput::Sorter(sorter) = &mut self.output else { return Ok(Flow::Continue) };
         match bound {
-            Some(bound) => sorter.release(bound, wanted)?,
-            None => sorter.release_all()?,
+            Some(bound) => sorter.release(bound, wanted, &self.measurements)?,
+            None => sorter.release_all(&self.measurements)?,
         }
         Ok(if sorter.is_full() { Flow::Enough } else { Flow::Continue })
     }
 
     /// Ends the scan: sorts the rows, if there is a sort.
     ///
-    /// Errors: `BadValue` if the sort meets parallel arrays.
+    /// Errors: `BadValue` if the sort meets parallel arrays; `DataCorruptionDetected` if columns are decoded late.
     pub fn finish(&mut self) -> Result<()> {
         match &mut self.output {
             ExecOutput::Queue { .. } => Ok(()),
-            ExecOutput::Sorter(sorter) => sorter.finish(),
+            ExecOutput::Sorter(sorter) => sorter.finish(&self.measurements),
         }
     }
 
@@ -162,17 +154,45 @@ impl Sink for Exec {
         first: Block,
         meta: Option<Value<'_>>,
         all_match: bool,
-        all: &dyn Fn(&Block) -> Result<Block>,
+        rest: Rc<dyn LateColumns>,
     ) -> Result<Flow> {
         if self.is_full() {
             return Ok(Flow::Enough);
         }
         let rows = self.measurements.complete(first.clone(), meta);
-        let selected = self.measurements.select(&rows, all_match)?.map(|selected| selected.to_rows());
-        if !self.may_keep(rows, selected.as_deref())? {
-            return Ok(Flow::Continue);
+        let mut selected = self.measurements.select(&rows, all_match)?.map(|selected| selected.to_rows());
+        let count = selected.as_ref().map_or(rows.rows(), Vec::len);
+        match &mut self.output {
+            // Matches that are only skipped.
+            ExecOutput::Queue { skip, .. } if count <= *skip => {
+                *skip -= count;
+                return Ok(Flow::Continue);
+            }
+            ExecOutput::Queue { .. } => {}
+            ExecOutput::Sorter(sorter) => {
+                let matches = match &selected {
+                    None => rows,
+                    Some(selected) => rows.gather(selected),
+                };
+                let (matches, better) = sorter.better_of(matches)?;
+                selected = match (selected, better) {
+                    (Some(selected), Some(better)) => {
+                        Some(better.iter().filter_map(|row| selected.get(*row as usize)).copied().collect())
+                    }
+                    (selected, better) => better.or(selected),
+                };
+                if matches.rows() == 0 {
+                    return Ok(Flow::Continue);
+                }
+                if sorter.is_late() {
+                    let rows = selected.unwrap_or_else(|| (0..).take(count).collect());
+                    let late = Late { rest, meta: meta.map(|meta| meta.to_owned()), rows };
+                    sorter.push(matches, Some(late))?;
+                    return Ok(Flow::Continue);
+                }
+            }
         }
-        let rows = self.measurements.complete(all(&first)?, meta);
+        let rows = self.measurements.complete(rest.rows(&first, 0)?, meta);
         self.collect(rows, selected)
     }
 
@@ -205,24 +225,6 @@ impl Exec {
         matches!(self.output, ExecOutput::Queue { limit: Some(0), .. })
     }
 
-    /// False if none of the rows can be in the result; `selected` are those that match, or `None` if all do. Matches that
-    /// are only skipped count as skipped then.
-    fn may_keep(&mut self, rows: Block, selected: Option<&[u32]>) -> Result<bool> {
-        let count = selected.map_or(rows.rows(), <[u32]>::len);
-        match &mut self.output {
-            ExecOutput::Queue { skip, .. } if count <= *skip => {
-                *skip -= count;
-                Ok(false)
-            }
-            ExecOutput::Queue { .. } => Ok(true),
-            ExecOutput::Sorter(_) if count == 0 => Ok(false),
-            ExecOutput::Sorter(sorter) => sorter.may_keep(match selected {
-                None => rows,
-                Some(selected) => rows.gather(selected),
-            }),
-        }
-    }
-
     /// Takes the selected rows; all of them without a selection.
     fn collect(&mut self, mut rows: Block, selected: Option<Vec<u32>>) -> Result<Flow> {
         let is_left = matches!(self.output, ExecOutput::Queue { .. }) && self.leaves(&rows);
@@ -250,10 +252,11 @@ impl Exec {
             ExecOutput::Sorter(sorter) => {
                 let sorted_by = |name: &str| sorter.spec().parts().iter().any(|part| part.path.first() == name);
                 rows.retain_columns(|name| self.projection.reads_root(name) || sorted_by(name));
-                sorter.push(match selected {
+                let rows = match selected {
                     None => rows,
                     Some(selected) => rows.gather(&selected),
-                })?;
+                };
+                sorter.push(rows, None)?;
                 Ok(Flow::Continue)
             }
         }
@@ -262,8 +265,12 @@ impl Exec {
 
 #[cfg(test)]
 mod tests {
+    use std::cell::Cell;
+
+    use super::super::sink::Decoded;
     use super::*;
     use crate::block::{ColumnData, pivot_docs};
+    use crate::limits::LATE_ROWS_MAX;
     use crate::query::exec::Count;
     use crate::query::filter::samples::globals;
     use crate::query::plan::CollectionFacts;
@@ -325,7 +332,7 @@ mod tests {
     fn in_steps(command: &RawDocumentBuf) -> (Block, usize) {
         let plan = plan(command);
         let mut exec = Exec::new(&plan);
-        let needed = std::cell::Cell::new(0);
+        let needed = Rc::new(Cell::new(0));
         for number in 0..4_i64 {
             let docs: Vec<_> = (0..100_i64)
                 .map(|n| rawdoc! { "a": (n * 37 + number) % 100, "t": bson::DateTime::from_millis(n), "b": number, "c": "x" })
@@ -333,12 +340,8 @@ mod tests {
             let rows = pivot_docs(docs.iter().map(|d| Doc::parse(d.as_bytes()).unwrap())).unwrap();
             let mut first = rows.clone();
             first.retain_columns(|name| plan.decode_first.as_ref().unwrap().contains(name));
-            let all = |known: &Block| {
-                assert!(known.column("c").is_none());
-                needed.set(needed.get() + 1);
-                Ok(rows.clone())
-            };
-            let _ = exec.push_in_steps(first, None, false, &all).unwrap();
+            let rest = Rc::new(Decoded { rows, needed: Rc::clone(&needed) });
+            let _ = exec.push_in_steps(first, None, false, rest).unwrap();
         }
         exec.finish().unwrap();
         (exec.take(usize::MAX, usize::MAX).unwrap(), needed.get())
@@ -351,13 +354,42 @@ mod tests {
         assert_eq!((rows.rows(), needed), (1, 1));
         assert_eq!(rows.column("b").unwrap().value(0, &mut Vec::new()).and_then(Value::as_integer), Some(0));
         let (rows, needed) = in_steps(&rawdoc! { "find": "c", "sort": { "b": -1, "a": 1 }, "limit": 3 });
-        assert_eq!((rows.rows(), needed), (3, 4));
+        assert_eq!((rows.rows(), needed), (3, 1));
+        // With a greater limit, columns are not decoded late.
+        let limit = i32::try_from(LATE_ROWS_MAX).unwrap() + 1;
+        let (rows, needed) = in_steps(&rawdoc! { "find": "c", "sort": { "b": -1, "a": 1 }, "limit": limit });
+        assert_eq!((rows.rows(), needed), (LATE_ROWS_MAX + 1, 4));
         let (rows, needed) = in_steps(&rawdoc! { "find": "c", "filter": { "b": 2, "a": { "$lt": 9 } } });
         assert_eq!((rows.rows(), needed), (9, 1));
         let (rows, needed) = in_steps(&rawdoc! { "find": "c", "filter": { "a": { "$lt": 9 } }, "skip": 20 });
         assert_eq!((rows.rows(), needed), (16, 2));
         let (rows, needed) = in_steps(&rawdoc! { "find": "c", "filter": { "a": { "$lt": 9 } }, "limit": 4 });
         assert_eq!((rows.rows(), needed), (4, 1));
+    }
+
+    #[test]
+    fn rows_that_are_decoded_late_have_their_metadata_and_their_place_in_the_bucket() {
+        let plan =
+            plan(&rawdoc! { "find": "c", "filter": { "a": { "$ne": 9 } }, "sort": { "a": -1 }, "skip": 1, "limit": 2 });
+        let mut exec = Exec::new(&plan);
+        for number in 0..3_i32 {
+            let docs: Vec<_> = (0..10)
+                .map(|n| rawdoc! { "t": bson::DateTime::from_millis(0), "a": n, "b": number * 100 + n })
+                .collect();
+            let rows = pivot_docs(docs.iter().map(|d| Doc::parse(d.as_bytes()).unwrap())).unwrap();
+            let mut first = rows.clone();
+            first.retain_columns(|name| name == "a");
+            let meta = OwnedValue::int32(number);
+            let rest = Rc::new(Decoded { rows, needed: Rc::default() });
+            assert_eq!(exec.push_in_steps(first, Some(meta.view()), false, rest), Ok(Flow::Continue));
+        }
+        exec.finish().unwrap();
+        let batch = exec.take(10, usize::MAX).unwrap();
+        assert_eq!(names(&batch), ["t", "m", "a", "b"]);
+        // All have an `a` of 8. The first of the three is skipped.
+        assert_eq!(batch.column("b").unwrap().data(), &ColumnData::I32(vec![108, 208]));
+        let meta = |row| batch.column("m").unwrap().value(row, &mut Vec::new()).and_then(Value::as_integer);
+        assert_eq!((meta(0), meta(1)), (Some(1), Some(2)));
     }
 
     #[test]

@@ -1,10 +1,21 @@
 //! Consumers of a scan's rows: they return the rows, or compute something from them.
 
-use super::executor::Flow;
+use std::rc::Rc;
+
 use crate::block::Block;
 use crate::error::Result;
 use crate::query::plan::Plan;
 use crate::value::{Doc, Value};
+
+/// Whether a scan must go on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[must_use]
+pub enum Flow {
+    /// More rows may matter.
+    Continue,
+    /// No further row can change the result.
+    Enough,
+}
 
 /// What an execution has done so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -21,6 +32,14 @@ pub struct Counters {
     pub measurements_matched: u64,
 }
 
+/// The columns of a bucket of which some were decoded.
+pub trait LateColumns {
+    /// All columns, without the first `from` rows. `known` has columns that were decoded, of the other rows.
+    ///
+    /// Errors: those of unpacking.
+    fn rows(&self, known: &Block, from: usize) -> Result<Block>;
+}
+
 /// A consumer of matches. Its result does not depend on how rows are split into pushes.
 pub trait Sink {
     /// Called once with the plan before any rows. Not called if there is no collection.
@@ -32,18 +51,18 @@ pub trait Sink {
     /// Errors: those of expressions and of the consumer.
     fn push(&mut self, rows: Block, meta: Option<Value<'_>>, all_match: bool) -> Result<Flow>;
 
-    /// As `push`, but `first` has only the columns by which rows are discarded. `all` makes the block with all columns of
+    /// As `push`, but `first` has only the columns by which rows are discarded. `rest` makes the block with all columns of
     /// it, if it matters.
     ///
-    /// Errors: as `push`, and those of `all`.
+    /// Errors: as `push`, and those of `rest`.
     fn push_in_steps(
         &mut self,
         first: Block,
         meta: Option<Value<'_>>,
         all_match: bool,
-        all: &dyn Fn(&Block) -> Result<Block>,
+        rest: Rc<dyn LateColumns>,
     ) -> Result<Flow> {
-        self.push(all(&first)?, meta, all_match)
+        self.push(rest.rows(&first, 0)?, meta, all_match)
     }
 
     /// Takes a bucket whose measurements are all known to match, without unpacking it; `None` if it must be unpacked.
@@ -59,4 +78,21 @@ pub trait Sink {
 
     /// Counters so far. The sink counts measurements; the scan counts buckets.
     fn counters(&mut self) -> &mut Counters;
+}
+
+/// For tests: a bucket with these rows.
+#[cfg(test)]
+pub(super) struct Decoded {
+    pub rows: Block,
+    /// How often they were needed with all columns.
+    pub needed: Rc<std::cell::Cell<usize>>,
+}
+
+#[cfg(test)]
+impl LateColumns for Decoded {
+    fn rows(&self, known: &Block, from: usize) -> Result<Block> {
+        assert!(known.columns().len() < self.rows.columns().len());
+        self.needed.set(self.needed.get() + 1);
+        Ok(self.rows.slice(from..self.rows.rows()))
+    }
 }

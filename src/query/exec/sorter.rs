@@ -1,12 +1,17 @@
 //! Collects rows for a sort.
 
+use std::rc::Rc;
+
 use super::assemble::{RowRun, assemble};
+use super::measurements::Measurements;
 use super::queue::{Budget, Queue, row_size_bytes};
+use super::sink::LateColumns;
 use super::threshold::Threshold;
-use crate::block::{Block, Column, ColumnData};
+use crate::block::{Bitmap, Block, Column, ColumnData};
 use crate::error::Result;
-use crate::query::sort::{SortSpec, sorted_rows};
-use crate::value::Doc;
+use crate::limits::LATE_ROWS_MAX;
+use crate::query::sort::{SortSpec, rows_before, sorted_rows};
+use crate::value::{Doc, OwnedValue};
 
 /// Number of rows that are worth sorting while more are to come.
 const RELEASED_ROWS_MIN: usize = 32_768;
@@ -32,6 +37,8 @@ pub(super) struct Sorter {
     /// With fewer rows than this, `release` does not check again.
     look_at_rows: usize,
     blocks: Vec<Block>,
+    /// What the blocks lack, one for each of them; empty if none lacks anything.
+    late: Vec<Option<Late>>,
     rows: usize,
     /// The number of rows that it collects beyond those that it keeps, if there are not more of those.
     page_rows: usize,
@@ -40,6 +47,23 @@ pub(super) struct Sorter {
     /// Row numbers in sorted order, counted over all blocks; empty before `finish`.
     sorted: Vec<u32>,
     taken: usize,
+}
+
+/// The columns that rows of a bucket still lack. They are decoded when it is certain that some of the rows are returned.
+pub(super) struct Late {
+    /// Their bucket.
+    pub rest: Rc<dyn LateColumns>,
+    /// Its metadata.
+    pub meta: Option<OwnedValue>,
+    /// The numbers of the rows in it, ascending.
+    pub rows: Vec<u32>,
+}
+
+impl Late {
+    fn gather(self, rows: &[u32]) -> Late {
+        let rows = rows.iter().filter_map(|row| self.rows.get(*row as usize)).copied().collect();
+        Late { rows, ..self }
+    }
 }
 
 impl Sorter {
@@ -54,6 +78,7 @@ impl Sorter {
             released,
             look_at_rows: 0,
             blocks: Vec::new(),
+            late: Vec::new(),
             rows: 0,
             page_rows: PAGE_ROWS,
             last: None,
@@ -67,10 +92,15 @@ impl Sorter {
         &self.spec
     }
 
-    /// Adds rows.
+    /// True if so few rows are kept that most of their columns are decoded late; until then, it holds their buckets.
+    pub fn is_late(&self) -> bool {
+        self.keep.is_some_and(|keep| keep <= LATE_ROWS_MAX)
+    }
+
+    /// Adds rows; `late` says what they lack.
     ///
     /// Errors: `BadValue` if the sort meets parallel arrays.
-    pub fn push(&mut self, block: Block) -> Result<()> {
+    pub fn push(&mut self, block: Block, late: Option<Late>) -> Result<()> {
         if block.rows() == 0 {
             return Ok(());
         }
@@ -78,37 +108,44 @@ impl Sorter {
             threshold.add(&block);
         }
         self.rows += block.rows();
+        if late.is_some() || !self.late.is_empty() {
+            self.late.resize_with(self.blocks.len(), || None);
+            self.late.push(late);
+        }
         self.blocks.push(block);
         match self.keep {
             Some(keep) if self.rows > keep.saturating_add(keep.max(self.page_rows)) => {
                 // Ties keep the order of arrival, and rows still to come arrive later.
                 let kept = sorted_rows(&self.spec, &self.blocks, Some(keep))?;
+                let last = runs_of(kept.last().map_or(&[], std::slice::from_ref), &self.starts());
+                let block_of = |run: &RowRun| Some(self.blocks.get(run.block)?.slice(run.rows.clone()).into());
+                self.last = last.first().and_then(block_of);
                 self.reduce(&kept);
-                if let [block] = &*self.blocks {
-                    self.last = keep.checked_sub(1).map(|last| block.slice(last..keep).into());
-                }
                 Ok(())
             }
             _ => Ok(()),
         }
     }
 
-    /// False if all of these rows, which have the fields that are sorted by, come after those that a limit keeps. From then on, it
-    /// soon knows the last of the rows that it keeps.
+    /// Of these rows, which have the fields that are sorted by, the ones that come before the last of those that a limit keeps, with
+    /// their numbers; `None` if all may. From then on, it soon knows the last one.
     ///
     /// Errors: as `push`.
-    pub fn may_keep(&mut self, rows: Block) -> Result<bool> {
+    pub fn better_of(&mut self, rows: Block) -> Result<(Block, Option<Vec<u32>>)> {
         self.page_rows = WATCHED_ROWS;
-        let Some(last) = &self.last else { return Ok(true) };
+        let Some(last) = &self.last else { return Ok((rows, None)) };
+        let pair = [Block::clone(last), rows];
         // Of those that tie, the first one stays in front.
-        Ok(sorted_rows(&self.spec, &[Block::clone(last), rows], Some(1))? != [0])
+        let better = rows_before(&self.spec, &pair)?;
+        let [_, rows] = pair;
+        Ok(if better.len() == rows.rows() { (rows, None) } else { (rows.gather(&better), Some(better)) })
     }
 
     /// Sorts and releases the rows that no later row can precede, judged by the dates in the column `bound.name`. If
     /// fewer than `wanted`, or few in general, it may leave them for later.
     ///
-    /// Errors: `BadValue` if the sort meets parallel arrays.
-    pub fn release(&mut self, bound: &TimeBound<'_>, wanted: usize) -> Result<()> {
+    /// Errors: `BadValue` if the sort meets parallel arrays; `DataCorruptionDetected` if columns are decoded late.
+    pub fn release(&mut self, bound: &TimeBound<'_>, wanted: usize, measurements: &Measurements) -> Result<()> {
         let worth = wanted.min(self.keep.unwrap_or(usize::MAX)).clamp(1, RELEASED_ROWS_MIN);
         if self.rows < worth || self.rows < self.look_at_rows && !bound.ends_page {
             return Ok(());
@@ -121,23 +158,24 @@ impl Sorter {
         // Checking again at every block, or sorting all rows for the sake of a few, would be quadratic.
         let is_enough = count >= worth && (count >= self.rows / 8 || self.keep.is_some_and(|keep| count >= keep));
         self.look_at_rows = if is_enough { 0 } else { self.rows + self.rows / 2 };
-        if is_enough { self.let_go(count) } else { Ok(()) }
+        if is_enough { self.let_go(count, measurements) } else { Ok(()) }
     }
 
     /// Sorts and releases all rows: whatever is pushed later comes after them.
     ///
     /// Errors: as `release`.
-    pub fn release_all(&mut self) -> Result<()> {
+    pub fn release_all(&mut self, measurements: &Measurements) -> Result<()> {
         self.look_at_rows = 0;
-        if self.rows > 0 { self.let_go(self.rows) } else { Ok(()) }
+        if self.rows > 0 { self.let_go(self.rows, measurements) } else { Ok(()) }
     }
 
     /// Sorts the collected rows and releases the first `count`.
-    fn let_go(&mut self, count: usize) -> Result<()> {
+    fn let_go(&mut self, count: usize, measurements: &Measurements) -> Result<()> {
         let sorted = sorted_rows(&self.spec, &self.blocks, self.keep)?;
         let (first, rest) = sorted.split_at_checked(count).unwrap_or((&sorted, &[]));
         let skipped = first.len().min(self.skip);
         let runs = runs_of(first.get(skipped..).unwrap_or_default(), &self.starts());
+        self.decode_late(&runs, measurements)?;
         self.released.push(assemble(&self.blocks, &runs));
         self.skip -= skipped;
         if let Some(keep) = &mut self.keep {
@@ -146,6 +184,24 @@ impl Sorter {
         // What is left of the kept rows may be none.
         self.last = None;
         self.reduce(rest);
+        Ok(())
+    }
+
+    /// Decodes what the blocks of these rows lack.
+    ///
+    /// Errors: `DataCorruptionDetected`.
+    fn decode_late(&mut self, runs: &[RowRun], measurements: &Measurements) -> Result<()> {
+        for run in runs {
+            if let Some(block) = self.blocks.get_mut(run.block)
+                && let Some(Late { rest, meta, rows }) = self.late.get_mut(run.block).and_then(Option::take)
+            {
+                // What is in front of them need not be decoded.
+                let from = rows.first().copied().unwrap_or_default();
+                let rows: Vec<u32> = rows.iter().map(|row| row - from).collect();
+                let all = rest.rows(&Block::default(), from as usize)?.gather(&rows);
+                *block = measurements.complete(all, meta.as_ref().map(OwnedValue::view));
+            }
+        }
         Ok(())
     }
 
@@ -161,13 +217,16 @@ impl Sorter {
 
     /// Sorts the remaining rows.
     ///
-    /// Errors: `BadValue` if the sort meets parallel arrays.
-    pub fn finish(&mut self) -> Result<()> {
+    /// Errors: as `release`.
+    pub fn finish(&mut self, measurements: &Measurements) -> Result<()> {
         if self.released.rows() > 0 {
-            return self.release_all();
+            return self.release_all(measurements);
         }
         self.sorted = sorted_rows(&self.spec, &self.blocks, self.keep)?;
         self.taken = self.skip.min(self.sorted.len());
+        let returned = runs_of(self.sorted.get(self.taken..).unwrap_or_default(), &self.starts());
+        self.decode_late(&returned, measurements)?;
+        self.late.clear();
         if self.sorted.len() < self.rows / 2 {
             // A cursor that waits for its next getMore should not hold rows that it will never return.
             let kept = std::mem::take(&mut self.sorted);
@@ -177,11 +236,24 @@ impl Sorter {
         Ok(())
     }
 
-    /// Keeps only the rows `kept`, in that order.
+    /// Keeps only the rows `kept`, in that order; if some of them lack columns, in the order of arrival.
     fn reduce(&mut self, kept: &[u32]) {
-        let runs = runs_of(kept, &self.starts());
-        self.blocks = vec![assemble(&self.blocks, &runs)];
-        self.rows = kept.len();
+        let rows = std::mem::replace(&mut self.rows, kept.len());
+        if self.late.is_empty() {
+            self.blocks = vec![assemble(&self.blocks, &runs_of(kept, &self.starts()))];
+            return;
+        }
+        let mut is_kept = Bitmap::filled(rows, false);
+        kept.iter().for_each(|row| is_kept.set(*row as usize, true));
+        let mut start = 0;
+        for (block, late) in std::mem::take(&mut self.blocks).into_iter().zip(std::mem::take(&mut self.late)) {
+            let kept = is_kept.slice(start..start + block.rows()).to_rows();
+            start += block.rows();
+            if !kept.is_empty() {
+                self.late.push(late.map(|late| late.gather(&kept)));
+                self.blocks.push(block.gather(&kept));
+            }
+        }
     }
 
     /// The number of the first row of each block.
@@ -309,17 +381,17 @@ mod tests {
     #[test]
     fn a_limited_sort_equals_the_start_of_a_full_sort_and_needs_little_memory() {
         let mut full = sorter(0, None);
-        (0..40).try_for_each(|i| full.push(block(i))).unwrap();
-        full.finish().unwrap();
+        (0..40).try_for_each(|i| full.push(block(i), None)).unwrap();
+        full.finish(&Measurements::default()).unwrap();
         let full = drain(&mut full);
         assert!(full.is_sorted() && full.len() == 40_000);
         for (skip, limit) in [(0, 1), (5, 10), (0, 3000), (100, 9000), (0, 39_999), (39_995, 20), (50_000, 1)] {
             let mut some = sorter(skip, Some(limit));
             for i in 0..40 {
-                some.push(block(i)).unwrap();
+                some.push(block(i), None).unwrap();
                 assert!(some.rows <= (skip + limit) + (skip + limit).max(PAGE_ROWS));
             }
-            some.finish().unwrap();
+            some.finish(&Measurements::default()).unwrap();
             let expected = full.get(skip..(skip + limit).min(full.len())).unwrap_or_default();
             assert_eq!(drain(&mut some), expected, "skip {skip} limit {limit}");
         }
@@ -328,9 +400,9 @@ mod tests {
     #[test]
     fn a_batch_ends_at_its_size_limit_but_has_at_least_one_row() {
         let mut sorter = sorter(0, None);
-        sorter.push(block(0)).unwrap();
+        sorter.push(block(0), None).unwrap();
         assert_eq!(sorter.ready(), 0);
-        sorter.finish().unwrap();
+        sorter.finish(&Measurements::default()).unwrap();
         assert_eq!(sorter.take(100, 0).rows(), 1);
         assert_eq!(sorter.take(100, 50).rows(), 3);
         assert_eq!(sorter.ready(), 996);

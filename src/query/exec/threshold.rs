@@ -111,6 +111,9 @@ fn key_of_number(value: Value<'_>) -> Option<u64> {
 
 #[cfg(test)]
 mod tests {
+    use std::rc::Rc;
+
+    use super::super::sink::Decoded;
     use super::super::{Exec, Sink};
     use super::*;
     use crate::block::pivot_docs;
@@ -179,7 +182,7 @@ mod tests {
                 Some(fields) => {
                     let mut first = rows.clone();
                     first.retain_columns(|name| fields.contains(name));
-                    exec.push_in_steps(first, None, false, &|_| Ok(rows.clone())).unwrap()
+                    exec.push_in_steps(first, None, false, Rc::new(Decoded { rows, needed: Rc::default() })).unwrap()
                 }
                 None => exec.push(rows, None, false).unwrap(),
             };

@@ -143,7 +143,7 @@ fn write_group_of_buckets(as_one: bool, writer: &mut DocWriter) {
 fn write_unpacking(plan: &ReadPlan, split: &Split, options: &TimeseriesOptions, writer: &mut DocWriter) {
     writer.begin_doc("$_internalUnpackBucket");
     let meta = plan.plan.meta_field.as_deref();
-    match &plan.columns {
+    match &*plan.columns {
         FieldSet::All => {
             writer.begin_array("exclude");
         }

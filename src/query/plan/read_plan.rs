@@ -1,5 +1,7 @@
 //! The plan of a read: which buckets, which of their columns, and the filter left for rows.
 
+use std::rc::Rc;
+
 use super::demand::{Query, RowsPerGroup, Which};
 use super::find::{FindCommand, Hint};
 use super::indexes::{Index, ReadAccess, buckets, choose, through_default};
@@ -23,7 +25,7 @@ pub struct ReadPlan {
     /// True if some times may lie outside the standard range.
     pub extended_range: bool,
     /// The columns to decode.
-    pub columns: FieldSet,
+    pub columns: Rc<FieldSet>,
     /// How buckets are found.
     pub access: ReadAccess,
     /// What runs over the rows.
@@ -73,7 +75,7 @@ impl ReadPlan {
         let skips_closed = query.demand.skips_closed;
         let find = FindCommand { filter: split.residual.clone(), ..query.find };
         let plan = Plan::new(Query { find, ..query }, &facts);
-        let columns = plan.decode.clone();
+        let columns = Rc::new(plan.decode.clone());
         let stream = plan.sort.as_ref().and_then(|sort| Stream::of(sort, &facts));
         let by_time = stream.as_ref().filter(|stream| stream.buckets.is_none()).and_then(|stream| stream.time);
         let order = by_time.or(hinted);
@@ -100,7 +102,7 @@ impl ReadPlan {
         ReadPlan {
             split: None,
             extended_range: false,
-            columns: FieldSet::All,
+            columns: Rc::new(FieldSet::All),
             access: by_index.unwrap_or(ReadAccess::Buckets { low, high }),
             order: hinted(&query.find),
             plan: Plan::new(query, &facts),
