@@ -147,6 +147,8 @@ pub const FEW_ROWS_MAX: u64 = 4000;
 pub const THRESHOLD_ROWS_MAX: usize = 1000;
 /// Maximum rows of a sort with a limit that holds buckets, and decodes the columns that are only returned at its end.
 pub const LATE_ROWS_MAX: usize = 128;
+/// Number of these buckets that are decoded without a pause.
+pub const LATE_BUCKETS_AT_ONCE: usize = 4;
 /// Buckets of the first page of a query that probably needs only a few.
 pub const FIRST_PAGE_BUCKETS: usize = 4;
 /// Keys listed with one storage call.

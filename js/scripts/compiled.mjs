@@ -1,9 +1,9 @@
 // Compiled dependencies stay with the tools, so that another clone need not compile them: they take two thirds as long as the crate itself. Cargo checks each of
 // them as if this clone had compiled it. The crates of this repository are never kept.
 
-import { cpSync, existsSync, readdirSync, renameSync, rmSync, statSync, utimesSync } from "node:fs";
+import { cpSync, existsSync, mkdirSync, readdirSync, renameSync, rmSync, statSync, utimesSync } from "node:fs";
 import { arch, platform } from "node:os";
-import { basename, join } from "node:path";
+import { basename, dirname, join } from "node:path";
 import { ROOT, TOOLS, hashOf, must } from "./steps.mjs";
 
 /** What cargo needs of a folder of one profile. */
@@ -40,14 +40,24 @@ export async function withDependencies(name, env, profiles, work, { tools = TOOL
   if (profiles.some((profile) => existsSync(join(target, profile)))) return work();
   const kept = await keptFolder(tools, env, name);
   const isKept = existsSync(kept);
-  if (isKept) {
-    copy(kept, target);
-    utimesSync(kept, new Date(), new Date());
-  }
+  if (isKept) bring(kept, target, profiles);
   const result = await work();
-  if (!isKept) keep(kept, target, profiles);
+  // What `run` resolves to says whether all was compiled.
+  if (!isKept && (result?.code ?? 0) === 0) keep(kept, target, profiles);
   dropOld(tools);
   return result;
+}
+
+/** Each profile gets its place when it is complete, because cargo would take a half of a library for a whole one. */
+function bring(kept, target, profiles) {
+  const folder = join(target, `brought-${process.pid}`);
+  copy(kept, folder);
+  for (const profile of profiles.filter((profile) => existsSync(join(folder, profile)))) {
+    mkdirSync(dirname(join(target, profile)), { recursive: true });
+    renameSync(join(folder, profile), join(target, profile));
+  }
+  rmSync(folder, { recursive: true, force: true });
+  utimesSync(kept, new Date(), new Date());
 }
 
 function keep(kept, target, profiles) {
@@ -61,14 +71,20 @@ function keep(kept, target, profiles) {
   }
   // Renamed when it is complete, so that another clone finds all of it or nothing.
   if (!existsSync(folder)) return;
-  if (!existsSync(kept)) renameSync(folder, kept);
-  rmSync(folder, { recursive: true, force: true });
+  try {
+    renameSync(folder, kept);
+  } catch {
+    // Another clone was faster.
+    rmSync(folder, { recursive: true, force: true });
+  }
 }
 
 function dropOld(tools) {
   if (!existsSync(tools)) return;
   for (const other of readdirSync(tools).filter((file) => file.startsWith("compiled-"))) {
     const path = join(tools, other);
-    if (Date.now() - statSync(path).mtimeMs > KEPT_MS) rmSync(path, { recursive: true, force: true });
+    // Another run may have renamed it.
+    const { mtimeMs } = statSync(path, { throwIfNoEntry: false }) ?? {};
+    if (Date.now() - mtimeMs > KEPT_MS) rmSync(path, { recursive: true, force: true });
   }
 }

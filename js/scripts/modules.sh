@@ -10,15 +10,23 @@ key=$({ cat package.json package-lock.json; node -p '[process.platform, process.
 kept=$TOOLS/modules-$key
 mkdir -p "$TOOLS"
 
-# Programs replace files of packages, they do not write into them, so links are as good as copies. Another file system has no links.
-link() { cp -al "$1" "$2" 2>/dev/null || { rm -rf "$2"; return 1; }; }
+# Programs replace files of packages, they do not write into them, so links are as good as copies: except for npm's own list, which npm writes into. A folder gets its
+# name when it is complete. Another file system has no links.
+link() {
+  local folder=$2.new-$$ list=.package-lock.json
+  if cp -al "$1" "$folder" 2>/dev/null && cp "$folder/$list" "$folder/$list.copy" && mv -f "$folder/$list.copy" "$folder/$list" && rename "$folder" "$2"; then return; fi
+  rm -rf "$folder"
+  return 1
+}
+
+# Unlike mv, never into a folder that is there by now.
+rename() { node -e 'require("fs").renameSync(process.argv[1], process.argv[2])' "$1" "$2" 2>/dev/null; }
 
 rm -rf node_modules
 if [ -d "$kept" ] && link "$kept" node_modules; then
   touch "$kept"
 else
   npm ci --no-progress
-  # Renamed when it is complete, so that another run finds all of it or nothing.
-  [ -d "$kept" ] || { link node_modules "$kept.$$" && mv "$kept.$$" "$kept"; } || true
+  [ -d "$kept" ] || link node_modules "$kept" || true
   find "$TOOLS" -maxdepth 1 -name 'modules-*' -mtime +30 -exec rm -rf {} +
 fi

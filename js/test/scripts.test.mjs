@@ -357,7 +357,17 @@ describe("compiled dependencies", () => {
     assert.deepEqual(readdirSync(join(folder, "second/soak/.fingerprint")), [`serde-${hash}`]);
   });
   it("are not brought into a clone that has compiled some itself", async () => {
-    assert.equal((await clone("first")).length, 6);
+    mkdirSync(join(folder, "busy/soak/deps"), { recursive: true });
+    writeFileSync(join(folder, `busy/soak/deps/libbson-${hash}.rlib`), "");
+    assert.deepEqual(await clone("busy"), [`libbson-${hash}.rlib`]);
+  });
+  it("are not kept if compiling has failed", async () => {
+    const failing = async () => {
+      mkdirSync(join(folder, "broken/soak/deps"), { recursive: true });
+      return { code: 101 };
+    };
+    await withDependencies("broken", await toolEnv("env"), ["soak"], failing, { tools, target: join(folder, "broken") });
+    assert.equal(readdirSync(tools).length, 1);
   });
   it("are deleted if no clone has asked for them for a month", async () => {
     mkdirSync(join(tools, "compiled-old"));

@@ -279,12 +279,25 @@ impl Engine {
             if let Some(turn) = self.turn(BUCKET_WORK)? {
                 turn.await?;
             }
+            while cursor.exec.is_decoding() {
+                cursor.scanned = cursor.release(wanted)? == Flow::Enough;
+                if let Some(turn) = self.turn(BUCKET_WORK)? {
+                    turn.await?;
+                }
+            }
         }
         if !cursor.scanned {
             return Ok(());
         }
         self.note_missed(cursor.exec.counters());
-        cursor.exec.finish()
+        cursor.exec.finish()?;
+        while cursor.exec.is_decoding() {
+            if let Some(turn) = self.turn(BUCKET_WORK)? {
+                turn.await?;
+            }
+            cursor.exec.finish()?;
+        }
+        Ok(())
     }
 
     /// Fetches the next buckets; false if none are left.

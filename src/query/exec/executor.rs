@@ -91,6 +91,11 @@ impl Exec {
         Ok(if sorter.is_full() { Flow::Enough } else { Flow::Continue })
     }
 
+    /// True if `release` or `finish` has only begun its work, and must be called again.
+    pub fn is_decoding(&self) -> bool {
+        matches!(&self.output, ExecOutput::Sorter(sorter) if sorter.is_decoding())
+    }
+
     /// Ends the scan: sorts the rows, if there is a sort.
     ///
     /// Errors: `BadValue` if the sort meets parallel arrays; `DataCorruptionDetected` if columns are decoded late.
@@ -328,6 +333,13 @@ mod tests {
         assert_eq!(*count.counters(), counters);
     }
 
+    fn finish(exec: &mut Exec) {
+        exec.finish().unwrap();
+        while exec.is_decoding() {
+            exec.finish().unwrap();
+        }
+    }
+
     /// The result of pushing four blocks in steps, and how many of them were needed with all columns.
     fn in_steps(command: &RawDocumentBuf) -> (Block, usize) {
         let plan = plan(command);
@@ -343,7 +355,7 @@ mod tests {
             let rest = Rc::new(Decoded { rows, needed: Rc::clone(&needed) });
             let _ = exec.push_in_steps(first, None, false, rest).unwrap();
         }
-        exec.finish().unwrap();
+        finish(&mut exec);
         (exec.take(usize::MAX, usize::MAX).unwrap(), needed.get())
     }
 

@@ -9,7 +9,7 @@ use super::sink::LateColumns;
 use super::threshold::Threshold;
 use crate::block::{Bitmap, Block, Column, ColumnData};
 use crate::error::Result;
-use crate::limits::LATE_ROWS_MAX;
+use crate::limits::{LATE_BUCKETS_AT_ONCE, LATE_ROWS_MAX};
 use crate::query::sort::{SortSpec, rows_before, sorted_rows};
 use crate::value::{Doc, OwnedValue};
 
@@ -39,6 +39,8 @@ pub(super) struct Sorter {
     blocks: Vec<Block>,
     /// What the blocks lack, one for each of them; empty if none lacks anything.
     late: Vec<Option<Late>>,
+    /// True if `release` or `finish` has decoded some of them, and must be called again.
+    is_decoding: bool,
     rows: usize,
     /// The number of rows that it collects beyond those that it keeps, if there are not more of those.
     page_rows: usize,
@@ -79,6 +81,7 @@ impl Sorter {
             look_at_rows: 0,
             blocks: Vec::new(),
             late: Vec::new(),
+            is_decoding: false,
             rows: 0,
             page_rows: PAGE_ROWS,
             last: None,
@@ -95,6 +98,11 @@ impl Sorter {
     /// True if so few rows are kept that most of their columns are decoded late; until then, it holds their buckets.
     pub fn is_late(&self) -> bool {
         self.keep.is_some_and(|keep| keep <= LATE_ROWS_MAX)
+    }
+
+    /// True if `release` or `finish` must be called again, because buckets are left to be decoded.
+    pub fn is_decoding(&self) -> bool {
+        self.is_decoding
     }
 
     /// Adds rows; `late` says what they lack.
@@ -146,6 +154,7 @@ impl Sorter {
     ///
     /// Errors: `BadValue` if the sort meets parallel arrays; `DataCorruptionDetected` if columns are decoded late.
     pub fn release(&mut self, bound: &TimeBound<'_>, wanted: usize, measurements: &Measurements) -> Result<()> {
+        self.is_decoding = false;
         let worth = wanted.min(self.keep.unwrap_or(usize::MAX)).clamp(1, RELEASED_ROWS_MIN);
         if self.rows < worth || self.rows < self.look_at_rows && !bound.ends_page {
             return Ok(());
@@ -175,7 +184,9 @@ impl Sorter {
         let (first, rest) = sorted.split_at_checked(count).unwrap_or((&sorted, &[]));
         let skipped = first.len().min(self.skip);
         let runs = runs_of(first.get(skipped..).unwrap_or_default(), &self.starts());
-        self.decode_late(&runs, measurements)?;
+        if !self.decode_late(&runs, measurements)? {
+            return Ok(());
+        }
         self.released.push(assemble(&self.blocks, &runs));
         self.skip -= skipped;
         if let Some(keep) = &mut self.keep {
@@ -187,14 +198,21 @@ impl Sorter {
         Ok(())
     }
 
-    /// Decodes what the blocks of these rows lack.
+    /// Decodes what the blocks of these rows lack, but only of some buckets at once. False if it must be called again, after a
+    /// pause.
     ///
     /// Errors: `DataCorruptionDetected`.
-    fn decode_late(&mut self, runs: &[RowRun], measurements: &Measurements) -> Result<()> {
+    fn decode_late(&mut self, runs: &[RowRun], measurements: &Measurements) -> Result<bool> {
+        let mut decoded = 0;
+        self.is_decoding = false;
         for run in runs {
-            if let Some(block) = self.blocks.get_mut(run.block)
-                && let Some(Late { rest, meta, rows }) = self.late.get_mut(run.block).and_then(Option::take)
-            {
+            let Some(late) = self.late.get_mut(run.block).filter(|late| late.is_some()) else { continue };
+            if decoded == LATE_BUCKETS_AT_ONCE {
+                self.is_decoding = true;
+                return Ok(false);
+            }
+            decoded += 1;
+            if let (Some(block), Some(Late { rest, meta, rows })) = (self.blocks.get_mut(run.block), late.take()) {
                 // What is in front of them need not be decoded.
                 let from = rows.first().copied().unwrap_or_default();
                 let rows: Vec<u32> = rows.iter().map(|row| row - from).collect();
@@ -202,7 +220,7 @@ impl Sorter {
                 *block = measurements.complete(all, meta.as_ref().map(OwnedValue::view));
             }
         }
-        Ok(())
+        Ok(true)
     }
 
     /// True if no row between these times, with fields of at most the values in `max`, can be among the rows kept.
@@ -222,10 +240,13 @@ impl Sorter {
         if self.released.rows() > 0 {
             return self.release_all(measurements);
         }
-        self.sorted = sorted_rows(&self.spec, &self.blocks, self.keep)?;
-        self.taken = self.skip.min(self.sorted.len());
-        let returned = runs_of(self.sorted.get(self.taken..).unwrap_or_default(), &self.starts());
-        self.decode_late(&returned, measurements)?;
+        let sorted = sorted_rows(&self.spec, &self.blocks, self.keep)?;
+        let taken = self.skip.min(sorted.len());
+        let returned = runs_of(sorted.get(taken..).unwrap_or_default(), &self.starts());
+        if !self.decode_late(&returned, measurements)? {
+            return Ok(());
+        }
+        (self.sorted, self.taken) = (sorted, taken);
         self.late.clear();
         if self.sorted.len() < self.rows / 2 {
             // A cursor that waits for its next getMore should not hold rows that it will never return.
@@ -341,6 +362,7 @@ fn runs_of(rows: &[u32], starts: &[usize]) -> Vec<RowRun> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::sink::Decoded;
     use super::*;
     use crate::block::{Column, ColumnData};
     use crate::value::{Collation, Doc};
@@ -394,6 +416,43 @@ mod tests {
             some.finish(&Measurements::default()).unwrap();
             let expected = full.get(skip..(skip + limit).min(full.len())).unwrap_or_default();
             assert_eq!(drain(&mut some), expected, "skip {skip} limit {limit}");
+        }
+    }
+
+    #[test]
+    fn rows_whose_columns_are_decoded_late_are_those_of_a_full_sort() {
+        let late_of = |block: &Block| {
+            let rest = Rc::new(Decoded { rows: block.clone(), needed: Rc::default() });
+            Late { rest, meta: None, rows: (0..).take(block.rows()).collect() }
+        };
+        let mut full = sorter(0, None);
+        (0..20).try_for_each(|i| full.push(block(i), None)).unwrap();
+        full.finish(&Measurements::default()).unwrap();
+        let full = drain(&mut full);
+        for (skip, limit, is_late) in [(0, 10, [true, true]), (3, 100, [true, false]), (0, 128, [false, true])] {
+            let mut some = sorter(skip, Some(limit));
+            for i in 0..20 {
+                let all = block(i);
+                let mut first = all.clone();
+                first.retain_columns(|name| name == "n");
+                let (rows, better) = some.better_of(first).unwrap();
+                let late = late_of(&all);
+                let (late, numbers) = match better {
+                    Some(better) => (late.gather(&better), better),
+                    None => (late, (0..).take(all.rows()).collect()),
+                };
+                match is_late[i as usize % 2] {
+                    true => some.push(rows, Some(late)).unwrap(),
+                    false => some.push(all.gather(&numbers), None).unwrap(),
+                }
+            }
+            let mut steps = 0;
+            while steps == 0 || some.is_decoding() {
+                some.finish(&Measurements::default()).unwrap();
+                steps += 1;
+            }
+            assert_eq!(drain(&mut some), full[skip..skip + limit], "skip {skip} limit {limit}");
+            assert!(steps > 1, "all buckets were decoded at once");
         }
     }
 

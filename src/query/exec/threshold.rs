@@ -188,6 +188,9 @@ mod tests {
             };
         }
         exec.finish().unwrap();
+        while exec.is_decoding() {
+            exec.finish().unwrap();
+        }
         let rows = exec.take(usize::MAX, usize::MAX).unwrap();
         let value = |row: usize, name: &str| {
             rows.column(name).and_then(|column| column.value(row, &mut Vec::new()).map(|value| value.to_owned()))
