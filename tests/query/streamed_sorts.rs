@@ -2,12 +2,12 @@
 
 use std::rc::Rc;
 
-use bson::{DateTime, Document, RawBson, RawDocumentBuf, rawdoc};
+use bson::{DateTime, Document, RawBson, RawDocumentBuf, doc, rawdoc};
 use futures::executor::block_on;
 use timepail::storage::memory::MemoryStorage;
 use timepail::storage::{Changeset, KeyRange, Page, Storage};
 
-use crate::support::{Db, TestEnv};
+use crate::support::{Db, TestEnv, raw};
 
 const HOUR_MS: i64 = 3_600_000;
 const HOURS: i64 = 100;
@@ -119,6 +119,41 @@ fn the_newest_of_all_series_are_found_without_a_scan() {
         assert_eq!(numbers(&db.find(newest).await), [4 * HOURS - 1]);
         let filtered = rawdoc! { "find": "c", "filter": { "n": { "$mod": [2, 0] } }, "sort": { "t": -1 }, "limit": 1 };
         assert!([4 * HOURS - 2, 4 * HOURS - 4].contains(&numbers(&db.find(filtered).await)[0]));
+    });
+}
+
+#[test]
+fn a_sort_with_a_small_limit_returns_whole_rows_of_many_series() {
+    block_on(async {
+        let db = Db::open(Rc::new(MemoryStorage::new()), TestEnv::new(1));
+        db.ok(rawdoc! { "create": "c", "timeseries": { "timeField": "t", "metaField": "m" } }).await;
+        // Series take turns, so the first rows of any order are of many of them.
+        let (row_count, series) = (600_i64, 30);
+        let text = |n: i64| format!("row {n}");
+        let rows: Vec<RawDocumentBuf> = (0..row_count)
+            .map(|n| rawdoc! { "t": DateTime::from_millis(1000 * n), "m": n % series, "v": n * 7919 % row_count, "n": n, "s": text(n) })
+            .collect();
+        db.insert("c", &rows).await;
+        for folded in [false, true] {
+            if folded {
+                db.ok(rawdoc! { "flush": 1 }).await;
+            }
+            for (name, up) in [("t", true), ("t", false), ("v", true), ("v", false)] {
+                let key = |n: &i64| if name == "t" { *n } else { n * 7919 % row_count };
+                let mut expected: Vec<i64> = (0..row_count).collect();
+                expected.sort_by_key(|n| if up { key(n) } else { -key(n) });
+                for (skip, limit) in [(0, 1), (3, 20), (0, 25), (50, 70)] {
+                    let sort = raw(&doc! { name: if up { 1 } else { -1 } });
+                    let find = rawdoc! { "find": "c", "sort": sort, "skip": skip as i64, "limit": limit as i64, "batchSize": 7 };
+                    let found = db.find(find).await;
+                    assert_eq!(numbers(&found), expected[skip..skip + limit], "{name} {up} {skip} {limit} {folded}");
+                    for row in &found {
+                        let n = row.get_i64("n").unwrap();
+                        assert_eq!((row.get_str("s").unwrap(), row.get_i64("m").unwrap()), (&*text(n), n % series));
+                    }
+                }
+            }
+        }
     });
 }
 

@@ -279,7 +279,8 @@ impl Engine {
             if let Some(turn) = self.turn(BUCKET_WORK)? {
                 turn.await?;
             }
-            while cursor.exec.is_decoding() {
+            // Not for as long as something is left: during a turn, an insert may end the streaming, and then nothing is released.
+            while cursor.exec.take_pause() {
                 cursor.scanned = cursor.release(wanted)? == Flow::Enough;
                 if let Some(turn) = self.turn(BUCKET_WORK)? {
                     turn.await?;
@@ -291,7 +292,7 @@ impl Engine {
         }
         self.note_missed(cursor.exec.counters());
         cursor.exec.finish()?;
-        while cursor.exec.is_decoding() {
+        while cursor.exec.take_pause() {
             if let Some(turn) = self.turn(BUCKET_WORK)? {
                 turn.await?;
             }

@@ -91,9 +91,12 @@ impl Exec {
         Ok(if sorter.is_full() { Flow::Enough } else { Flow::Continue })
     }
 
-    /// True if `release` or `finish` has only begun its work, and must be called again.
-    pub fn is_decoding(&self) -> bool {
-        matches!(&self.output, ExecOutput::Sorter(sorter) if sorter.is_decoding())
+    /// True, once, if `release` or `finish` has only begun its work, and is to be called again.
+    pub fn take_pause(&mut self) -> bool {
+        match &mut self.output {
+            ExecOutput::Sorter(sorter) => sorter.take_pause(),
+            ExecOutput::Queue { .. } => false,
+        }
     }
 
     /// Ends the scan: sorts the rows, if there is a sort.
@@ -335,7 +338,7 @@ mod tests {
 
     fn finish(exec: &mut Exec) {
         exec.finish().unwrap();
-        while exec.is_decoding() {
+        while exec.take_pause() {
             exec.finish().unwrap();
         }
     }

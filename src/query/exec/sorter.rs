@@ -39,8 +39,8 @@ pub(super) struct Sorter {
     blocks: Vec<Block>,
     /// What the blocks lack, one for each of them; empty if none lacks anything.
     late: Vec<Option<Late>>,
-    /// True if `release` or `finish` has decoded some of them, and must be called again.
-    is_decoding: bool,
+    /// True if `release` or `finish` has decoded some of them, and wants a pause.
+    wants_pause: bool,
     rows: usize,
     /// The number of rows that it collects beyond those that it keeps, if there are not more of those.
     page_rows: usize,
@@ -81,7 +81,7 @@ impl Sorter {
             look_at_rows: 0,
             blocks: Vec::new(),
             late: Vec::new(),
-            is_decoding: false,
+            wants_pause: false,
             rows: 0,
             page_rows: PAGE_ROWS,
             last: None,
@@ -100,9 +100,9 @@ impl Sorter {
         self.keep.is_some_and(|keep| keep <= LATE_ROWS_MAX)
     }
 
-    /// True if `release` or `finish` must be called again, because buckets are left to be decoded.
-    pub fn is_decoding(&self) -> bool {
-        self.is_decoding
+    /// True, once, if `release` or `finish` has left buckets to be decoded, and is to be called again.
+    pub fn take_pause(&mut self) -> bool {
+        std::mem::take(&mut self.wants_pause)
     }
 
     /// Adds rows; `late` says what they lack.
@@ -154,7 +154,6 @@ impl Sorter {
     ///
     /// Errors: `BadValue` if the sort meets parallel arrays; `DataCorruptionDetected` if columns are decoded late.
     pub fn release(&mut self, bound: &TimeBound<'_>, wanted: usize, measurements: &Measurements) -> Result<()> {
-        self.is_decoding = false;
         let worth = wanted.min(self.keep.unwrap_or(usize::MAX)).clamp(1, RELEASED_ROWS_MIN);
         if self.rows < worth || self.rows < self.look_at_rows && !bound.ends_page {
             return Ok(());
@@ -204,11 +203,10 @@ impl Sorter {
     /// Errors: `DataCorruptionDetected`.
     fn decode_late(&mut self, runs: &[RowRun], measurements: &Measurements) -> Result<bool> {
         let mut decoded = 0;
-        self.is_decoding = false;
         for run in runs {
             let Some(late) = self.late.get_mut(run.block).filter(|late| late.is_some()) else { continue };
             if decoded == LATE_BUCKETS_AT_ONCE {
-                self.is_decoding = true;
+                self.wants_pause = true;
                 return Ok(false);
             }
             decoded += 1;
@@ -447,7 +445,7 @@ mod tests {
                 }
             }
             let mut steps = 0;
-            while steps == 0 || some.is_decoding() {
+            while steps == 0 || some.take_pause() {
                 some.finish(&Measurements::default()).unwrap();
                 steps += 1;
             }

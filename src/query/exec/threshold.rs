@@ -188,7 +188,7 @@ mod tests {
             };
         }
         exec.finish().unwrap();
-        while exec.is_decoding() {
+        while exec.take_pause() {
             exec.finish().unwrap();
         }
         let rows = exec.take(usize::MAX, usize::MAX).unwrap();
