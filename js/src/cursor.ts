@@ -124,6 +124,7 @@ export abstract class AbstractCursor<TSchema = Document, TColumns = Partial<Colu
    * | doubles, or doubles and 32-bit integers | `Float64Array` | `NaN` |
    * | 32-bit integers | `Int32Array` | the column is a `Float64Array` with `NaN` |
    * | 64-bit integers | `BigInt64Array` | the column is an array with `undefined` |
+   * | 64-bit integers and other numbers | array of `bigint` and `number` | `undefined` |
    * | dates | `Float64Array` of milliseconds since the epoch | `NaN` |
    * | anything else, and numbers with a `null` among them | array | `undefined` |
    *

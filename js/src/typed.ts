@@ -4,6 +4,7 @@ import { DATE, DATE_F64, F64, I32, I64, isPresent, type Block, type Column } fro
 import { columnReader, dateReader, setOwn } from "./rows.js";
 import type { Columns } from "./shapes.js";
 import type { BSONReadOptions, Document } from "./types.js";
+import { untagged } from "./untagged.js";
 
 /** The part of a column that lies in one block; `column` is missing where the block has no such field. */
 interface Part {
@@ -19,6 +20,7 @@ interface Part {
  * | doubles, or doubles and 32-bit integers | `Float64Array` | `NaN` |
  * | 32-bit integers | `Int32Array`; `Float64Array` when cells are absent | `NaN` |
  * | 64-bit integers | `BigInt64Array`; array of `bigint` when cells are absent | `undefined` |
+ * | 64-bit integers and other numbers | array of `bigint` and `number` | `undefined` |
  * | dates | `Float64Array` of milliseconds | `NaN` |
  * | anything else | array of values | `undefined` |
  *
@@ -37,10 +39,15 @@ export function blocksToColumns(blocks: readonly Block[], options: BSONReadOptio
   return columns;
 }
 
-function join(parts: readonly Part[], options: BSONReadOptions): unknown {
+function join(tagged: readonly Part[], options: BSONReadOptions): unknown {
+  const types = new Set<number>();
+  const parts = tagged.map(({ rows, column }): Part => {
+    if (!column) return { rows, column };
+    const found = untagged(column);
+    for (const type of found.types) types.add(type === DATE ? DATE_F64 : type);
+    return { rows, column: found.column };
+  });
   const isWhole = parts.every(({ column }) => column && !column.presence);
-  const types = new Set(parts.map(({ column }) => (column ? (column.type === DATE ? DATE_F64 : column.type) : 0)));
-  types.delete(0);
   const rows = parts.reduce((sum, part) => sum + part.rows, 0);
   const [type] = types;
   const only = parts.length === 1 && !parts[0]!.column!.dictionary ? parts[0]!.column! : undefined;
@@ -57,7 +64,7 @@ function join(parts: readonly Part[], options: BSONReadOptions): unknown {
     return only && isWhole ? only.data : fill(new Float64Array(rows).fill(NaN), parts, { promoteValues: true });
   }
   const asIs = types.has(I64) && [...types].every((each) => each === I64 || each === F64 || each === I32);
-  return fill(new Array(rows).fill(undefined), parts, asIs ? { useBigInt64: true } : options);
+  return fill(new Array(rows).fill(undefined), tagged, asIs ? { useBigInt64: true } : options);
 }
 
 /** Copies what is present; runs of typed values are copied whole. */

@@ -49,6 +49,48 @@ test("every type may have a dictionary", () => {
   });
 });
 
+test("columns do not depend on how rows are grouped into blocks", () => {
+  const [int, long, date] = [(n: number) => new Int32(n), (n: number) => Long.fromNumber(n), (n: number) => new Date(n)];
+  const kinds: Record<string, [unknown[], unknown]> = {
+    "doubles and 32-bit integers": [[0.5, int(-1), int(2), 3.5, 4.5, int(5)], Float64Array.of(0.5, -1, 2, 3.5, 4.5, 5)],
+    "with gaps": [[0.5, int(1), undefined, 3.5, undefined, int(5)], Float64Array.of(0.5, 1, NaN, 3.5, NaN, 5)],
+    "32-bit integers": [[1, 2, 3, 4, 5, 6].map(int), Int32Array.of(1, 2, 3, 4, 5, 6)],
+    "64-bit integers": [[1, 2, 3, 4, 5, 2 ** 60].map(long), BigInt64Array.of(1n, 2n, 3n, 4n, 5n, 2n ** 60n)],
+    "64-bit integers among others": [[0.5, long(1), int(2), long(3), 4.5, long(2 ** 60)], [0.5, 1n, 2, 3n, 4.5, 2n ** 60n]],
+    dates: [[-1, 2e12, 0, 8.64e15, -8.64e15, 5].map(date), Float64Array.of(-1, 2e12, 0, 8.64e15, -8.64e15, 5)],
+    "dates and gaps": [[date(1), undefined, date(3), date(4), undefined, undefined], Float64Array.of(1, NaN, 3, 4, NaN, NaN)],
+    "numbers and null": [[0.5, null, int(2), 3.5, null, int(5)], [0.5, null, 2, 3.5, null, 5]],
+    "dates and numbers": [[date(1), 1, date(3), 4.5, 5.5, int(6)], [date(1), 1, date(3), 4.5, 5.5, 6]],
+    "numbers and strings": [[0.5, int(1), int(2), "3", "4", 5], [0.5, 1, 2, "3", "4", 5]],
+  };
+  // One row has a value of another type, so that the engine's column has tags; it is cut off as a filter would.
+  const tagged = (values: readonly unknown[]): B.Block => {
+    const whole = B.decodeBlock(documentsToBlock([...values, Symbol.for("other")].map((x) => ({ t: 1, ...(x === undefined ? {} : { x: typeof x === "symbol" ? [] : x }) })))!);
+    const columns = whole.columns.map((column) => ({ ...column, rows: values.length, data: column.data.subarray(0, values.length + (column.type === B.BSON ? 1 : 0)) as B.ColumnData }));
+    assert.equal(columns.find(({ name }) => name === "x")?.type, B.BSON);
+    return { rows: values.length, columns };
+  };
+  for (const [kind, [values, expected]] of Object.entries(kinds)) {
+    const present = values.map((x) => (x === undefined ? { t: 1 } : { t: 1, x }));
+    for (let first = 0; first <= 6; first++) {
+      for (let second = first; second <= 6; second++) {
+        const cuts = [0, first, second, 6].map((cut, i, all) => [cut, all[i + 1] ?? 6] as const);
+        const typed = cuts.map(([from, to]) => present.slice(from, to)).filter((part) => part.length > 0).map(block);
+        const parts = cuts.map(([from, to]) => values.slice(from, to)).filter((part) => part.length > 0).map(tagged);
+        assert.deepEqual(blocksToColumns(typed)["x"], expected, `${kind}, ${first}, ${second}`);
+        assert.deepEqual(blocksToColumns(parts)["x"], expected, `${kind}, tagged, ${first}, ${second}`);
+        assert.deepEqual(blocksToColumns([...parts.slice(0, 1), ...typed.slice(1)])["x"], expected, `${kind}, both, ${first}, ${second}`);
+      }
+    }
+  }
+});
+
+test("what values become in an array does not depend on others in their column", () => {
+  const parts = [[{ x: new Int32(1) }, { x: 0.5 }], [{ x: "a" }]];
+  assert.deepEqual(toColumns(parts, { promoteValues: false })["x"], [new Int32(1), new Double(0.5), "a"]);
+  assert.deepEqual(toColumns([parts.flat()], { promoteValues: false })["x"], [new Int32(1), new Double(0.5), "a"]);
+});
+
 test("promoteValues and promoteLongs keep BSON classes, nested ones too", () => {
   const document = { n: 1, i: new Int32(2), l: Long.fromNumber(3), v: { n: 1, l: Long.fromNumber(3) } };
   assert.deepEqual(blockToDocuments(block([document]), { promoteValues: false }), [

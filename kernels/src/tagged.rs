@@ -20,18 +20,52 @@ pub fn parts(offsets: &[u32], bytes: &[u8]) -> (Vec<u8>, Vec<u64>) {
     let ends = offsets.get(1..).unwrap_or_default();
     let (mut kinds, mut words) = (Vec::with_capacity(ends.len()), Vec::with_capacity(ends.len()));
     for (start, end) in offsets.iter().zip(ends) {
-        let value = bytes.get(*start as usize..*end as usize).unwrap_or_default();
-        let (kind, rest) = value.split_first().unwrap_or((&0, &[]));
-        // Most values have eight bytes.
-        let word = rest.first_chunk::<WORD>().copied().unwrap_or_else(|| {
-            let mut word = [0; WORD];
-            word.iter_mut().zip(rest).for_each(|(to, from)| *to = *from);
-            word
-        });
-        kinds.push(*kind);
-        words.push(u64::from_le_bytes(word));
+        let (start, end) = (*start as usize, *end as usize);
+        // Whatever follows a shorter value is read with it and taken away.
+        let whole = bytes
+            .get(start..)
+            .and_then(|rest| rest.split_first())
+            .and_then(|(kind, rest)| Some((*kind, rest.first_chunk::<WORD>()?)));
+        let (kind, word) = match whole {
+            Some((_, _)) if start == end => (0, 0),
+            Some((kind, word)) => {
+                let missing = WORD.saturating_sub(end.wrapping_sub(start + 1)) as u32;
+                (kind, u64::from_le_bytes(*word) & u64::MAX.checked_shr(8 * missing).unwrap_or_default())
+            }
+            None => {
+                let (kind, rest) = bytes.get(start..end).and_then(<[u8]>::split_first).unwrap_or((&0, &[]));
+                let mut word = [0; WORD];
+                word.iter_mut().zip(rest).for_each(|(to, from)| *to = *from);
+                (*kind, u64::from_le_bytes(word))
+            }
+        };
+        kinds.push(kind);
+        words.push(word);
     }
     (kinds, words)
+}
+
+/// Of values with these type bytes and words: the doubles, with zeros in place of the others, how many there are, the sum of the int32s, and how many these
+/// are. `None` if there are values of other types than these and null.
+#[inline(never)]
+pub fn doubles_and_int32s(kinds: &[u8], words: &[u64]) -> Option<(Vec<f64>, u64, i64, u64)> {
+    let mut doubles = Vec::with_capacity(kinds.len());
+    let (mut count, mut sum, mut int32s, mut others) = (0, 0_i64, 0, false);
+    for (kind, word) in kinds.iter().zip(words) {
+        let (is_double, is_int32) = (u64::from(*kind == 1), u64::from(*kind == 16));
+        doubles.push(f64::from_bits(word & is_double.wrapping_neg()));
+        sum = sum.wrapping_add(i64::from((word & is_int32.wrapping_neg()) as i32));
+        count += is_double;
+        int32s += is_int32;
+        others |= !matches!(kind, 0 | 1 | 10 | 16);
+    }
+    (!others).then_some((doubles, count, sum, int32s))
+}
+
+/// Appends ends of values, which are counted from `from`, as if they were counted from `to`.
+#[inline(never)]
+pub fn move_ends(ends: &[u32], from: u32, to: u32, moved: &mut Vec<u32>) {
+    moved.extend(ends.iter().map(|end| end.wrapping_sub(from).wrapping_add(to)));
 }
 
 /// The offsets and the bytes of values with these type bytes, 0 for missing ones, and these words.
@@ -52,6 +86,27 @@ pub fn join(kinds: &[u8], words: &[u64]) -> (Vec<u32>, Vec<u8>) {
     }
     bytes.truncate(end);
     (offsets, bytes)
+}
+
+/// Appends values of one type, of which these are the cells: doubles, dates, int64s, int32s or booleans; or that many nulls.
+#[inline(never)]
+pub fn append(offsets: &mut Vec<u32>, bytes: &mut Vec<u8>, kind: u8, cells: &[u8], count: usize) {
+    fn fill<const LEN: usize>(values: &mut [u8], cells: &[u8]) {
+        let cells = cells.as_chunks::<LEN>().0;
+        for (value, cell) in values.chunks_exact_mut(1 + LEN).zip(cells) {
+            value.iter_mut().skip(1).zip(cell).for_each(|(to, from)| *to = *from);
+        }
+    }
+    let (start, len) = (bytes.len(), 1 + len_of(kind));
+    bytes.resize(start + count * len, kind);
+    let values = bytes.get_mut(start..).unwrap_or_default();
+    match len_of(kind) {
+        8 => fill::<8>(values, cells),
+        4 => fill::<4>(values, cells),
+        1 => fill::<1>(values, cells),
+        _ => {}
+    }
+    offsets.extend((1..=count).map(|number| (start + number * len) as u32));
 }
 
 #[cfg(test)]
@@ -79,10 +134,55 @@ mod tests {
         }
     }
 
+    proptest! {
+        #[test]
+        fn appended_values_are_those_that_are_joined(
+            runs in proptest::collection::vec((prop::sample::select(vec![1_u8, 8, 9, 10, 16, 18]), proptest::collection::vec(any::<u64>(), 0..20)), 0..6),
+        ) {
+            let (mut offsets, mut bytes) = (vec![0], Vec::new());
+            let (mut kinds, mut all) = (Vec::new(), Vec::new());
+            for (kind, words) in &runs {
+                let cells: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()[..len_of(*kind)].to_vec()).collect();
+                append(&mut offsets, &mut bytes, *kind, &cells, words.len());
+                kinds.extend(words.iter().map(|_| *kind));
+                all.extend(words);
+            }
+            prop_assert_eq!((offsets, bytes), join(&kinds, &all));
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn doubles_and_int32s_are_taken_apart_and_no_other_type(
+            rows in proptest::collection::vec((prop::sample::select(vec![0_u8, 1, 10, 16]), any::<u64>()), 0..40),
+            other in proptest::option::of(prop::sample::select(vec![2_u8, 8, 9, 18])),
+        ) {
+            let (mut kinds, words): (Vec<u8>, Vec<u64>) = rows.iter().copied().unzip();
+            let of = |wanted: u8| rows.iter().filter(move |(kind, _)| *kind == wanted).map(|(_, word)| *word);
+            let sum: i64 = of(16).map(|word| i64::from(word as i32)).sum();
+            let bits: Vec<u64> = rows.iter().map(|(kind, word)| if *kind == 1 { *word } else { 0 }).collect();
+            let found = doubles_and_int32s(&kinds, &words).map(|(doubles, count, sum, int32s)| {
+                (doubles.iter().map(|double| double.to_bits()).collect::<Vec<_>>(), count, sum, int32s)
+            });
+            prop_assert_eq!(found, Some((bits, of(1).count() as u64, sum, of(16).count() as u64)));
+            if let (Some(kind), Some(last)) = (other, kinds.last_mut()) {
+                *last = kind;
+                prop_assert!(doubles_and_int32s(&kinds, &words).is_none());
+            }
+        }
+    }
+
     #[test]
     fn of_longer_values_the_first_bytes_are_the_word() {
         let bytes = [2, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11];
         assert_eq!(parts(&[0, 12, 12], &bytes), (vec![2, 0], vec![u64::from_le_bytes([1, 2, 3, 4, 5, 6, 7, 8]), 0]));
         assert_eq!(parts(&[], &[]), (vec![], vec![]));
+        // A value of one byte in front of others.
+        let bytes = [8, 1, 2, 1, 2, 3, 4, 5, 6, 7, 8, 9];
+        assert_eq!(parts(&[0, 2, 2, 12], &bytes).0, [8, 0, 2]);
+        assert_eq!(parts(&[0, 2, 2, 12], &bytes).1, [1, 0, u64::from_le_bytes([1, 2, 3, 4, 5, 6, 7, 8])]);
+        let mut ends = vec![0];
+        move_ends(&[7, 7, 12], 5, 100, &mut ends);
+        assert_eq!(ends, [0, 102, 102, 107]);
     }
 }

@@ -107,7 +107,7 @@ impl ColumnBuilder {
     /// Appends rows `range` of `column`.
     pub fn extend(&mut self, column: &Column, range: Range<usize>) {
         if column.presence().is_none_or(|present| range.clone().any(|row| present.get(row)))
-            && self.extend_cells(column.data(), &range)
+            && (self.extend_cells(column.data(), &range) || self.extend_as_bson(column, &range))
         {
             let len = self.len;
             self.len += range.len();
@@ -124,6 +124,34 @@ impl ColumnBuilder {
                 Some(value) => self.push(value),
                 None => self.push_absent(1),
             }
+        }
+    }
+
+    /// Appends cells that make the builder's column one of BSON, or find it one; false if they are of variable width, or
+    /// have the builder's type.
+    fn extend_as_bson(&mut self, column: &Column, range: &Range<usize>) -> bool {
+        let kind = match &self.data {
+            None => return false,
+            Some(_) if range.is_empty() => return false,
+            Some(ColumnData::Bson(_)) => None,
+            Some(data) => data.kind(),
+        };
+        let differs = match (kind, column.data()) {
+            (None, _) => true,
+            (Some(kind), ColumnData::Bson(cells)) => {
+                range.clone().any(|row| cells.get(row).first().is_some_and(|byte| *byte != kind.byte()))
+            }
+            (Some(kind), cells) => cells.cell_bytes().is_some() && cells.kind() != Some(kind),
+        };
+        if !differs {
+            return false;
+        }
+        if kind.is_some() {
+            self.data = Some(ColumnData::Bson(self.take_as_bson()));
+        }
+        match &mut self.data {
+            Some(ColumnData::Bson(to)) => to.extend_tagged(column, range),
+            _ => false,
         }
     }
 
@@ -157,9 +185,12 @@ impl ColumnBuilder {
     fn take_as_bson(&mut self) -> VarData {
         let Some(data) = self.data.take() else { return VarData::default() };
         let column = Column::new(data, self.presence.clone());
-        let mut mixed = VarData::default();
+        let (rows, mut mixed) = (0..column.len(), VarData::default());
+        if mixed.extend_tagged(&column, &rows) {
+            return mixed;
+        }
         let mut scratch = Vec::new();
-        for row in 0..column.len() {
+        for row in rows {
             match column.value(row, &mut scratch) {
                 Some(value) => push_tagged(&mut mixed, value),
                 None => mixed.seal(),
@@ -235,30 +266,28 @@ mod tests {
     use crate::value::OwnedValue;
     use proptest::prelude::*;
 
-    pub(crate) fn any_value() -> impl Strategy<Value = OwnedValue> {
-        prop_oneof![
-            any::<f64>().prop_map(OwnedValue::double),
-            any::<i32>().prop_map(OwnedValue::int32),
-            any::<i64>().prop_map(OwnedValue::int64),
-            any::<i64>().prop_map(OwnedValue::date),
-            any::<bool>().prop_map(OwnedValue::bool),
-            any::<[u8; 12]>().prop_map(OwnedValue::object_id),
-            ".{0,8}".prop_map(|s| OwnedValue::string(&s)),
-            Just(OwnedValue::null()),
+    /// Values of one type each.
+    fn types() -> [BoxedStrategy<OwnedValue>; 8] {
+        [
+            any::<f64>().prop_map(OwnedValue::double).boxed(),
+            any::<i32>().prop_map(OwnedValue::int32).boxed(),
+            any::<i64>().prop_map(OwnedValue::int64).boxed(),
+            any::<i64>().prop_map(OwnedValue::date).boxed(),
+            any::<bool>().prop_map(OwnedValue::bool).boxed(),
+            any::<[u8; 12]>().prop_map(OwnedValue::object_id).boxed(),
+            ".{0,8}".prop_map(|s| OwnedValue::string(&s)).boxed(),
+            Just(OwnedValue::null()).boxed(),
         ]
+    }
+
+    pub(crate) fn any_value() -> impl Strategy<Value = OwnedValue> {
+        proptest::strategy::Union::new(types())
     }
 
     /// Cells of one type with holes, or of any types.
     fn any_cells() -> impl Strategy<Value = Vec<Option<OwnedValue>>> {
-        let one_type = any_value().prop_flat_map(|v| {
-            proptest::collection::vec(
-                proptest::option::weighted(
-                    0.8,
-                    any_value().prop_filter_map("type", move |w| (w.view().kind() == v.view().kind()).then_some(w)),
-                ),
-                0..20,
-            )
-        });
+        let one_type = types().map(|value| proptest::collection::vec(proptest::option::weighted(0.8, value), 0..20));
+        let one_type = proptest::strategy::Union::new(one_type);
         prop_oneof![
             proptest::collection::vec(proptest::option::of(any_value()), 0..40),
             proptest::collection::vec(any::<f64>().prop_map(|x| Some(OwnedValue::double(x))), 0..40),
@@ -338,6 +367,28 @@ mod tests {
             grown.append_slices(front);
             grown.append_slices(back);
             prop_assert_eq!(grown, Block::concat_slices(&slices));
+        }
+
+        #[test]
+        fn columns_of_any_forms_extend_a_column_as_their_cells_do(
+            parts in proptest::collection::vec((any_cells(), proptest::option::of(any_value()), any::<prop::sample::Index>()), 0..5),
+        ) {
+            let (mut builder, mut by_cell) = (ColumnBuilder::new(), ColumnBuilder::new());
+            for (cells, constant, at) in &parts {
+                let mut columns = vec![column_of(cells)];
+                columns.extend(constant.as_ref().map(|value| Column::constant(value.view(), cells.len())));
+                for column in columns {
+                    let range = at.index(cells.len() + 1)..cells.len();
+                    builder.extend(&column, range.clone());
+                    for cell in &read(&column)[range] {
+                        match cell {
+                            Some(value) => by_cell.push(value.view()),
+                            None => by_cell.push_absent(1),
+                        }
+                    }
+                }
+            }
+            prop_assert_eq!(builder.finish(), by_cell.finish());
         }
 
         #[test]

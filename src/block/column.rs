@@ -3,7 +3,7 @@
 use std::ops::Range;
 use std::rc::Rc;
 
-use kernels::gather;
+use kernels::{gather, tagged};
 
 use super::bitmap::Bitmap;
 use super::objects::Objects;
@@ -62,10 +62,7 @@ impl VarData {
         let start = u32::try_from(self.bytes.len()).unwrap_or(u32::MAX);
         let end = ends.last().unwrap_or(first);
         self.bytes.extend_from_slice(from.bytes.get(*first as usize..*end as usize).unwrap_or_default());
-        self.offsets.reserve(ends.len());
-        for end in ends {
-            self.offsets.push(start.saturating_add(end - first));
-        }
+        tagged::move_ends(ends, *first, start, &mut self.offsets);
     }
     fn slice(&self, range: Range<usize>) -> VarData {
         let mut out = VarData::default();
@@ -103,6 +100,23 @@ pub enum ColumnData {
     Objects(Box<Objects>),
     /// Repeated values: row `i` is row `index[i]` of a column that has no absent cells and is not itself a dictionary.
     Dictionary(Vec<u32>, Box<Column>),
+}
+
+impl ColumnData {
+    /// The BSON type of every present cell, if this form fixes it.
+    pub(super) fn kind(&self) -> Option<Kind> {
+        match self {
+            ColumnData::F64(_) => Some(Kind::Double),
+            ColumnData::I32(_) => Some(Kind::Int32),
+            ColumnData::I64(_) => Some(Kind::Int64),
+            ColumnData::Date(_) => Some(Kind::Date),
+            ColumnData::Bool(_) => Some(Kind::Bool),
+            ColumnData::String(_) => Some(Kind::String),
+            ColumnData::ObjectId(_) => Some(Kind::ObjectId),
+            ColumnData::Bson(_) | ColumnData::Objects(_) => None,
+            ColumnData::Dictionary(_, values) => values.kind(),
+        }
+    }
 }
 
 /// A column. All columns of a block have the same length. Copies share their cells until one of them changes.
@@ -190,17 +204,7 @@ impl Column {
 
     /// The BSON type of every present cell, if the column's type fixes it.
     pub fn kind(&self) -> Option<Kind> {
-        match self.data() {
-            ColumnData::F64(_) => Some(Kind::Double),
-            ColumnData::I32(_) => Some(Kind::Int32),
-            ColumnData::I64(_) => Some(Kind::Int64),
-            ColumnData::Date(_) => Some(Kind::Date),
-            ColumnData::Bool(_) => Some(Kind::Bool),
-            ColumnData::String(_) => Some(Kind::String),
-            ColumnData::ObjectId(_) => Some(Kind::ObjectId),
-            ColumnData::Bson(_) | ColumnData::Objects(_) => None,
-            ColumnData::Dictionary(_, values) => values.kind(),
-        }
+        self.data().kind()
     }
 
     /// The cell of `row` as a value; `None` if it is absent.

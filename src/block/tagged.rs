@@ -8,11 +8,41 @@ use super::bitmap::Bitmap;
 use super::column::{Column, ColumnData, VarData};
 use crate::value::Kind;
 
+/// How many rows are looked at before all are taken apart.
+const SAMPLE_ROWS: usize = 64;
+
 impl VarData {
     /// Values with these type bytes, 0 where one is missing, and these words: doubles, dates, integers, booleans and null.
     pub fn of_words(kinds: &[u8], words: &[u64]) -> VarData {
         let (offsets, bytes) = tagged::join(kinds, words);
         VarData { offsets, bytes }
+    }
+
+    /// Appends rows of a column as values with their type bytes. Does nothing and answers false if values of this form are
+    /// not stored as such.
+    pub(super) fn extend_tagged(&mut self, column: &Column, rows: &Range<usize>) -> bool {
+        if let ColumnData::Bson(values) = column.data() {
+            self.extend(values, rows.clone());
+            return true;
+        }
+        let Some((kind, cells)) = column.data().cell_bytes() else { return false };
+        let len = cells.len() / column.len().max(1);
+        let mut start = rows.start;
+        while start < rows.end {
+            let is_present = column.is_present(start);
+            let end = match column.presence() {
+                None => rows.end,
+                Some(presence) => (start..rows.end).find(|row| presence.get(*row) != is_present).unwrap_or(rows.end),
+            };
+            if is_present {
+                let cells = cells.get(start * len..end * len).unwrap_or_default();
+                tagged::append(&mut self.offsets, &mut self.bytes, kind.byte(), cells, end - start);
+            } else {
+                (start..end).for_each(|_| self.seal());
+            }
+            start = end;
+        }
+        true
     }
 
     /// The type byte of each value, 0 if it is missing, and its first eight bytes.
@@ -29,6 +59,24 @@ impl VarData {
 /// The rows that have this type byte.
 pub fn of_kind(kinds: &[u8], kind: u8) -> Bitmap {
     Bitmap::from_words(compare::equal_bytes(kinds, kind), kinds.len())
+}
+
+impl ColumnData {
+    /// The type of cells of fixed width, and their bytes; also of nulls, which have none.
+    pub(super) fn cell_bytes(&self) -> Option<(Kind, &[u8])> {
+        Some(match self {
+            ColumnData::F64(cells) => (Kind::Double, bytemuck::cast_slice(cells)),
+            ColumnData::I32(cells) => (Kind::Int32, bytemuck::cast_slice(cells)),
+            ColumnData::I64(cells) => (Kind::Int64, bytemuck::cast_slice(cells)),
+            ColumnData::Date(cells) => (Kind::Date, bytemuck::cast_slice(cells)),
+            ColumnData::Bool(cells) => (Kind::Bool, cells),
+            ColumnData::Dictionary(_, values) => match values.data() {
+                ColumnData::Bson(cells) if cells.len() == 1 && cells.get(0) == [Kind::Null.byte()] => (Kind::Null, &[]),
+                _ => return None,
+            },
+            _ => return None,
+        })
+    }
 }
 
 impl Column {
@@ -78,6 +126,12 @@ impl Column {
             .find_map(|(start, end)| cells.bytes.get(*start as usize..*end as usize)?.first().filter(is_value));
         let kind = first.map_or(Some(Kind::Double), |kind| Kind::from_byte(*kind))?;
         if !matches!(kind, Kind::Double | Kind::Int32 | Kind::Int64 | Kind::Date) {
+            return None;
+        }
+        // Most columns of several types show it at once.
+        let is_other =
+            |row: &usize| cells.get(*row).first().is_some_and(|byte| *byte != kind.byte() && is_value(&byte));
+        if (0..cells.len().min(SAMPLE_ROWS)).any(|row| is_other(&row)) {
             return None;
         }
         let (kinds, words) = cells.to_words();

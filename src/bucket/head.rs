@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use super::document::{BucketDoc, BucketVersion, ColumnPlace, Control, name_mark};
 use super::id::BucketId;
-use crate::value::{Doc, Interner, Kind, Value};
+use crate::value::{Doc, Kind, Value};
 
 /// Where the parts of one bucket document stand. It belongs to that document alone.
 #[derive(Clone, Debug, PartialEq)]
@@ -76,12 +76,17 @@ fn column_places(data: Doc<'_>) -> Option<Vec<ColumnPlace>> {
         let at = bytes.as_ptr().addr().wrapping_sub(start);
         Some(u32::try_from(at).ok()?..u32::try_from(at + bytes.len()).ok()?)
     };
-    let (mut seen, mut places) = (Interner::default(), Vec::new());
+    let (mut marks, mut places) = (0_u64, Vec::<ColumnPlace>::new());
     for (name, value) in data {
-        if !seen.add(name.as_bytes()).1 {
+        let (mark, kind) = (name_mark(name.as_bytes()), value.kind());
+        let is_known = |known: &ColumnPlace| {
+            let known_name = known.name.start as usize..known.name.end as usize;
+            known.mark == mark && data.as_bytes().get(known_name) == Some(name.as_bytes())
+        };
+        if marks >> mark & 1 == 1 && places.iter().any(is_known) {
             return None;
         }
-        let (mark, kind) = (name_mark(name.as_bytes()), value.kind());
+        marks |= 1 << mark;
         places.push(ColumnPlace { name: place(name.as_bytes())?, mark, kind, value: place(value.bytes())? });
     }
     Some(places)
@@ -94,7 +99,7 @@ mod tests {
     use super::*;
     use crate::block::{Column, ColumnData};
     use crate::column;
-    use crate::value::FieldSet;
+    use crate::value::{DocWriter, FieldSet};
     use bson::rawdoc;
 
     #[test]
@@ -117,6 +122,22 @@ mod tests {
             let columns = again.columns.map(<[ColumnPlace]>::len);
             assert_eq!(columns, Some(2));
             assert_eq!(format!("{:?}", BucketDoc { columns: None, ..again }), format!("{parsed:?}"));
+        }
+    }
+
+    #[test]
+    fn two_columns_of_one_name_are_noticed_and_two_of_one_mark_are_kept_apart() {
+        let data = |names: &[&str]| {
+            names.iter().fold(DocWriter::new(), |mut writer, name| {
+                writer.int32(name, 1);
+                writer
+            })
+        };
+        for (names, count) in
+            [(&["t", "cpu1", "cpuq"][..], Some(3)), (&["t", "cpu1", "b", "cpu1"], None), (&["a", "a"], None)]
+        {
+            let data = data(names).finish();
+            assert_eq!(column_places(data.view()).map(|places| places.len()), count, "{names:?}");
         }
     }
 

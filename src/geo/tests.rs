@@ -419,7 +419,9 @@ proptest! {
     fn a_polygon_contains_the_places_with_a_winding_number(ring in any_star(), (lng, lat) in any_place()) {
         let Ok(polygon) = Polygon::new(vec![ring.clone()], false) else { return Ok(()) };
         let place = Vector3::on_sphere(lng, lat);
-        prop_assume!(!polygon.is_on_ring(place));
+        if polygon.is_on_ring(place) {
+            return Ok(());
+        }
         // The ring also winds around the far side of the sphere.
         let inside = polygon.middle().dot(place) > 0.0 && turns(&ring, place).abs() > 0.5;
         prop_assert_eq!(polygon.contains(place), inside);

@@ -282,7 +282,10 @@ mod tests {
             cells in any_cells(), index in proptest::collection::vec((any::<prop::sample::Index>(), 1..200_usize), 1..8),
         ) {
             let values: Vec<_> = cells.into_iter().flatten().map(Some).collect();
-            prop_assume!(!values.is_empty());
+            // An assumption would end a run of many cases: only so many may be broken in all.
+            if values.is_empty() {
+                return Ok(());
+            }
             let repeated = |(pick, count): &(prop::sample::Index, usize)| vec![pick.index(values.len()) as u32; *count];
             let index: Vec<u32> = index.iter().flat_map(repeated).collect();
             let dictionary = Column::new(ColumnData::Dictionary(index, Box::new(column_of(&values))), None);

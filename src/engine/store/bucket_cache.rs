@@ -97,9 +97,9 @@ impl BucketCache {
         }
         let mut end = known.end.clone().min(range.end.clone());
         let mut found = Vec::new();
-        let from = self.kept.partition_point(|((of, id), ..)| keyspace::bucket(of, id) < range.start);
+        let from = self.kept.partition_point(|((of, id), ..)| keyspace::bucket_key(of, id)[..] < range.start[..]);
         for ((of, id), _, stored) in self.kept.iter().skip(from) {
-            if of != collection || keyspace::bucket(of, id) >= end {
+            if of != collection || keyspace::bucket_key(of, id)[..] >= end[..] {
                 break;
             }
             let Some(stored) = stored else { continue };
@@ -115,7 +115,8 @@ impl BucketCache {
     /// The number of entries in `range`; `None` if not all buckets stored there are cached.
     pub fn count(&self, collection: &CollectionId, range: &KeyRange) -> Option<usize> {
         let (_, known) = self.covered.as_ref().filter(|(of, _)| of == collection)?;
-        let place = |key: &Bytes| self.kept.partition_point(|((of, id), ..)| keyspace::bucket(of, id) < *key);
+        let place =
+            |key: &Bytes| self.kept.partition_point(|((of, id), ..)| keyspace::bucket_key(of, id)[..] < key[..]);
         (known.start <= range.start && range.end <= known.end).then(|| place(&range.end) - place(&range.start))
     }
 

@@ -25,6 +25,7 @@ const JOURNAL: u8 = b'J';
 const BUCKET: u8 = b'B';
 const INDEX: u8 = b'I';
 const QUARANTINE: u8 = b'Q';
+const BUCKET_KEY_LEN: usize = 1 + size_of::<CollectionId>() + size_of::<BucketId>();
 /// In the position of the flag in other markers.
 const EPOCH: u8 = 2;
 const VERSION: u8 = 3;
@@ -235,7 +236,17 @@ pub fn journal_up_to(collection: &CollectionId, context: &ContextId, last: u64) 
 
 /// A bucket.
 pub fn bucket(collection: &CollectionId, id: &BucketId) -> Bytes {
-    key(BUCKET, &[collection, id.as_bytes()])
+    bucket_key(collection, id).to_vec()
+}
+
+/// The same, without an allocation.
+pub fn bucket_key(collection: &CollectionId, id: &BucketId) -> [u8; BUCKET_KEY_LEN] {
+    let mut key = [BUCKET; BUCKET_KEY_LEN];
+    let (_, of) = key.split_at_mut(1);
+    let (of, rest) = of.split_at_mut(size_of::<CollectionId>());
+    of.copy_from_slice(collection);
+    rest.copy_from_slice(id.as_bytes());
+    key
 }
 
 /// All buckets of a collection whose ids lie in `[low, high]`, both inclusive.
@@ -280,7 +291,7 @@ pub fn series_of(entry: &[u8]) -> Option<&[u8]> {
 
 /// The lowest id in a range of bucket keys, which may begin right after the key of a bucket.
 pub fn lowest_bucket(range: &KeyRange) -> Option<BucketId> {
-    bucket_id(range.start.get(..1 + size_of::<CollectionId>() + size_of::<BucketId>())?).ok()
+    bucket_id(range.start.get(..BUCKET_KEY_LEN)?).ok()
 }
 
 /// All buckets that begin from the second of `low` to the second of `high`, judged by their ids.

@@ -143,12 +143,14 @@ impl StoredBucket {
     /// Errors: as `BucketDoc::parse`.
     pub fn view(&self, options: &TimeseriesOptions) -> Result<BucketDoc<'_>> {
         let document = self.document.view();
-        if let Some(head) = self.head.get() {
-            return Ok(head.view(document).with_kept(&self.kept));
-        }
-        let view = BucketDoc::parse(document, options)?;
-        self.head.get_or_init(|| BucketHead::of(&view, document));
-        Ok(view.with_kept(&self.kept))
+        let head = match self.head.get() {
+            Some(head) => head,
+            None => {
+                let view = BucketDoc::parse(document, options)?;
+                self.head.get_or_init(|| BucketHead::of(&view, document))
+            }
+        };
+        Ok(head.view(document).with_kept(&self.kept))
     }
 
     /// The stored form.

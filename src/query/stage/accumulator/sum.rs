@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use kernels::{gather, runs};
+use kernels::{gather, runs, tagged};
 
 use super::kernels::{
     DoubleSum, IntegerSum, add_doubles, add_int32_for_each, add_int32s, add_int64s, sum_of_doubles, sum_of_int32s,
@@ -211,6 +211,7 @@ impl Accumulator for Sums {
             }
             (ColumnData::Dictionary(index, values), None)
                 if self.add_entries(group, index.get(range).unwrap_or_default(), values.data()) => {}
+            _ if self.add_mixed_to(group, cells, &rows) => {}
             _ => self.add_values(&|_| group, cells, rows)?,
         }
         Ok(())
@@ -298,6 +299,19 @@ impl Sums {
                 sum.count += 1;
             }
         }
+        true
+    }
+
+    /// The same for one group.
+    fn add_mixed_to(&mut self, group: usize, cells: &Column, rows: &Range<usize>) -> bool {
+        let ColumnData::Bson(cells) = cells.data() else { return false };
+        if rows.len() < MIXED_ROWS_MIN {
+            return false;
+        }
+        let (kinds, words) = cells.to_words_of(rows);
+        let Some((doubles, count, sum, int32s)) = tagged::doubles_and_int32s(&kinds, &words) else { return false };
+        self.add_doubles(group, DoubleSum { count, ..sum_of_doubles(&doubles) });
+        self.add_integers(group, IntegerSum { sum: sum.into(), count: int32s, has_int64: false });
         true
     }
 

@@ -3,17 +3,17 @@
 use std::collections::VecDeque;
 use std::ops::Range;
 
-use super::cells::{NOWHERE, cell, except, picked};
+use super::cells::{NOWHERE, cell, except};
 use crate::block::{Bitmap, Column, ColumnBuilder, ColumnData};
 use crate::error::{Error, ErrorCode, Result};
 use crate::limits::STAGE_SIZE_BYTES_MAX;
 use crate::query::expr::quantile;
 use crate::value::{DocWriter, Kind, OwnedValue, Value};
 
-/// The extremes of a typed column; of cells that compare equal, the first. `None` for other columns.
-pub(super) fn extremes(column: &Column, windows: &[Range<usize>], is_max: bool) -> Option<Column> {
+/// The rows of the extremes of a typed column; of cells that compare equal, the first. `None` for other columns.
+pub(super) fn extreme_rows(column: &Column, windows: &[Range<usize>], is_max: bool) -> Option<Vec<u32>> {
     let present = column.presence();
-    let rows = match column.data() {
+    Some(match column.data() {
         // NaN sorts below all numbers.
         ColumnData::F64(cells) if is_max => {
             best_rows(cells, present, windows, |old, new| old < new || old.is_nan() && !new.is_nan())
@@ -26,8 +26,7 @@ pub(super) fn extremes(column: &Column, windows: &[Range<usize>], is_max: bool) 
             best_rows(cells, present, windows, |old, new| (old < new) == is_max && old != new)
         }
         _ => return None,
-    };
-    Some(picked(column, &rows, Value::NULL))
+    })
 }
 
 /// The row of the best present cell of each window. It keeps the rows that may still become the best, which are those

@@ -2,10 +2,10 @@
 
 use std::ops::Range;
 
-use kernels::windows;
+use kernels::{tagged, windows};
 
 use super::cells::{cell, except};
-use crate::block::{Bitmap, Column, ColumnBuilder, ColumnData};
+use crate::block::{Bitmap, Column, ColumnBuilder, ColumnData, of_kind};
 use crate::value::{Kind, OwnedValue, Value};
 
 /// The sum of no numbers.
@@ -62,6 +62,41 @@ pub(super) fn integer_sums(column: &Column, windows: &[Range<usize>], is_mean: b
     };
     let sums: Vec<(i128, u32)> = windows.iter().map(between).collect();
     Some(if is_mean { means(&sums) } else { totals(&sums, is_long) })
+}
+
+/// The sums of doubles and int32s, or their means; `None` if the column has values of other types than these and null. As
+/// everywhere, the sum of the integers is exact and added to that of the doubles.
+pub(super) fn mixed_sums(column: &Column, of: &[Range<usize>], is_mean: bool) -> Option<Column> {
+    let ColumnData::Bson(cells) = column.data() else { return None };
+    let (kinds, words) = cells.to_words();
+    let (doubles, ..) = tagged::doubles_and_int32s(&kinds, &words)?;
+    let is_double = of_kind(&kinds, Kind::Double.byte());
+    let (sums, _) = windows::sums(of_present(&doubles, Some(&is_double)), of, false);
+    // Up to each row: the int32s, how many these are, and how many doubles.
+    let mut up_to = vec![(0_i64, 0_u32, 0_u32)];
+    let mut last = (0, 0, 0);
+    for (kind, word) in kinds.iter().zip(&words) {
+        match Kind::from_byte(*kind) {
+            Some(Kind::Int32) => last = (last.0 + i64::from(*word as i32), last.1 + 1, last.2),
+            Some(Kind::Double) => last.2 += 1,
+            _ => {}
+        }
+        up_to.push(last);
+    }
+    let mut builder = ColumnBuilder::with_capacity(of.len());
+    for (window, sum) in of.iter().zip(&sums) {
+        let (from, to) = (cell(&up_to, window.start), cell(&up_to, window.end));
+        let (integers, int32s, count) = (to.0 - from.0, to.1 - from.1, to.2 - from.2);
+        let total = sum + near_double(integers.into());
+        let value = match (is_mean, count) {
+            (true, 0) if int32s == 0 => OwnedValue::null(),
+            (true, _) => OwnedValue::double(total / (f64::from(count) + f64::from(int32s))),
+            (false, 0) => i32::try_from(integers).map_or_else(|_| OwnedValue::int64(integers), OwnedValue::int32),
+            (false, _) => OwnedValue::double(total),
+        };
+        builder.push(value.view());
+    }
+    Some(builder.finish())
 }
 
 fn means(sums: &[(i128, u32)]) -> Column {

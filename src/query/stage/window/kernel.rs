@@ -1,12 +1,11 @@
 //! Accumulators over windows of typed columns. Everything else is accumulated value by value (`slide.rs`).
 
-use std::borrow::Cow;
 use std::ops::Range;
 
 use super::super::accumulator::{Accumulation, Inputs};
 use super::cells::{NOWHERE, doubles, picked, typed};
-use super::extreme::{Quantiles, extremes};
-use super::fold::{deviations, double_sums, integer_sums};
+use super::extreme::{Quantiles, extreme_rows};
+use super::fold::{deviations, double_sums, integer_sums, mixed_sums};
 use super::slide::over_windows;
 use crate::block::{Column, ColumnData};
 use crate::error::Result;
@@ -51,12 +50,21 @@ impl Kernel {
         }))
     }
 
-    /// The cells of a column of doubles, int32s and nulls as doubles, if the kernel takes all numbers as doubles.
-    fn doubles_of(&self, column: &Column) -> Option<Cow<'static, Column>> {
+    /// The results for windows of a column of several types; `None` if it has no kernel for them.
+    fn over_mixed(&self, column: &Column, windows: &[Range<usize>]) -> Result<Option<Column>> {
+        let numbers = || column.to_doubles();
         match self {
-            Kernel::Deviation(_) | Kernel::Quantiles(_) => column.to_doubles().map(Cow::Owned),
-            // Sums of integers are exact and added last, so that a mean of both may differ in its last digit.
-            Kernel::Sum(_) | Kernel::Extreme(_) | Kernel::End(_) => None,
+            Kernel::End(is_last) => Ok(Some(ends(column, windows, *is_last))),
+            Kernel::Sum(is_mean) => Ok(mixed_sums(column, windows, *is_mean)),
+            Kernel::Extreme(is_max) => Ok(numbers().and_then(|numbers| {
+                // A number keeps the type that it has.
+                let rows = extreme_rows(&numbers, windows, *is_max)?;
+                Some(picked(column, &rows, Value::NULL))
+            })),
+            Kernel::Deviation(_) | Kernel::Quantiles(_) => match numbers() {
+                Some(numbers) => self.over(&numbers, windows),
+                None => Ok(None),
+            },
         }
     }
 
@@ -68,7 +76,9 @@ impl Kernel {
                 ColumnData::F64(cells) => Some(double_sums(cells, present, windows, *is_mean)),
                 _ => integer_sums(column, windows, *is_mean),
             },
-            Kernel::Extreme(is_max) => extremes(column, windows, *is_max),
+            Kernel::Extreme(is_max) => {
+                extreme_rows(column, windows, *is_max).map(|rows| picked(column, &rows, Value::NULL))
+            }
             Kernel::End(is_last) => Some(ends(column, windows, *is_last)),
             Kernel::Deviation(is_sample) => {
                 doubles(column).map(|cells| deviations(&cells, present, windows, *is_sample))
@@ -100,11 +110,14 @@ pub(super) fn accumulated(
     inputs: &Inputs<'_>,
     windows: &[Range<usize>],
 ) -> Result<Column> {
-    if let Some(kernel) = kernel
-        && let Some(column) = typed(&inputs.cells).or_else(|| kernel.doubles_of(&inputs.cells))
-        && let Some(result) = kernel.over(&column, windows)?
-    {
-        return Ok(result);
+    if let Some(kernel) = kernel {
+        let result = match typed(&inputs.cells) {
+            Some(column) => kernel.over(&column, windows)?,
+            None => kernel.over_mixed(&inputs.cells, windows)?,
+        };
+        if let Some(result) = result {
+            return Ok(result);
+        }
     }
     over_windows(spec, inputs, windows)
 }

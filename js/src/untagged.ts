@@ -1,0 +1,49 @@
+// Columns of tagged values whose values are numbers or dates after all.
+
+import { BSON, DATE_F64, F64, I32, I64, type Column } from "./block.js";
+
+/** The BSON types of a double, a date, a 32-bit and a 64-bit integer. */
+const [DOUBLE, DATE, INT32, INT64] = [1, 9, 16, 18];
+const TWO_32 = 2 ** 32;
+
+/** A column, and the types of its values where their tags say more than the column. */
+export interface Untagged {
+  column: Column;
+  types: readonly number[];
+}
+
+/**
+ * The same column without tags if its values are doubles and 32-bit integers, or 64-bit integers, or dates: how rows are grouped into buckets decides
+ * whether a column has tags, and must not decide what becomes of it. 64-bit integers among other numbers stay tagged.
+ */
+export function untagged(column: Column): Untagged {
+  const { dictionary, rows } = column;
+  if (dictionary) {
+    const entries = untagged(dictionary);
+    return { column: { ...column, type: entries.column.type, dictionary: entries.column }, types: entries.types };
+  }
+  const { type, data, aux } = column;
+  const asItIs = { column, types: [type] };
+  if (type !== BSON) return asItIs;
+  const view = new DataView(aux!.buffer, aux!.byteOffset);
+  const seen = new Set<number>();
+  const cells = new Float64Array(rows);
+  for (let row = 0; row < rows; row++) {
+    const at = data[row] as number;
+    if (at === data[row + 1]) continue;
+    const tag = view.getUint8(at);
+    seen.add(tag);
+    if (tag === DOUBLE) cells[row] = view.getFloat64(at + 1, true);
+    else if (tag === INT32) cells[row] = view.getInt32(at + 1, true);
+    else if (tag === DATE) cells[row] = view.getInt32(at + 5, true) * TWO_32 + view.getUint32(at + 1, true);
+    else if (tag !== INT64) return asItIs;
+  }
+  const typed = (type: number, data: Column["data"]): Untagged => ({ column: { ...column, type, data, aux: undefined }, types: [type] });
+  if (seen.has(INT64!) && !seen.has(DATE!)) {
+    if (seen.size > 1) return { column, types: [I64, F64] };
+    return typed(I64, BigInt64Array.from(cells, (_, row) => (data[row] === data[row + 1] ? 0n : view.getBigInt64((data[row] as number) + 1, true))));
+  }
+  if (seen.has(DATE!)) return seen.size > 1 ? asItIs : typed(DATE_F64, cells);
+  if (seen.size === 0) return { column, types: [] };
+  return seen.has(DOUBLE!) ? typed(F64, cells) : typed(I32, Int32Array.from(cells));
+}
