@@ -313,36 +313,48 @@ export function decodeDocument(bytes: Uint8Array, options?: BSONReadOptions): Do
 /**
  * Reads values, each a type byte and the value's bytes, from `offsets[i]` to `offsets[i + 1]` of `bytes`; an empty one gives `undefined`.
  *
- * They are put into one array for the package `bson`, because every call of it costs as much as a small document.
+ * All but the simplest are put into one array for the package `bson`, because every call of it costs as much as a small document.
  */
 export function decodeValues(offsets: Uint32Array, bytes: Uint8Array, options: BSONReadOptions): unknown[] {
   const rows = offsets.length - 1;
-  const used = offsets[rows]! - offsets[0]!;
-  const document = new Uint8Array(used + rows + 12);
-  const filled: number[] = [];
-  let at = 10;
+  const values: unknown[] = new Array(rows);
+  const view = new DataView(bytes.buffer, bytes.byteOffset);
+  const promotes = options.promoteValues !== false;
+  const others: number[] = [];
+  let size = 12;
   for (let row = 0; row < rows; row++) {
+    const at = offsets[row]!;
+    const length = offsets[row + 1]! - at;
+    const tag = bytes[at];
+    if (tag === DOUBLE && length === 9 && promotes) values[row] = view.getFloat64(at + 1, true);
+    else if (tag === INT32 && length === 5 && promotes) values[row] = view.getInt32(at + 1, true);
+    else if (tag === NULL && length === 1) values[row] = null;
+    else if (length > 0) {
+      others.push(row);
+      size += length + 1;
+    }
+  }
+  if (others.length === 0) return values;
+  const document = new Uint8Array(size);
+  let to = 10;
+  for (const row of others) {
     let from = offsets[row]!;
     const end = offsets[row + 1]!;
-    if (from === end) continue;
-    filled.push(row);
     // Type, then an empty name: BSON arrays are read in order, whatever the names.
-    document[at] = bytes[from++]!;
-    at += 2;
-    if (end - from < 48) while (from < end) document[at++] = bytes[from++]!;
+    document[to] = bytes[from++]!;
+    to += 2;
+    if (end - from < 48) while (from < end) document[to++] = bytes[from++]!;
     else {
-      document.set(bytes.subarray(from, end), at);
-      at += end - from;
+      document.set(bytes.subarray(from, end), to);
+      to += end - from;
     }
   }
   document[4] = ARRAY;
-  const view = new DataView(document.buffer);
-  view.setInt32(0, at + 2, true);
-  view.setInt32(6, at - 5, true);
-  const values = decodeDocument(document.subarray(0, at + 2), options)[""] as unknown[];
-  if (values.length !== filled.length) throw new BadValueError("The length of a BSON value does not match its bytes");
-  if (filled.length === rows) return values;
-  const spread: unknown[] = new Array(rows);
-  filled.forEach((row, i) => (spread[row] = values[i]));
-  return spread;
+  const sizes = new DataView(document.buffer);
+  sizes.setInt32(0, size, true);
+  sizes.setInt32(6, size - 7, true);
+  const read = decodeDocument(document, options)[""] as unknown[];
+  if (read.length !== others.length) throw new BadValueError("The length of a BSON value does not match its bytes");
+  others.forEach((row, i) => (values[row] = read[i]));
+  return values;
 }
