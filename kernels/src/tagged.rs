@@ -3,6 +3,9 @@
 /// Bytes of a word.
 const WORD: usize = 8;
 
+/// How many entries are remembered to recognise repetitions.
+const SEEN: usize = 256;
+
 /// How many bytes the values of a type have, as far as `join` writes them: doubles, dates, int64s, int32s, booleans and null.
 #[inline(always)]
 fn len_of(kind: u8) -> usize {
@@ -43,6 +46,35 @@ pub fn parts(offsets: &[u32], bytes: &[u8]) -> (Vec<u8>, Vec<u64>) {
         words.push(word);
     }
     (kinds, words)
+}
+
+/// Values with these type bytes and words as numbers of entries, and the entries: 0 for missing ones, whose type byte is 0. `None` if there are more than `most`.
+/// Values that do not repeat soon may have several entries.
+#[inline(never)]
+pub fn entries(kinds: &[u8], words: &[u64], most: usize) -> Option<(Vec<u32>, Vec<u8>, Vec<u64>)> {
+    let mut index: Vec<u32> = Vec::with_capacity(kinds.len());
+    let (mut entry_kinds, mut entry_words) = (Vec::new(), Vec::new());
+    // Numbers of entries by their hashes, each plus one.
+    let mut seen = [0_u32; SEEN];
+    for (kind, word) in kinds.iter().zip(words) {
+        if *kind == 0 {
+            index.push(0);
+            continue;
+        }
+        let hash = (word ^ u64::from(*kind)).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 56;
+        let slot = seen.get_mut(hash as usize)?;
+        let known = (*slot as usize).wrapping_sub(1);
+        if entry_words.get(known) != Some(word) || entry_kinds.get(known) != Some(kind) {
+            if entry_words.len() >= most {
+                return None;
+            }
+            entry_words.push(*word);
+            entry_kinds.push(*kind);
+            *slot = entry_words.len() as u32;
+        }
+        index.push(*slot - 1);
+    }
+    Some((index, entry_kinds, entry_words))
 }
 
 /// Of values with these type bytes and words: the doubles, with zeros in place of the others, how many there are, the sum of the int32s, and how many these
@@ -148,6 +180,23 @@ mod tests {
                 all.extend(words);
             }
             prop_assert_eq!((offsets, bytes), join(&kinds, &all));
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn entries_stand_for_the_values_that_they_were_made_of(
+            rows in proptest::collection::vec((prop::sample::select(vec![0_u8, 1, 10, 16]), prop_oneof![0..3_u64, any::<u64>()]), 0..60), most in 0..60_usize,
+        ) {
+            let (kinds, words): (Vec<u8>, Vec<u64>) = rows.iter().copied().unzip();
+            let all = entries(&kinds, &words, usize::MAX).unwrap();
+            let value = |(row, kind): (usize, &u8)| if *kind == 0 { (0, words[row]) } else { (all.1[all.0[row] as usize], all.2[all.0[row] as usize]) };
+            prop_assert_eq!(kinds.iter().enumerate().map(value).collect::<Vec<_>>(), rows.clone());
+            prop_assert_eq!(all.0.len(), rows.len());
+            let distinct: std::collections::HashSet<_> = rows.iter().filter(|(kind, _)| *kind != 0).collect();
+            prop_assert!(all.1.len() >= distinct.len());
+            let few = entries(&kinds, &words, most);
+            prop_assert_eq!(few.is_some(), all.1.len() <= most);
         }
     }
 

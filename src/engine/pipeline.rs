@@ -12,7 +12,7 @@ use crate::block::Block;
 use crate::bucket::BUCKETS_PREFIX;
 use crate::error::{Error, ErrorCode, Result};
 use crate::limits::{FORGOTTEN_BATCH_ROWS, STAGE_SIZE_BYTES_MAX};
-use crate::query::{Aggregation, DocumentSource, FindCommand, Foreign, Others};
+use crate::query::{Aggregation, DocumentSource, FindCommand, Foreign, Others, join_blocks};
 use crate::storage::LocalFuture;
 use crate::value::Collation;
 
@@ -153,7 +153,7 @@ impl Engine {
                     ));
                 }
                 rows.retain(|rows| rows.rows() > 0);
-                all.push(Block::concat(rows));
+                all.push(join_blocks(rows));
             }
             Ok(all)
         })

@@ -10,6 +10,7 @@ mod reader;
 mod section;
 mod shape;
 mod stream;
+mod tagged_rows;
 mod typed;
 #[cfg(test)]
 mod vectors;

@@ -16,8 +16,9 @@ pub(super) struct RowReader<'a> {
     absent: usize,
     typed: Option<TypedRows>,
     entries: Option<Entries>,
-    /// The stream state after the last row of `entries`.
+    /// The stream state after the last row of `entries`, unless that row is a `literal`.
     stream: StreamReader<'a>,
+    literal: Option<(Kind, &'a [u8])>,
     rows_max: usize,
     /// About how many rows are expected.
     capacity: usize,
@@ -53,6 +54,7 @@ pub fn decode_from(bytes: &[u8], rows_max: usize, from: usize) -> Result<Column,
             }
             Item::Control(control, words) => rows.control(control, words).map_err(fail)?,
             Item::Section(section, reference) => {
+                rows.literal = None;
                 rows.stream = match section::read(&mut items, offset, section, reference, rows.entries(), rows_max)? {
                     // A control that follows can only repeat the last object.
                     Some(kind) => StreamReader::behind(kind, &[]),
@@ -95,7 +97,8 @@ pub fn count(bytes: &[u8], rows_max: usize) -> Result<usize, ColumnError> {
 impl<'a> RowReader<'a> {
     /// No rows yet, of at most `rows_max`.
     pub fn new(rows_max: usize, capacity: usize, from: usize) -> RowReader<'a> {
-        RowReader { absent: 0, typed: None, entries: None, stream: StreamReader::new(), rows_max, capacity, from }
+        let stream = StreamReader::new();
+        RowReader { absent: 0, typed: None, entries: None, stream, literal: None, rows_max, capacity, from }
     }
 
     /// No rows yet, behind a value that is not among them.
@@ -144,7 +147,7 @@ impl<'a> RowReader<'a> {
             self.typed.get_or_insert_with(|| TypedRows::new(kind, absent, capacity, from)).literal(bytes);
             return Ok(());
         }
-        self.stream = StreamReader::behind(kind, bytes);
+        self.literal = Some((kind, bytes));
         push(self.entries(), kind, bytes)
     }
 
@@ -153,6 +156,9 @@ impl<'a> RowReader<'a> {
     /// Errors: those of streams.
     pub fn control(&mut self, control: u8, words: &'a [u8]) -> Result<(), &'static str> {
         if let Some(entries) = &mut self.entries {
+            if let Some((kind, bytes)) = self.literal.take() {
+                self.stream = StreamReader::behind(kind, bytes);
+            }
             self.stream.open(control, words)?;
             return read_stream(&mut self.stream, entries, self.rows_max);
         }

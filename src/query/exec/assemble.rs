@@ -17,6 +17,17 @@ pub(super) struct RowRun {
     pub rows: Range<usize>,
 }
 
+/// All rows of `blocks`, one after another, as `assemble` has them: the metadata of a thousand series is a thousand values and
+/// not one for each row.
+pub fn join_blocks(mut blocks: Vec<Block>) -> Block {
+    if blocks.len() == 1 {
+        return blocks.pop().unwrap_or_default();
+    }
+    let runs: Vec<RowRun> =
+        blocks.iter().enumerate().map(|(block, rows)| RowRun { block, rows: 0..rows.rows() }).collect();
+    assemble(&blocks, &runs)
+}
+
 /// The rows of `runs`, one after another.
 ///
 /// The order of columns agrees with that of each block, as far as the blocks agree. Dictionaries stay dictionaries;

@@ -13,7 +13,7 @@ use super::spec::{Spec, Step};
 use crate::block::{Block, Column, ColumnBuilder, ColumnData};
 use crate::error::{Error, ErrorCode, Result};
 use crate::limits::STAGE_SIZE_BYTES_MAX;
-use crate::query::exec::Flow;
+use crate::query::exec::{Flow, join_blocks};
 use crate::query::expr::{BoundExpr, Expr, bucket_of};
 use crate::query::sort::SortSpec;
 use crate::value::{Collation, DocWriter, FieldSet, OwnedValue, Value, canonical_class, sort_by, sort_rows};
@@ -303,7 +303,7 @@ impl Stage for BucketAuto {
     }
 
     fn finish(&mut self) -> Result<()> {
-        let rows = Block::concat(std::mem::take(&mut self.held));
+        let rows = join_blocks(std::mem::take(&mut self.held));
         let Key::One(by) = &self.spec.group.key else { return Ok(()) };
         let column = by.column(&rows)?;
         let (collation, buckets, series) = (&self.spec.group.collation, self.spec.buckets, &self.spec.series);

@@ -14,7 +14,7 @@ use super::spec::{Spec, read_by};
 use crate::block::{Block, DocPivot};
 use crate::error::{Error, ErrorCode, Result};
 use crate::limits::{DENSIFIED_ROWS_MAX, STAGE_SIZE_BYTES_MAX};
-use crate::query::exec::{Coder, Flow, MissingAs, Numbers, Pairs, merge};
+use crate::query::exec::{Coder, Flow, MissingAs, Numbers, Pairs, join_blocks, merge};
 use crate::query::expr::{BoundExpr, TimeUnit};
 use crate::query::plan::write_set;
 use crate::query::sort::SortSpec;
@@ -221,7 +221,7 @@ struct DensifyGrid<'a> {
     next: Option<GridPlace>,
     made: DocPivot,
     made_count: usize,
-    /// The output in order: rows by their number, `None` for the next generated one.
+    /// The output in order: the rows of the partition by their place in it, `None` for the next generated one.
     order: Vec<Option<u32>>,
 }
 
@@ -314,7 +314,7 @@ impl Densify {
         };
         let order = Vec::with_capacity(members.len());
         let mut grid = DensifyGrid { partition, next, made: DocPivot::new(), made_count: 0, order };
-        for row in members {
+        for (row, at) in members.iter().zip(0..) {
             if let Some(place) = place_of(row) {
                 self.fill(&mut grid, place, false)?;
                 if let Some(next) = grid.next.take() {
@@ -322,20 +322,21 @@ impl Densify {
                     grid.next = Some(if is_there { self.step(next)? } else { next });
                 }
             }
-            grid.order.push(Some(*row));
+            grid.order.push(Some(at));
         }
         match (&self.spec.bounds, between, ends) {
             (_, Some((_, high)), _) => self.fill(&mut grid, high, false)?,
             (Bounds::Full, _, Some((_, max))) => self.fill(&mut grid, max, true)?,
             _ => {}
         }
+        let rows = rows.gather(members);
         if grid.made_count == 0 {
-            self.ready.push_back(rows.gather(members));
+            self.ready.push_back(rows);
             return Ok(());
         }
         let mut made = u32::try_from(rows.rows()).unwrap_or(u32::MAX)..;
         let order: Vec<u32> = grid.order.iter().filter_map(|row| row.or_else(|| made.next())).collect();
-        let all = Block::concat(vec![rows.clone(), grid.made.finish()]);
+        let all = join_blocks(vec![rows, grid.made.finish()]);
         self.ready.push_back(all.gather(&order));
         Ok(())
     }
@@ -353,7 +354,7 @@ impl Stage for Densify {
     }
 
     fn finish(&mut self) -> Result<()> {
-        let rows = Block::concat(std::mem::take(&mut self.held));
+        let rows = join_blocks(std::mem::take(&mut self.held));
         let spec = Rc::clone(&self.spec);
         let field = spec.field.1.column(&rows)?;
         let mut scratch = Vec::new();

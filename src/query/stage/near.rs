@@ -9,7 +9,7 @@ use super::spec::Spec;
 use crate::block::{Block, Column, ColumnBuilder};
 use crate::error::{Error, ErrorCode, Result};
 use crate::geo::Near;
-use crate::query::exec::Flow;
+use crate::query::exec::{Flow, join_blocks};
 use crate::query::expr::Expr;
 use crate::query::filter::{Filter, Geo, Test};
 use crate::query::plan::write_set;
@@ -175,7 +175,7 @@ impl Stage for Nearest {
         sort_rows(&mut order);
         let at = |place: &u32| *place as usize;
         let rows: Vec<u32> = order.iter().filter_map(|(_, place)| found.get(at(place)).copied()).collect();
-        let mut made = Block::concat(std::mem::take(&mut self.held)).gather(&rows);
+        let mut made = join_blocks(std::mem::take(&mut self.held)).gather(&rows);
         let distances = order.iter().map(|(far, _)| OwnedValue::double(f64::from_bits(*far) * self.spec.multiplier));
         set(&mut made, &self.spec.distance_field, &distances.collect::<Vec<_>>());
         if let Some(field) = &self.spec.place_field {

@@ -9,6 +9,7 @@ use super::function::place;
 use super::windows::WindowSpec;
 use crate::block::{Block, Column, ColumnData};
 use crate::error::Result;
+use crate::query::exec::join_blocks;
 use crate::query::expr::BoundExpr;
 use crate::query::sort::SortSpec;
 use crate::value::{DocWriter, Kind, Number, Value};
@@ -146,7 +147,7 @@ impl RowChoice {
             }
             (rest, start) = (behind, end);
         }
-        Ok(Block::concat(kept))
+        Ok(join_blocks(kept))
     }
 }
 

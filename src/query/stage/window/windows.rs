@@ -14,7 +14,7 @@ use super::function::{Partition, WindowFunction};
 use crate::block::Block;
 use crate::error::{Error, ErrorCode, Result};
 use crate::limits::STAGE_SIZE_BYTES_MAX;
-use crate::query::exec::Flow;
+use crate::query::exec::{Flow, join_blocks};
 use crate::query::expr::BoundExpr;
 use crate::query::stage::accumulator::Inputs;
 use crate::query::stage::group::run_end;
@@ -108,7 +108,7 @@ impl Windows {
         let is_known = |output: &WindowOutput| blocks.iter().any(|block| block.column(&output.name).is_some());
         if self.spec.outputs.iter().any(|output| is_known(output) || output.is_ranked()) {
             // A field that is replaced has the same place in all rows; and what is shown of ranked rows is one expression.
-            blocks = vec![Block::concat(blocks)];
+            blocks = vec![join_blocks(blocks)];
         }
         let rows: usize = blocks.iter().map(Block::rows).sum();
         if rows == 0 {
