@@ -83,16 +83,31 @@ pub(super) fn mixed_sums(column: &Column, of: &[Range<usize>], is_mean: bool) ->
         }
         up_to.push(last);
     }
-    let mut builder = ColumnBuilder::with_capacity(of.len());
-    for (window, sum) in of.iter().zip(&sums) {
+    let within = |window: &Range<usize>| {
         let (from, to) = (cell(&up_to, window.start), cell(&up_to, window.end));
-        let (integers, int32s, count) = (to.0 - from.0, to.1 - from.1, to.2 - from.2);
-        let total = sum + near_double(integers.into());
-        let value = match (is_mean, count) {
-            (true, 0) if int32s == 0 => OwnedValue::null(),
-            (true, _) => OwnedValue::double(total / (f64::from(count) + f64::from(int32s))),
-            (false, 0) => i32::try_from(integers).map_or_else(|_| OwnedValue::int64(integers), OwnedValue::int32),
-            (false, _) => OwnedValue::double(total),
+        (to.0 - from.0, to.1 - from.1, to.2 - from.2)
+    };
+    // The sum as a double, and how many numbers are in it.
+    let total = |(window, sum): (&Range<usize>, &f64)| {
+        let (integers, int32s, doubles) = within(window);
+        (sum + near_double(integers.into()), f64::from(doubles) + f64::from(int32s))
+    };
+    let totals = || of.iter().zip(&sums).map(total);
+    if is_mean {
+        let none: Vec<_> =
+            totals().enumerate().filter(|(_, (_, count))| *count == 0.0).map(|(row, _)| (row, Value::NULL)).collect();
+        return Some(except(ColumnData::F64(totals().map(|(sum, count)| sum / count.max(1.0)).collect()), &none));
+    }
+    if of.iter().all(|window| within(window).2 > 0) {
+        return Some(Column::new(ColumnData::F64(totals().map(|(sum, _)| sum).collect()), None));
+    }
+    let mut builder = ColumnBuilder::with_capacity(of.len());
+    for (window, (sum, _)) in of.iter().zip(totals()) {
+        let (integers, _, doubles) = within(window);
+        let value = match i32::try_from(integers) {
+            _ if doubles > 0 => OwnedValue::double(sum),
+            Ok(integer) => OwnedValue::int32(integer),
+            Err(_) => OwnedValue::int64(integers),
         };
         builder.push(value.view());
     }
