@@ -14,6 +14,7 @@ import type { Aggregated, AggregatedColumns, ColumnInput, Columns, ColumnsInput 
 import type {
   AggregateOptions,
   AnyBulkWriteOperation,
+  BSONReadOptions,
   BulkWriteOptions,
   BulkWriteResult,
   CollectionOptions,
@@ -215,11 +216,11 @@ export class Collection<TSchema extends Document = Document> {
   distinct<K extends PathOf<TSchema>>(key: K, filter?: Filter<TSchema>, options?: DistinctOptions): Promise<DistinctValue<TSchema, K>[]>;
   distinct<T>(key: PathOf<TSchema>, filter?: Filter<TSchema>, options?: DistinctOptions): Promise<T[]>;
   async distinct(key: string, filter: Document = {}, options: DistinctOptions = {}): Promise<any[]> {
-    return await this.#ask("distinct", "values", filter, { key, ...only(options, "hint", "collation", ...COMMAND_OPTIONS) });
+    return await this.#ask("distinct", "values", filter, { key, ...only(options, "hint", "collation", ...COMMAND_OPTIONS) }, readOptions(this.#options));
   }
 
-  async #ask(command: string, field: string, filter: Document, more: Document): Promise<any> {
-    return (await this.#door.run({ [command]: this.collectionName, query: queryDocument(filter), ...more })).reply[field];
+  async #ask(command: string, field: string, filter: Document, more: Document, options?: BSONReadOptions): Promise<any> {
+    return (await this.#door.run({ [command]: this.collectionName, query: queryDocument(filter), ...more }, undefined, options)).reply[field];
   }
 
   /** Deletes all measurements that match; without a filter, all measurements of the collection. A range of time deletes whole buckets without unpacking them. */
@@ -238,7 +239,7 @@ export class Collection<TSchema extends Document = Document> {
     return this.#ask("findAndModify", "value", filter, {
       remove: true,
       ...pick({ ...options, fields: options.projection, sort: options.sort && sortDocument(options.sort as Sort) }, "sort", "fields", "hint", "collation", "let", ...COMMAND_OPTIONS),
-    });
+    }, readOptions(this.#options));
   }
 
   /**
@@ -293,10 +294,10 @@ export class Collection<TSchema extends Document = Document> {
   /** Creates several indexes, all or none. Resolves to their names. */
   async createIndexes(specs: readonly IndexDescription[], options: CommandOptions = {}): Promise<string[]> {
     if (!Array.isArray(specs)) throw new TypeError("The indexes must be an array");
-    const indexes = (specs as readonly IndexDescription[]).map(({ key: keys, ...options }): Document => {
+    const indexes = (specs as readonly IndexDescription[]).map(({ key: keys, name, ...options }): Document => {
       if (!keys) throw new TypeError("An index needs a key, such as { station: 1 }");
       const key = sortDocument(keys, (direction) => direction);
-      return { key, name: [...key].flat().join("_"), ...options };
+      return { key, name: name ?? [...key].flat().join("_"), ...options };
     });
     await this.#door.run({ createIndexes: this.collectionName, indexes, ...only(options, ...COMMAND_OPTIONS) });
     return indexes.map((index) => index["name"] as string);

@@ -7,7 +7,7 @@ import { pick, readOptions, type Answer, type Door } from "./door.js";
 import { CursorExhaustedError, CursorInUseError } from "./errors.js";
 import { only } from "./options.js";
 import { blockToDocuments, setOwn } from "./rows.js";
-import { blocksToColumns } from "./typed.js";
+import { blocksToColumns, valuesOf } from "./typed.js";
 import type { Columns, Series } from "./shapes.js";
 import type { BSONReadOptions, CommandOptions, Document, ExplainVerbosity } from "./types.js";
 
@@ -105,14 +105,17 @@ export abstract class AbstractCursor<TSchema = Document, TColumns = Partial<Colu
   /** Returns all remaining documents, and closes the cursor. It asks for large batches unless you set a batch size. */
   async toArray(): Promise<TSchema[]> {
     const documents: TSchema[] = [];
-    while (await this.#advance(true)) {
-      const transform = this.#transform;
-      for (; this.#position < this.#batch.length; this.#position++) {
-        const document = this.#batch[this.#position]!;
-        documents.push((transform ? transform(document) : document) as TSchema);
+    try {
+      while (await this.#advance(true)) {
+        const transform = this.#transform;
+        for (; this.#position < this.#batch.length; this.#position++) {
+          const document = this.#batch[this.#position]!;
+          documents.push((transform ? transform(document) : document) as TSchema);
+        }
       }
+    } finally {
+      await this.close();
     }
-    await this.close();
     return documents;
   }
 
@@ -124,12 +127,12 @@ export abstract class AbstractCursor<TSchema = Document, TColumns = Partial<Colu
    * | doubles, or doubles and 32-bit integers | `Float64Array` | `NaN` |
    * | 32-bit integers | `Int32Array` | the column is a `Float64Array` with `NaN` |
    * | 64-bit integers | `BigInt64Array` | the column is an array with `undefined` |
-   * | 64-bit integers and other numbers | array of `bigint` and `number` | `undefined` |
+   * | 64-bit integers with doubles or 32-bit integers | array of `bigint` and `number` | `undefined` |
    * | dates | `Float64Array` of milliseconds since the epoch | `NaN` |
    * | anything else, and numbers with a `null` among them | array | `undefined` |
    *
-   * A field that no row has gets no column. A result without rows has the time column and the columns that its projection or `$group` names: each is an empty
-   * `Float64Array`. The typed arrays may be views of one larger buffer.
+   * A field that no row has gets no column. A result of `find` without rows has the time column and the columns that its projection names, one of a pipeline the
+   * columns that a `$group` names: each is an empty `Float64Array`. The typed arrays may be views of one larger buffer.
    *
    * @example
    * ```ts
@@ -153,7 +156,7 @@ export abstract class AbstractCursor<TSchema = Document, TColumns = Partial<Colu
     // A result without rows still has columns, empty ones.
     const columns = blocksToColumns(blocks, this.#readOptions) as Document;
     if (!blocks[0]?.rows) for (const name of this.named) if (!Object.hasOwn(columns, name)) setOwn(columns, name, new Float64Array());
-    return by === undefined ? columns : (await import("./later.js")).seriesOf(columns, by);
+    return by === undefined ? columns : (await import("./later.js")).seriesOf(columns, by, valuesOf(blocks, by.split(".")[0]!));
   }
 
   /**

@@ -1,13 +1,20 @@
 // Columns of all series to columns of each.
 
+import { setOwn } from "./rows.js";
 import type { Series } from "./shapes.js";
 import type { Document } from "./types.js";
 
 /** Shows what JSON has no form for, and keeps a Long and a string of its digits apart. */
 const exact = (_: string, value: unknown): unknown => (typeof value === "bigint" ? { "": String(value) } : value);
 
-/** Divides columns by the values at the path `by`, in the order in which these come first. A series has its rows in their order, and all columns but that of `by`. */
-export function seriesOf(columns: Document, by: string): Series<any>[] {
+const fieldOf = (value: unknown, name: string): unknown =>
+  typeof value === "object" && value !== null && Object.hasOwn(value, name) ? (value as Document)[name] : undefined;
+
+/**
+ * Divides columns by the values at the path `by`, in the order in which these come first. A series has its rows in their order, and all columns but that of `by`.
+ * `values` has `undefined` for rows without the field that `by` begins with.
+ */
+export function seriesOf(columns: Document, by: string, values: readonly unknown[]): Series<any>[] {
   const names = Object.keys(columns);
   const [field, ...rest] = by.split(".") as [string, ...string[]];
   const owners = columns[field] as ArrayLike<unknown> | undefined;
@@ -16,7 +23,8 @@ export function seriesOf(columns: Document, by: string): Series<any>[] {
   if (!owners) throw new TypeError(`No row has ${JSON.stringify(field)}, by which to divide them: does the projection leave it out?`);
   const found = new Map<unknown, { key: unknown; rows: number[] }>();
   for (let row = 0; row < owners.length; row++) {
-    const key = rest.reduce((value: any, name) => value?.[name], owners[row]);
+    // A column of numbers has NaN where a row has none.
+    const key = values[row] === undefined ? undefined : rest.reduce(fieldOf, owners[row]);
     const id = typeof key === "string" ? `s${key}` : typeof key === "object" ? JSON.stringify(key, exact) : key;
     let series = found.get(id);
     if (!series) found.set(id, (series = { key, rows: [] }));
@@ -29,7 +37,7 @@ export function seriesOf(columns: Document, by: string): Series<any>[] {
       const all = columns[name];
       const column = new all.constructor(rows.length);
       rows.forEach((row, at) => (column[at] = all[row]));
-      own[name] = column;
+      setOwn(own, name, column);
     }
     return { key, columns: own };
   });

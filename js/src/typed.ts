@@ -20,7 +20,7 @@ interface Part {
  * | doubles, or doubles and 32-bit integers | `Float64Array` | `NaN` |
  * | 32-bit integers | `Int32Array`; `Float64Array` when cells are absent | `NaN` |
  * | 64-bit integers | `BigInt64Array`; array of `bigint` when cells are absent | `undefined` |
- * | 64-bit integers and other numbers | array of `bigint` and `number` | `undefined` |
+ * | 64-bit integers with doubles or 32-bit integers | array of `bigint` and `number` | `undefined` |
  * | dates | `Float64Array` of milliseconds | `NaN` |
  * | anything else | array of values | `undefined` |
  *
@@ -28,15 +28,30 @@ interface Part {
  */
 export function blocksToColumns(blocks: readonly Block[], options: BSONReadOptions = {}): Columns {
   const rows = blocks.filter((block) => block.rows > 0);
-  // A result without rows still has its time column, an empty one.
-  const filled = rows.length > 0 ? rows : blocks.slice(0, 1);
-  const names = new Set(filled.flatMap((block) => block.columns.map((column) => column.name)));
   const columns: Document = {};
-  for (const name of names) {
-    const parts = filled.map((block) => ({ rows: block.rows, column: block.columns.find((column) => column.name === name) }));
-    setOwn(columns, name, join(parts, options));
+  // A result without rows still has its time column, an empty one.
+  if (rows.length === 0) for (const { name } of blocks[0]?.columns ?? []) setOwn(columns, name, new Float64Array());
+  for (const name of new Set(rows.flatMap((block) => block.columns.map((column) => column.name)))) {
+    const parts = partsOf(rows, name);
+    if (parts.some(({ column }) => column)) setOwn(columns, name, join(parts, options));
   }
   return columns;
+}
+
+/** The values of one field in consecutive blocks; `undefined` where a row does not have it. */
+export function valuesOf(blocks: readonly Block[], name: string): unknown[] {
+  const parts = partsOf(blocks, name);
+  return fill(new Array(parts.reduce((sum, { rows }) => sum + rows, 0)).fill(undefined), parts, {});
+}
+
+function partsOf(blocks: readonly Block[], name: string): Part[] {
+  return blocks.map(({ rows, columns }) => ({ rows, column: columns.find((column) => column.name === name && hasCells(column)) }));
+}
+
+/** Whether a row has a value. The type of a column without any says nothing: it comes from rows that are not in the result. */
+function hasCells({ presence, rows }: Column): boolean {
+  for (let row = 0; row < rows; row++) if (isPresent(presence, row)) return true;
+  return false;
 }
 
 function join(tagged: readonly Part[], options: BSONReadOptions): unknown {

@@ -1,6 +1,6 @@
-// Columns of tagged values whose values are numbers or dates after all.
+// Columns with a type byte for each value, all of which are numbers or all dates.
 
-import { BSON, DATE_F64, F64, I32, I64, type Column } from "./block.js";
+import { BSON, DATE_F64, F64, I32, I64, isPresent, type Column } from "./block.js";
 
 /** The BSON types of a double, a date, a 32-bit and a 64-bit integer. */
 const [DOUBLE, DATE, INT32, INT64] = [1, 9, 16, 18];
@@ -14,23 +14,27 @@ export interface Untagged {
 
 /**
  * The same column without tags if its values are doubles and 32-bit integers, or 64-bit integers, or dates: how rows are grouped into buckets decides
- * whether a column has tags, and must not decide what becomes of it. 64-bit integers among other numbers stay tagged.
+ * whether a column has tags, and must not change the result. 64-bit integers among other numbers stay tagged. Some row must have a value; only rows
+ * that are used count.
  */
-export function untagged(column: Column): Untagged {
-  const { dictionary, rows } = column;
+export function untagged(column: Column, isUsed: (row: number) => boolean = () => true): Untagged {
+  const { dictionary, rows, presence } = column;
   if (dictionary) {
-    const entries = untagged(dictionary);
+    // Entries may belong to rows that are not in the result.
+    const used = new Set((column.data as Uint32Array).filter((_, row) => isPresent(presence, row)));
+    const entries = untagged(dictionary, (entry) => used.has(entry));
     return { column: { ...column, type: entries.column.type, dictionary: entries.column }, types: entries.types };
   }
   const { type, data, aux } = column;
   const asItIs = { column, types: [type] };
   if (type !== BSON) return asItIs;
+  const isLeftOut = (row: number): boolean => data[row] === data[row + 1] || !isUsed(row);
   const view = new DataView(aux!.buffer, aux!.byteOffset);
   const seen = new Set<number>();
   const cells = new Float64Array(rows);
   for (let row = 0; row < rows; row++) {
+    if (isLeftOut(row)) continue;
     const at = data[row] as number;
-    if (at === data[row + 1]) continue;
     const tag = view.getUint8(at);
     seen.add(tag);
     if (tag === DOUBLE) cells[row] = view.getFloat64(at + 1, true);
@@ -41,9 +45,8 @@ export function untagged(column: Column): Untagged {
   const typed = (type: number, data: Column["data"]): Untagged => ({ column: { ...column, type, data, aux: undefined }, types: [type] });
   if (seen.has(INT64!) && !seen.has(DATE!)) {
     if (seen.size > 1) return { column, types: [I64, F64] };
-    return typed(I64, BigInt64Array.from(cells, (_, row) => (data[row] === data[row + 1] ? 0n : view.getBigInt64((data[row] as number) + 1, true))));
+    return typed(I64, BigInt64Array.from(cells, (_, row) => (isLeftOut(row) ? 0n : view.getBigInt64((data[row] as number) + 1, true))));
   }
   if (seen.has(DATE!)) return seen.size > 1 ? asItIs : typed(DATE_F64, cells);
-  if (seen.size === 0) return { column, types: [] };
   return seen.has(DOUBLE!) ? typed(F64, cells) : typed(I32, Int32Array.from(cells));
 }

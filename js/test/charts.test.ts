@@ -50,6 +50,51 @@ test("metadata that only looks alike is not one series", async () => {
   await db.close();
 });
 
+test("rows without the field are a series of their own, and no number", async () => {
+  const db = await open("gaps", { storage: "memory" });
+  const c = await db.createCollection("c", { timeseries: { timeField: "at", metaField: "m" } });
+  await c.insertMany([7, undefined, NaN, 7, undefined].map((m, i) => ({ at: new Date(i), ...(m !== undefined && { m }), v: i })));
+  const series = await c.find().sort({ at: 1 }).toColumns({ by: "m" });
+  assert.deepEqual(series.map(({ key, columns }) => [key, [...columns["v"]]]), [[7, [0, 3]], [undefined, [1, 4]], [NaN, [2]]]);
+  const texts = await db.createCollection("texts", { timeseries: { timeField: "at", metaField: "m" } });
+  await texts.insertOne({ at: new Date(0), m: "abc", ["__proto__"]: 1 });
+  const [only] = await texts.find().toColumns({ by: "m.length" });
+  assert.ok(only && only.key === undefined && Object.hasOwn(only.columns, "__proto__"), "a text has no fields");
+  await db.close();
+});
+
+test("columns are the same in batches of any size, folded or not", async () => {
+  const db = await open("batches", { storage: "memory" });
+  const c = await db.createCollection("c", { timeseries: { timeField: "at", metaField: "m" } });
+  const left = [null, "x", 5n, { a: 1 }, 0.5];
+  await c.insertMany(left.flatMap((d, m) => [{ at: new Date(1), m, v: 0, d, only: d }, { at: new Date(2), m, v: 1 }, { at: new Date(3), m, v: 2, d: new Date(7) }]));
+  for (const isFolded of [false, true]) {
+    if (isFolded) await db.flush();
+    for (const batchSize of [1, 2, 3, 1000]) {
+      for (const m of left.keys()) {
+        const { d, at, ...others } = await c.find({ m, v: { $gte: 1 } }).sort({ at: 1 }).project({ _id: 0, at: 1, d: 1, only: 1 }).batchSize(batchSize).toColumns();
+        assert.deepEqual([d, at, others], [Float64Array.of(NaN, 7), Float64Array.of(2, 3), {}], `${isFolded}, ${batchSize}, ${m}`);
+      }
+    }
+  }
+  await db.close();
+});
+
+test("distinct and findOneAndDelete read as their collection does, and a name that is undefined is made", async () => {
+  const db = await open("reading", { storage: "memory" });
+  await db.createCollection("c", { timeseries: { timeField: "at", metaField: "m" } });
+  const c = db.collection<{ at: Date; v: bigint }>("c", { useBigInt64: true });
+  await c.insertMany([1n, 2n ** 60n].map((v, i) => ({ at: new Date(i), v })));
+  assert.deepEqual(await c.distinct("v"), [1n, 2n ** 60n]);
+  assert.deepEqual((await c.findOneAndDelete({ v: 1n }))?.v, 1n);
+  assert.equal(await c.createIndex({ v: 1 }, { name: undefined }), "v_1");
+  assert.equal(await c.countDocuments(), 1);
+  const cursor = c.find().map(() => assert.fail("refused"));
+  await assert.rejects(cursor.toArray(), /refused/);
+  assert.ok(cursor.closed);
+  await db.close();
+});
+
 test("without rows there are no series, and without the column an error", async () => {
   const { db, c } = await weather();
   assert.deepEqual(await c.find({ temp: -1 }).toColumns({ by: "station" }), []);

@@ -85,6 +85,36 @@ test("columns do not depend on how rows are grouped into blocks", () => {
   }
 });
 
+test("rows that are not in a result do not decide what its columns are", () => {
+  const one = (column: Partial<B.Column> & { type: number; data: B.ColumnData }): B.Column => ({ name: "x", rows: 1, presence: undefined, aux: undefined, dictionary: undefined, ...column });
+  const none = { presence: Uint8Array.of(0) };
+  const left = [
+    one({ type: B.BSON, data: Uint32Array.of(0, 0), aux: new Uint8Array(), ...none }),
+    one({ type: B.STRING, data: Uint32Array.of(0, 0), aux: new Uint8Array(), ...none }),
+    one({ type: B.I64, data: BigInt64Array.of(0n), ...none }),
+    one({ type: B.F64, data: Float64Array.of(0), ...none }),
+    one({ type: B.DATE, data: BigInt64Array.of(0n), ...none }),
+  ];
+  const found: [B.Column, unknown][] = [
+    [one({ type: B.DATE, data: BigInt64Array.of(7n) }), Float64Array.of(NaN, 7)],
+    [one({ type: B.F64, data: Float64Array.of(0.5) }), Float64Array.of(NaN, 0.5)],
+    [one({ type: B.I32, data: Int32Array.of(5) }), Float64Array.of(NaN, 5)],
+    [one({ type: B.I64, data: BigInt64Array.of(5n) }), [undefined, 5n]],
+    [one({ type: B.BOOL, data: Uint8Array.of(1) }), [undefined, true]],
+  ];
+  for (const absent of left) {
+    assert.deepEqual(blocksToColumns([{ rows: 1, columns: [absent] }]), {}, "a field that no row has gets no column");
+    for (const [column, expected] of found) {
+      const blocks = [absent, column].map((column) => ({ rows: 1, columns: [column] }));
+      assert.deepEqual(blocksToColumns(blocks)["x"], expected);
+    }
+    assert.deepEqual(blocksToColumns([{ rows: 0, columns: [{ ...absent, rows: 0 }] }]), { x: new Float64Array() });
+  }
+  const entries = block([{ x: 0.5 }, { x: new Int32(2) }, { x: "other" }]).columns[0]!;
+  const column = one({ rows: 3, type: B.BSON, data: Uint32Array.of(1, 2, 0), presence: Uint8Array.of(0b101), dictionary: { ...entries, name: "" } });
+  assert.deepEqual(blocksToColumns([{ rows: 3, columns: [column] }])["x"], Float64Array.of(2, NaN, 0.5), "entries that no row has");
+});
+
 test("what values become in an array does not depend on others in their column", () => {
   const parts = [[{ x: new Int32(1) }, { x: 0.5 }], [{ x: "a" }]];
   assert.deepEqual(toColumns(parts, { promoteValues: false })["x"], [new Int32(1), new Double(0.5), "a"]);

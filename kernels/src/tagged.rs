@@ -24,7 +24,7 @@ pub fn parts(offsets: &[u32], bytes: &[u8]) -> (Vec<u8>, Vec<u64>) {
     let (mut kinds, mut words) = (Vec::with_capacity(ends.len()), Vec::with_capacity(ends.len()));
     for (start, end) in offsets.iter().zip(ends) {
         let (start, end) = (*start as usize, *end as usize);
-        // Whatever follows a shorter value is read with it and taken away.
+        // Eight bytes are read; the bytes behind a shorter value are masked out.
         let whole = bytes
             .get(start..)
             .and_then(|rest| rest.split_first())
@@ -77,8 +77,8 @@ pub fn entries(kinds: &[u8], words: &[u64], most: usize) -> Option<(Vec<u32>, Ve
     Some((index, entry_kinds, entry_words))
 }
 
-/// Of values with these type bytes and words: the doubles, with zeros in place of the others, how many there are, the sum of the int32s, and how many these
-/// are. `None` if there are values of other types than these and null.
+/// Takes doubles and int32s apart: the doubles, with zeros in place of all other values, and their number; the sum of the int32s, and their number. `None` if
+/// there are values of other types than these and null.
 #[inline(never)]
 pub fn doubles_and_int32s(kinds: &[u8], words: &[u64]) -> Option<(Vec<f64>, u64, i64, u64)> {
     let mut doubles = Vec::with_capacity(kinds.len());

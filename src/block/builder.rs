@@ -127,8 +127,8 @@ impl ColumnBuilder {
         }
     }
 
-    /// Appends cells that make the builder's column one of BSON, or find it one; false if they are of variable width, or
-    /// have the builder's type.
+    /// Appends cells as values with their type bytes, if some differ in type from the builder's. False if nothing was
+    /// appended: the builder has no type yet, the cells fit its type, or they have a form without a fixed width.
     fn extend_as_bson(&mut self, column: &Column, range: &Range<usize>) -> bool {
         let kind = match &self.data {
             None => return false,

@@ -18,7 +18,7 @@ impl VarData {
         VarData { offsets, bytes }
     }
 
-    /// Appends rows of a column as values with their type bytes. Does nothing and answers false if values of this form are
+    /// Appends rows of a column as values with their type bytes. Does nothing and returns false if values of this form are
     /// not stored as such.
     pub(super) fn extend_tagged(&mut self, column: &Column, rows: &Range<usize>) -> bool {
         if let ColumnData::Bson(values) = column.data() {
@@ -62,7 +62,7 @@ pub fn of_kind(kinds: &[u8], kind: u8) -> Bitmap {
 }
 
 impl ColumnData {
-    /// The type of cells of fixed width, and their bytes; also of nulls, which have none.
+    /// The type of cells of fixed width, and their bytes. A dictionary whose only value is null has none.
     pub(super) fn cell_bytes(&self) -> Option<(Kind, &[u8])> {
         Some(match self {
             ColumnData::F64(cells) => (Kind::Double, bytemuck::cast_slice(cells)),

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use super::document::{BucketDoc, BucketVersion, ColumnPlace, Control, name_mark};
 use super::id::BucketId;
-use crate::value::{Doc, Kind, Value};
+use crate::value::{Doc, Interner, Kind, Value};
 
 /// Where the parts of one bucket document stand. It belongs to that document alone.
 #[derive(Clone, Debug, PartialEq)]
@@ -70,20 +70,29 @@ impl BucketHead {
     }
 }
 
+/// Up to so many columns, marks find equal names faster than a table does.
+const FEW_COLUMNS: usize = 64;
+
 fn column_places(data: Doc<'_>) -> Option<Vec<ColumnPlace>> {
     let start = data.as_bytes().as_ptr().addr();
     let place = |bytes: &[u8]| {
         let at = bytes.as_ptr().addr().wrapping_sub(start);
         Some(u32::try_from(at).ok()?..u32::try_from(at + bytes.len()).ok()?)
     };
-    let (mut marks, mut places) = (0_u64, Vec::<ColumnPlace>::new());
+    let (mut marks, mut seen, mut places) = (0_u64, Interner::default(), Vec::<ColumnPlace>::new());
     for (name, value) in data {
         let (mark, kind) = (name_mark(name.as_bytes()), value.kind());
-        let is_known = |known: &ColumnPlace| {
-            let known_name = known.name.start as usize..known.name.end as usize;
-            known.mark == mark && data.as_bytes().get(known_name) == Some(name.as_bytes())
+        let name_of = |known: &ColumnPlace| data.as_bytes().get(known.name.start as usize..known.name.end as usize);
+        let is_new = if places.len() < FEW_COLUMNS {
+            let is_known = |known: &ColumnPlace| known.mark == mark && name_of(known) == Some(name.as_bytes());
+            marks >> mark & 1 == 0 || !places.iter().any(is_known)
+        } else {
+            if places.len() == FEW_COLUMNS {
+                places.iter().filter_map(name_of).for_each(|known| _ = seen.add(known));
+            }
+            seen.add(name.as_bytes()).1
         };
-        if marks >> mark & 1 == 1 && places.iter().any(is_known) {
+        if !is_new {
             return None;
         }
         marks |= 1 << mark;
@@ -138,6 +147,15 @@ mod tests {
         {
             let data = data(names).finish();
             assert_eq!(column_places(data.view()).map(|places| places.len()), count, "{names:?}");
+        }
+        let many: Vec<String> = (0..200).map(|number| format!("column {number}")).collect();
+        let many: Vec<&str> = many.iter().map(String::as_str).collect();
+        for (count, again) in
+            (1..many.len()).flat_map(|count| [(count, None), (count, Some(0)), (count, Some(count - 1))])
+        {
+            let names = [&many[..count], &again.map(|again| many[again]).into_iter().collect::<Vec<_>>()].concat();
+            let found = column_places(data(&names).finish().view()).map(|places| places.len());
+            assert_eq!(found, again.is_none().then_some(count), "{count}, {again:?}");
         }
     }
 

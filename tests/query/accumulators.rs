@@ -410,3 +410,45 @@ fn after_a_sort_by_time_the_first_of_equal_values_is_returned() {
     }
     assert!(untold > 100, "hardly any order that matters: {untold}");
 }
+
+#[test]
+fn sums_of_doubles_and_integers_are_rounded_once() {
+    block_on(async {
+        let great = 1_000_000_000_000_000_000_i64;
+        let cases: [(&[Bson], f64); 5] = [
+            (&[2_147_483_648.0.into(), 0.1.into(), i32::MIN.into()], 0.1),
+            (&[1e18.into(), 0.5.into(), (-great).into()], 0.5),
+            (&[9_007_199_254_740_992.0.into(), 1.0.into(), 1.into()], 9_007_199_254_740_994.0),
+            (&[9_007_199_254_740_993_i64.into(), 1.0.into()], 9_007_199_254_740_994.0),
+            (&[f64::INFINITY.into(), 1.into(), 0.5.into()], f64::INFINITY),
+        ];
+        for (values, sum) in cases {
+            let db = with_values(values).await;
+            let mean = sum / values.len() as f64;
+            let accumulators = doc! { "sum": { "$sum": "$v" }, "mean": { "$avg": "$v" } };
+            let mut group = doc! { "_id": 1 };
+            group.extend(accumulators.clone());
+            assert_eq!(
+                run(&db, vec![doc! { "$group": group }]).await,
+                [doc! { "_id": 1, "sum": sum, "mean": mean }],
+                "{values:?}"
+            );
+            let stages = [
+                doc! { "$setWindowFields": { "output": accumulators } },
+                doc! { "$limit": 1 },
+                doc! { "$project": { "_id": 0, "sum": 1, "mean": 1 } },
+            ];
+            assert_eq!(run(&db, stages.to_vec()).await, [doc! { "sum": sum, "mean": mean }], "{values:?}");
+        }
+    });
+}
+
+#[test]
+fn a_sum_of_the_integers_of_an_array_does_not_overflow_on_its_way() {
+    block_on(async {
+        let most = i64::MAX;
+        let db = with_values(&[bson!([most, most, -most])]).await;
+        let project = doc! { "$project": { "_id": 0, "sum": { "$sum": "$v" } } };
+        assert_eq!(run(&db, vec![doc! { "$match": { "n": 0 } }, project]).await, [doc! { "sum": most }]);
+    });
+}

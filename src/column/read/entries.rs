@@ -17,7 +17,7 @@ const SEEN: usize = 256;
 
 /// The rows so far: the distinct values, and which of them each row has.
 pub struct Entries {
-    /// The rows, as long as all values have a word; the fields below have nothing then.
+    /// The rows, as long as all values have a word; the fields below hold no values then.
     tagged: Option<TaggedRows>,
     /// Bare strings while all values are strings; type bytes and value bytes afterwards.
     values: VarData,

@@ -282,7 +282,7 @@ mod tests {
             cells in any_cells(), index in proptest::collection::vec((any::<prop::sample::Index>(), 1..200_usize), 1..8),
         ) {
             let values: Vec<_> = cells.into_iter().flatten().map(Some).collect();
-            // An assumption would end a run of many cases: only so many may be broken in all.
+            // Not an assumption: proptest allows a limited number of rejected cases.
             if values.is_empty() {
                 return Ok(());
             }

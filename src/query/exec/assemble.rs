@@ -17,8 +17,7 @@ pub(super) struct RowRun {
     pub rows: Range<usize>,
 }
 
-/// All rows of `blocks`, one after another, as `assemble` has them: the metadata of a thousand series is a thousand values and
-/// not one for each row.
+/// All rows of `blocks`, one after another. Dictionaries stay dictionaries.
 pub fn join_blocks(mut blocks: Vec<Block>) -> Block {
     if blocks.len() == 1 {
         return blocks.pop().unwrap_or_default();

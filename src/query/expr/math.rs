@@ -249,7 +249,7 @@ fn deviation(arguments: Arguments<'_, '_>, fewer: f64) -> Result<Datum<'static>>
 /// The sum or mean of numbers; of a single array, those of its elements. Other values do not count.
 fn total(arguments: Arguments<'_, '_>, is_mean: bool) -> Result<Datum<'static>> {
     let inner = values(arguments);
-    let (mut whole, mut fraction, mut count) = (Some(0_i64), 0.0, 0_u32);
+    let (mut whole, mut fraction, mut count) = (0_i128, 0.0, 0_u32);
     let (mut is_double, mut narrow) = (false, true);
     let mut decimals: Option<Decimal> = None;
     for value in inner {
@@ -257,7 +257,7 @@ fn total(arguments: Arguments<'_, '_>, is_mean: bool) -> Result<Datum<'static>> 
         count += 1;
         narrow &= value.kind() == Kind::Int32;
         match number {
-            Number::Integer(n) => whole = whole.and_then(|sum| sum.checked_add(n)),
+            Number::Integer(n) => whole += i128::from(n),
             Number::Decimal(decimal) => {
                 decimals = Some(decimals.map_or(decimal, |sum| decimal::sum(sum, decimal)));
                 continue;
@@ -266,6 +266,7 @@ fn total(arguments: Arguments<'_, '_>, is_mean: bool) -> Result<Datum<'static>> 
         }
         fraction += number.near_double();
     }
+    let whole = i64::try_from(whole).ok();
     if let Some(decimals) = decimals {
         let others = whole.filter(|_| !is_double).map_or(Number::Double(fraction), Number::Integer);
         return Ok(Datum::Built(decimal::total(decimals, others, is_mean.then_some(count.into()))));

@@ -54,14 +54,15 @@ struct Sum {
 }
 
 impl Sum {
-    /// The sum as a double.
+    /// The sum as a double, which is rounded once: the integers are added to the doubles with all their digits.
+    #[allow(clippy::cast_precision_loss, clippy::cast_possible_truncation)]
     fn total(&self) -> f64 {
-        let DoubleSum { sum, lost, .. } = self.doubles;
+        let (mut all, integers) = (self.doubles, self.integers.sum);
+        let near = integers as f64;
+        all.add(near);
+        all.add((integers - near as i128) as f64);
         // With infinities, the compensation is NaN.
-        let doubles = if sum.is_finite() { sum + lost } else { sum };
-        #[allow(clippy::cast_precision_loss)]
-        let integers = i64::try_from(self.integers.sum).map_or(self.integers.sum as f64, |n| n as f64);
-        doubles + integers
+        if all.sum.is_finite() { all.sum + all.lost } else { all.sum }
     }
 
     /// The sum as a decimal if it contains one; divided by `count` for a mean.
@@ -212,7 +213,10 @@ impl Accumulator for Sums {
             (ColumnData::Dictionary(index, values), None)
                 if self.add_entries(group, index.get(range).unwrap_or_default(), values.data()) => {}
             _ if self.add_mixed_to(group, cells, &rows) => {}
-            _ => self.add_values(&|_| group, cells, rows)?,
+            _ => each_cell(cells, rows, &mut |_, value| {
+                self.add_value(group, value);
+                Ok(())
+            })?,
         }
         Ok(())
     }

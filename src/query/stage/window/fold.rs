@@ -2,10 +2,10 @@
 
 use std::ops::Range;
 
-use kernels::{tagged, windows};
+use kernels::windows;
 
 use super::cells::{cell, except};
-use crate::block::{Bitmap, Column, ColumnBuilder, ColumnData, of_kind};
+use crate::block::{Bitmap, Column, ColumnBuilder, ColumnData};
 use crate::value::{Kind, OwnedValue, Value};
 
 /// The sum of no numbers.
@@ -64,52 +64,37 @@ pub(super) fn integer_sums(column: &Column, windows: &[Range<usize>], is_mean: b
     Some(if is_mean { means(&sums) } else { totals(&sums, is_long) })
 }
 
-/// The sums of doubles and int32s, or their means; `None` if the column has values of other types than these and null. As
-/// everywhere, the sum of the integers is exact and added to that of the doubles.
-pub(super) fn mixed_sums(column: &Column, of: &[Range<usize>], is_mean: bool) -> Option<Column> {
-    let ColumnData::Bson(cells) = column.data() else { return None };
+/// The sums of a column of doubles, int32s and nulls, whose `numbers` as doubles are given. Without a double, a sum is an
+/// integer.
+pub(super) fn mixed_sums(column: &Column, numbers: &Column, of: &[Range<usize>]) -> Option<Column> {
+    let (ColumnData::Bson(cells), ColumnData::F64(doubles)) = (column.data(), numbers.data()) else { return None };
+    let sums = double_sums(doubles, numbers.presence(), of, false);
+    // Up to each row: the sum of the int32s, and the number of doubles.
+    let mut up_to = vec![(0_i64, 0_u32)];
+    let mut last = (0, 0);
     let (kinds, words) = cells.to_words();
-    let (doubles, ..) = tagged::doubles_and_int32s(&kinds, &words)?;
-    let is_double = of_kind(&kinds, Kind::Double.byte());
-    let (sums, _) = windows::sums(of_present(&doubles, Some(&is_double)), of, false);
-    // Up to each row: the int32s, how many these are, and how many doubles.
-    let mut up_to = vec![(0_i64, 0_u32, 0_u32)];
-    let mut last = (0, 0, 0);
     for (kind, word) in kinds.iter().zip(&words) {
         match Kind::from_byte(*kind) {
-            Some(Kind::Int32) => last = (last.0 + i64::from(*word as i32), last.1 + 1, last.2),
-            Some(Kind::Double) => last.2 += 1,
+            Some(Kind::Int32) => last.0 += i64::from(*word as i32),
+            Some(Kind::Double) => last.1 += 1,
             _ => {}
         }
         up_to.push(last);
     }
-    let within = |window: &Range<usize>| {
+    let without_double = |window: &Range<usize>| {
         let (from, to) = (cell(&up_to, window.start), cell(&up_to, window.end));
-        (to.0 - from.0, to.1 - from.1, to.2 - from.2)
+        (from.1 == to.1).then_some(to.0 - from.0)
     };
-    // The sum as a double, and how many numbers are in it.
-    let total = |(window, sum): (&Range<usize>, &f64)| {
-        let (integers, int32s, doubles) = within(window);
-        (sum + near_double(integers.into()), f64::from(doubles) + f64::from(int32s))
-    };
-    let totals = || of.iter().zip(&sums).map(total);
-    if is_mean {
-        let none: Vec<_> =
-            totals().enumerate().filter(|(_, (_, count))| *count == 0.0).map(|(row, _)| (row, Value::NULL)).collect();
-        return Some(except(ColumnData::F64(totals().map(|(sum, count)| sum / count.max(1.0)).collect()), &none));
+    if of.iter().all(|window| without_double(window).is_none()) {
+        return Some(sums);
     }
-    if of.iter().all(|window| within(window).2 > 0) {
-        return Some(Column::new(ColumnData::F64(totals().map(|(sum, _)| sum).collect()), None));
-    }
-    let mut builder = ColumnBuilder::with_capacity(of.len());
-    for (window, (sum, _)) in of.iter().zip(totals()) {
-        let (integers, _, doubles) = within(window);
-        let value = match i32::try_from(integers) {
-            _ if doubles > 0 => OwnedValue::double(sum),
-            Ok(integer) => OwnedValue::int32(integer),
-            Err(_) => OwnedValue::int64(integers),
-        };
-        builder.push(value.view());
+    let (mut builder, mut scratch) = (ColumnBuilder::with_capacity(of.len()), Vec::new());
+    for (row, window) in of.iter().enumerate() {
+        match without_double(window).map(|integers| (integers, i32::try_from(integers))) {
+            None => builder.push(sums.value(row, &mut scratch).unwrap_or(Value::NULL)),
+            Some((_, Ok(integer))) => builder.push(OwnedValue::int32(integer).view()),
+            Some((integers, _)) => builder.push(OwnedValue::int64(integers).view()),
+        }
     }
     Some(builder.finish())
 }

@@ -54,14 +54,15 @@ impl Kernel {
     fn over_mixed(&self, column: &Column, windows: &[Range<usize>]) -> Result<Option<Column>> {
         let numbers = || column.to_doubles();
         match self {
-            Kernel::End(is_last) => Ok(Some(ends(column, windows, *is_last))),
-            Kernel::Sum(is_mean) => Ok(mixed_sums(column, windows, *is_mean)),
+            // Other values may be large, and their copies must not take too much memory.
+            Kernel::End(is_last) => Ok(numbers().map(|_| ends(column, windows, *is_last))),
+            Kernel::Sum(false) => Ok(numbers().and_then(|numbers| mixed_sums(column, &numbers, windows))),
             Kernel::Extreme(is_max) => Ok(numbers().and_then(|numbers| {
                 // A number keeps the type that it has.
                 let rows = extreme_rows(&numbers, windows, *is_max)?;
                 Some(picked(column, &rows, Value::NULL))
             })),
-            Kernel::Deviation(_) | Kernel::Quantiles(_) => match numbers() {
+            Kernel::Sum(true) | Kernel::Deviation(_) | Kernel::Quantiles(_) => match numbers() {
                 Some(numbers) => self.over(&numbers, windows),
                 None => Ok(None),
             },

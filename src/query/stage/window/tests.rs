@@ -13,6 +13,7 @@ use super::kernel::{Kernel, accumulated};
 use super::slide::over_windows;
 use crate::block::samples::column_of as column;
 use crate::block::{Bitmap, Block, Column, ColumnBuilder, ColumnData};
+use crate::error::ErrorCode;
 use crate::query::expr::samples::globals;
 use crate::query::sort::SortSpec;
 use crate::query::stage::accumulator::{Accumulation, Inputs};
@@ -188,6 +189,17 @@ fn a_part_of_a_block_holds_only_the_entries_that_it_uses() {
         let Some(ColumnData::Dictionary(_, values)) = found.column("d").map(Column::data) else { panic!() };
         assert_eq!(values.len(), entries);
     }
+}
+
+#[test]
+fn large_values_that_many_windows_show_exceed_the_memory_limit() {
+    let large = OwnedValue::string(&"x".repeat(4 << 20));
+    let input =
+        column(&(0..40).map(|row| Some(if row == 0 { large.clone() } else { OwnedValue::null() })).collect::<Vec<_>>());
+    let windows: Vec<Range<usize>> = (0..40).map(|row| 0..row + 1).collect();
+    let (kernel, spec) = accumulation("$first");
+    let refused = accumulated(kernel.as_ref(), &spec, &Inputs::of(input), &windows).unwrap_err();
+    assert_eq!(refused.code, ErrorCode::ExceededMemoryLimit);
 }
 
 proptest! {
