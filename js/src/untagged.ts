@@ -3,7 +3,8 @@
 import { BSON, DATE_F64, F64, I32, I64, isPresent, type Column } from "./block.js";
 
 /** The BSON types of a double, a date, a 32-bit and a 64-bit integer. */
-const [DOUBLE, DATE, INT32, INT64] = [1, 9, 16, 18];
+const [DOUBLE, DATE, INT32, INT64] = [1, 9, 16, 18] as const;
+const TYPED = new Set<number>([DOUBLE, DATE, INT32, INT64]);
 const TWO_32 = 2 ** 32;
 
 /** A column, and the types of its values where their tags say more than the column. */
@@ -20,6 +21,7 @@ export interface Untagged {
 export function untagged(column: Column, isUsed: (row: number) => boolean = () => true): Untagged {
   const { dictionary, rows, presence } = column;
   if (dictionary) {
+    if (!hasTyped(dictionary)) return { column, types: [column.type] };
     // Entries may belong to rows that are not in the result.
     const used = new Set((column.data as Uint32Array).filter((_, row) => isPresent(presence, row)));
     const entries = untagged(dictionary, (entry) => used.has(entry));
@@ -43,10 +45,17 @@ export function untagged(column: Column, isUsed: (row: number) => boolean = () =
     else if (tag !== INT64) return asItIs;
   }
   const typed = (type: number, data: Column["data"]): Untagged => ({ column: { ...column, type, data, aux: undefined }, types: [type] });
-  if (seen.has(INT64!) && !seen.has(DATE!)) {
+  if (seen.has(INT64) && !seen.has(DATE)) {
     if (seen.size > 1) return { column, types: [I64, F64] };
     return typed(I64, BigInt64Array.from(cells, (_, row) => (isLeftOut(row) ? 0n : view.getBigInt64((data[row] as number) + 1, true))));
   }
-  if (seen.has(DATE!)) return seen.size > 1 ? asItIs : typed(DATE_F64, cells);
-  return seen.has(DOUBLE!) ? typed(F64, cells) : typed(I32, Int32Array.from(cells));
+  if (seen.has(DATE)) return seen.size > 1 ? asItIs : typed(DATE_F64, cells);
+  return seen.has(DOUBLE) ? typed(F64, cells) : typed(I32, Int32Array.from(cells));
+}
+
+/** Whether some of the entries are numbers or dates with their type bytes: most dictionaries have none, and their rows need not be looked at. */
+function hasTyped({ type, rows, data, aux }: Column): boolean {
+  if (type !== BSON) return false;
+  for (let row = 0; row < rows; row++) if (TYPED.has(aux![data[row] as number]!)) return true;
+  return false;
 }
