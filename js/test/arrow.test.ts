@@ -227,3 +227,13 @@ test("what no type of BSON holds is refused by the name of its column, and nothi
   assert.equal(await collection.countDocuments(), 0);
   await db.close();
 });
+
+test("doubles in columns of mixed types stay doubles", async () => {
+  const db = await database();
+  const mixed = [new Double(1), "z", new Int32(2), new Double(-0), new Double(1e21), new Double(0.5), { a: [new Double(3), new Int32(4), null] }];
+  const from = await collectionOf(db, "from", mixed.map((v, i) => ({ at: at(i), v })));
+  const to = await collectionOf(db, "to", []);
+  await insertArrow(to, await toArrow(from.find().sort({ at: 1 })));
+  assert.deepEqual(await to.find({}, classes).sort({ at: 1 }).toArray(), await from.find({}, classes).sort({ at: 1 }).toArray());
+  await db.close();
+});

@@ -98,7 +98,24 @@ function once(give: (value: any) => unknown): (value: any) => unknown {
 }
 
 const text = (means: Meaning | undefined, give: (value: any) => unknown): Shape => ({ type: dictionary(utf8(), int32()), ...(means && { means }), give });
-const json = (): Shape => text("json", once((value) => EJSON.stringify(value, { relaxed: true })));
+const json = (): Shape => text("json", once((value) => EJSON.stringify(withTypes(value), { relaxed: true })));
+
+/** The value with its whole doubles as `$numberDouble`: without a point, a reader takes a number for an integer. */
+function withTypes(value: any): unknown {
+  if (isNull(value)) return value;
+  switch (kindOf(value)) {
+    case "double": {
+      const number = typeof value === "number" ? value : (value as Double).value;
+      return Number.isInteger(number) ? { $numberDouble: Object.is(number, -0) ? "-0.0" : number.toFixed(1) } : value;
+    }
+    case "array":
+      return (value as unknown[]).map(withTypes);
+    case "object":
+      return Object.fromEntries(Object.entries(value as object).map(([key, inner]) => [key, withTypes(inner)]));
+    default:
+      return value;
+  }
+}
 
 function shapeOf(values: readonly unknown[], depth: number): Shape {
   // Many rows share the few metadata objects of their series.
