@@ -5,7 +5,7 @@ import { AbstractCursor, BIG_BATCH } from "./cursor.js";
 import { pick, type Door } from "./door.js";
 import { LiveQuery, type LiveOptions } from "./live.js";
 import { COMMAND_OPTIONS, READ_OPTIONS, checkNames, integer } from "./options.js";
-import { setOwn } from "./rows.js";
+import { setOwn } from "./own.js";
 import type { CheckedProjection, Filter, ProjectionValue, SortOf } from "./schema.js";
 import type { Columns, Projected, ProjectedColumns } from "./shapes.js";
 import type { CollationOptions, Document, FindOptions, Hint, IndexKeys, Sort, SortDirection } from "./types.js";

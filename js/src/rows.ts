@@ -3,6 +3,7 @@
 import { Double, Int32, Long, ObjectId } from "bson";
 import { BOOL, BSON, DATE, DATE_F64, F64, I32, I64, OBJECT_ID, STRING, isPresent, type Block, type Column } from "./block.js";
 import { bsonType, decodeValues, isDate, isPlain } from "./bson.js";
+import { setOwn } from "./own.js";
 import { unpackText } from "./text.js";
 import type { BSONReadOptions, Document } from "./types.js";
 
@@ -46,12 +47,6 @@ export function blockToDocuments(block: Block, options: BSONReadOptions = {}): D
     documents[row] = document;
   }
   return documents;
-}
-
-/** Sets a property of the object itself, whatever its name. */
-export function setOwn(object: Document, key: string, value: unknown): void {
-  if (key === "__proto__") Object.defineProperty(object, key, { value, writable: true, enumerable: true, configurable: true });
-  else object[key] = value;
 }
 
 /** The reader of one column. */

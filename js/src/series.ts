@@ -1,6 +1,6 @@
 // Columns of all series to columns of each.
 
-import { setOwn } from "./rows.js";
+import { setOwn } from "./own.js";
 import type { Series } from "./shapes.js";
 import type { Document } from "./types.js";
 

@@ -1,7 +1,8 @@
 // Blocks to columns for the caller: typed arrays where the type allows it.
 
 import { DATE, DATE_F64, F64, I32, I64, isPresent, type Block, type Column } from "./block.js";
-import { columnReader, dateReader, setOwn } from "./rows.js";
+import { setOwn } from "./own.js";
+import { columnReader, dateReader } from "./rows.js";
 import type { Columns } from "./shapes.js";
 import type { BSONReadOptions, Document } from "./types.js";
 import { untagged } from "./untagged.js";

@@ -4,7 +4,7 @@ import { Binary, Decimal128, EJSON, Int32, ObjectId, UUID } from "bson";
 import { TimeUnit, Type, tableFromIPC } from "@uwdata/flechette";
 import type { Collection } from "../collection.js";
 import { checkNames } from "../options.js";
-import { setOwn } from "../rows.js";
+import { setOwn } from "../own.js";
 import type { ColumnInput } from "../shapes.js";
 import type { Document, InsertColumnsResult } from "../types.js";
 import { MEANS, type Meaning } from "./values.js";

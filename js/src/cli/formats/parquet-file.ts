@@ -7,7 +7,7 @@ import { parquetMetadataAsync, parquetReadObjects, parquetSchema, type AsyncBuff
 import { compressors } from "hyparquet-compressors";
 import { ByteWriter, parquetWrite } from "hyparquet-writer";
 import { written as arrowOf } from "timepail/arrow";
-import { setOwn } from "../../rows.js";
+import { setOwn } from "../../own.js";
 import type { Cursor, InputFile } from "./model.js";
 
 /** Rows that are compressed together. */
