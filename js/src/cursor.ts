@@ -8,7 +8,7 @@ import { CursorExhaustedError, CursorInUseError } from "./errors.js";
 import { only } from "./options.js";
 import { setOwn } from "./own.js";
 import { blockToDocuments } from "./rows.js";
-import { blocksToColumns, valuesOf } from "./typed.js";
+import { blocksToColumns, rowsWith } from "./typed.js";
 import type { Columns, Series } from "./shapes.js";
 import type { BSONReadOptions, CommandOptions, Document, ExplainVerbosity } from "./types.js";
 
@@ -157,7 +157,7 @@ export abstract class AbstractCursor<TSchema = Document, TColumns = Partial<Colu
     // A result without rows still has columns, empty ones.
     const columns = blocksToColumns(blocks, this.#readOptions) as Document;
     if (!blocks[0]?.rows) for (const name of this.named) if (!Object.hasOwn(columns, name)) setOwn(columns, name, new Float64Array());
-    return by === undefined ? columns : (await import("./later.js")).seriesOf(columns, by, valuesOf(blocks, by.split(".")[0]!));
+    return by === undefined ? columns : (await import("./later.js")).seriesOf(columns, by, rowsWith(blocks, by.split(".")[0]!));
   }
 
   /**

@@ -7,14 +7,14 @@ import type { Document } from "./types.js";
 /** Shows what JSON has no form for, and keeps a Long and a string of its digits apart. */
 const exact = (_: string, value: unknown): unknown => (typeof value === "bigint" ? { "": String(value) } : value);
 
-const fieldOf = (value: unknown, name: string): unknown =>
-  typeof value === "object" && value !== null && Object.hasOwn(value, name) ? (value as Document)[name] : undefined;
+/** Texts have no fields, and the length of an array is none. */
+const fieldOf = (value: any, name: string): unknown => (typeof value === "object" && value !== null && Object.prototype.propertyIsEnumerable.call(value, name) ? value[name] : undefined);
 
 /**
  * Divides columns by the values at the path `by`, in the order in which these come first. A series has its rows in their order, and all columns but that of `by`.
- * `values` has `undefined` for rows without the field that `by` begins with.
+ * `hasField` says which rows have the field that `by` begins with.
  */
-export function seriesOf(columns: Document, by: string, values: readonly unknown[]): Series<any>[] {
+export function seriesOf(columns: Document, by: string, hasField: readonly boolean[]): Series<any>[] {
   const names = Object.keys(columns);
   const [field, ...rest] = by.split(".") as [string, ...string[]];
   const owners = columns[field] as ArrayLike<unknown> | undefined;
@@ -24,7 +24,7 @@ export function seriesOf(columns: Document, by: string, values: readonly unknown
   const found = new Map<unknown, { key: unknown; rows: number[] }>();
   for (let row = 0; row < owners.length; row++) {
     // A column of numbers has NaN where a row has none.
-    const key = values[row] === undefined ? undefined : rest.reduce(fieldOf, owners[row]);
+    const key = hasField[row] ? rest.reduce(fieldOf, owners[row]) : undefined;
     const id = typeof key === "string" ? `s${key}` : typeof key === "object" ? JSON.stringify(key, exact) : key;
     let series = found.get(id);
     if (!series) found.set(id, (series = { key, rows: [] }));

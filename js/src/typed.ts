@@ -39,10 +39,9 @@ export function blocksToColumns(blocks: readonly Block[], options: BSONReadOptio
   return columns;
 }
 
-/** The values of one field in consecutive blocks; `undefined` where a row does not have it. */
-export function valuesOf(blocks: readonly Block[], name: string): unknown[] {
-  const parts = partsOf(blocks, name);
-  return fill(new Array(parts.reduce((sum, { rows }) => sum + rows, 0)).fill(undefined), parts, {});
+/** Which rows of consecutive blocks have the field. */
+export function rowsWith(blocks: readonly Block[], name: string): boolean[] {
+  return partsOf(blocks, name).flatMap(({ rows, column }) => Array.from({ length: rows }, (_, row) => column !== undefined && isPresent(column.presence, row)));
 }
 
 function partsOf(blocks: readonly Block[], name: string): Part[] {

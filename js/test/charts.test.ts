@@ -58,6 +58,9 @@ test("rows without the field are a series of their own, and no number", async ()
   assert.deepEqual(series.map(({ key, columns }) => [key, [...columns["v"]]]), [[7, [0, 3]], [undefined, [1, 4]], [NaN, [2]]]);
   const texts = await db.createCollection("texts", { timeseries: { timeField: "at", metaField: "m" } });
   await texts.insertOne({ at: new Date(0), m: "abc", ["__proto__"]: 1 });
+  const lists = await db.createCollection("lists", { timeseries: { timeField: "at", metaField: "m" } });
+  await lists.insertOne({ at: new Date(0), m: [1, 2] });
+  assert.deepEqual((await lists.find().toColumns({ by: "m.length" })).map(({ key }) => key), [undefined]);
   const [only] = await texts.find().toColumns({ by: "m.length" });
   assert.ok(only && only.key === undefined && Object.hasOwn(only.columns, "__proto__"), "a text has no fields");
   await db.close();

@@ -36,6 +36,13 @@ pub fn add(sum: &mut f64, lost: &mut f64, x: f64) {
     *sum = next;
 }
 
+/// A sum together with what rounding has taken from it.
+#[inline(always)]
+pub fn total(sum: f64, lost: f64) -> f64 {
+    // With infinities, what was lost is NaN.
+    if sum.is_finite() { sum + lost } else { sum }
+}
+
 /// Adds each cell to the sum of its group, as `add` does: cell `i` to `sums[groups[i]]`, a pair of a sum and what rounding has taken from it.
 /// Cells whose group is not there are left out.
 #[inline(never)]

@@ -156,8 +156,7 @@ fn fold<F: Fold>(
 #[inline(never)]
 pub fn sums(cells: Cells<'_>, windows: &[Range<usize>], is_mean: bool) -> (Vec<f64>, Vec<u32>) {
     fold(&cells, windows, |sum: &Sum| {
-        // With infinities, the compensation is NaN.
-        let total = if sum.sum.is_finite() { sum.sum + sum.lost } else { sum.sum };
+        let total = sum::total(sum.sum, sum.lost);
         (sum.count > 0).then(|| if is_mean { total / f64::from(sum.count) } else { total })
     })
 }

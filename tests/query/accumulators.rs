@@ -452,3 +452,16 @@ fn a_sum_of_the_integers_of_an_array_does_not_overflow_on_its_way() {
         assert_eq!(run(&db, vec![doc! { "$match": { "n": 0 } }, project]).await, [doc! { "sum": most }]);
     });
 }
+
+#[test]
+fn an_infinity_among_decimals_stays_one() {
+    block_on(async {
+        let decimal = |text: &str| Bson::from(text.parse::<bson::Decimal128>().unwrap());
+        let db = with_values(&[f64::INFINITY.into(), decimal("1"), 2.into()]).await;
+        let group = doc! { "$group": { "_id": 1, "sum": { "$sum": "$v" }, "mean": { "$avg": "$v" } } };
+        assert_eq!(
+            run(&db, vec![group]).await,
+            [doc! { "_id": 1, "sum": decimal("Infinity"), "mean": decimal("Infinity") }]
+        );
+    });
+}

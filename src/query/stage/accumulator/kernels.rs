@@ -35,6 +35,11 @@ impl DoubleSum {
         self.count += 1;
     }
 
+    /// The sum, rounded once.
+    pub fn total(&self) -> f64 {
+        sum::total(self.sum, self.lost)
+    }
+
     /// Adds another sum.
     pub fn merge(&mut self, other: DoubleSum) {
         let mut taken = 0.0;

@@ -61,8 +61,7 @@ impl Sum {
         let near = integers as f64;
         all.add(near);
         all.add((integers - near as i128) as f64);
-        // With infinities, the compensation is NaN.
-        if all.sum.is_finite() { all.sum + all.lost } else { all.sum }
+        all.total()
     }
 
     /// The sum as a decimal if it contains one; divided by `count` for a mean.
@@ -70,7 +69,7 @@ impl Sum {
         let integers = self.integers.sum;
         let coefficient = integers.unsigned_abs();
         let integers = Decimal::Finite { negative: integers < 0, coefficient, exponent: 0 };
-        let doubles = Number::Double(self.doubles.sum + self.doubles.lost);
+        let doubles = Number::Double(self.doubles.total());
         Some(total(sum(self.decimals.sum?, integers), doubles, count))
     }
 
