@@ -8,7 +8,7 @@ SOAK ?= 10000
 RUSTC_OF_TESTS = $(CURDIR)/$(JS)/$(shell clippy-driver --version >/dev/null 2>&1 && echo rustc-lints.sh || echo rustc-tests.sh)
 SOAK_TEST = RUSTC_WORKSPACE_WRAPPER=$(RUSTC_OF_TESTS) cargo test --profile soak --locked
 
-.PHONY: demo build test test-native test-web test-js test-runtimes test-server test-browser check bench size pack serve fuzz soak soak-histories soak-queries soak-orders soak-units soak-browsers tools modules browser firefox webkit clean help
+.PHONY: demo build test test-all test-native test-web test-js test-runtimes test-server test-browser check bench size pack serve fuzz soak soak-histories soak-queries soak-orders soak-units soak-browsers tools modules browser firefox webkit clean help
 .DEFAULT_GOAL := help
 
 help:
@@ -22,8 +22,12 @@ demo: build
 build: tools $(MODULES)
 	node $(JS)/build.mjs
 
-## make test          all tests; the last line is "N passed, N failed"
+## make test          what tells most about a change: all tests on the host, the package in Node and Chromium, lints, sizes; the last line is "N passed, N failed"
 test:
+	node $(JS)/test.mjs --inner
+
+## make test-all      all tests, as CI runs them: also Firefox, WebKit, workers, Deno, Bun, workerd, and the drivers of MongoDB
+test-all:
 	node $(JS)/test.mjs
 
 ## make test-native   Rust unit and integration tests on the host
@@ -48,7 +52,7 @@ test-server: tools $(MODULES)
 
 ## make test-browser  the built package in headless Chromium, with both of its IndexedDB engines, in Firefox and in WebKit
 test-browser: tools browser firefox webkit $(MODULES)
-	node $(JS)/test.mjs build browser browsers
+	node $(JS)/test.mjs build pages browser browsers
 
 ## make check         format, lints, floors, types, size budget
 check: tools $(MODULES)
@@ -132,7 +136,7 @@ soak-units:
 	PROPTEST_CASES=$(SOAK) $(SOAK_TEST) --lib
 
 soak-browsers: tools browser firefox webkit $(MODULES)
-	ALL_BROWSERS=1 node $(JS)/test.mjs build browser browsers
+	ALL_BROWSERS=1 node $(JS)/test.mjs build pages browser browsers
 
 ## make clean         what was built; tools in ~/.cache/timepail stay
 clean:

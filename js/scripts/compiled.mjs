@@ -4,6 +4,7 @@
 import { cpSync, existsSync, mkdirSync, readdirSync, renameSync, rmSync, statSync, utimesSync } from "node:fs";
 import { arch, platform } from "node:os";
 import { basename, dirname, join } from "node:path";
+import { readBuild } from "./builds.mjs";
 import { ROOT, TOOLS, hashOf, must } from "./steps.mjs";
 
 /** What cargo needs of a folder of one profile. */
@@ -23,8 +24,10 @@ const isOwn = (file, names) => names.has(nameOf(file)) || /^(lib)?timepail\b/.te
 /** The folder that keeps the dependencies for the lock file, the profiles and the compiler. */
 async function keptFolder(tools, env, name) {
   const compiler = await must("rustc", ["-vV"], { env });
-  const files = ["Cargo.lock", "Cargo.toml", "kernels/Cargo.toml", "wasm-pack.toml"].map((file) => join(ROOT, file));
-  return join(tools, `compiled-${name}-${hashOf(files, compiler, platform(), arch()).slice(0, 12)}`);
+  const files = ["Cargo.lock", "Cargo.toml", "kernels/Cargo.toml"].map((file) => join(ROOT, file));
+  // Not the whole table of builds: a budget changes with the crate, and not what is compiled.
+  const { cargo, rustc } = readBuild();
+  return join(tools, `compiled-${name}-${hashOf(files, ...cargo, ...rustc, compiler, platform(), arch()).slice(0, 12)}`);
 }
 
 /** Copies with times, by which cargo judges what is fresh; leaves out what `isLeft` says. */

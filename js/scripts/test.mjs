@@ -1,6 +1,8 @@
-// Runs all tests in stages, and prints totals. The stages of cargo run side by side with those of the package. A failed stage does not stop the others.
+// Runs tests in stages, and prints totals. The stages of cargo run side by side with those of the package. A failed stage does not stop the others.
 //
-//   node js/scripts/test.mjs [stage ...]      Without names, installs all tools and runs all stages. With names, the caller (Makefile) has installed the tools.
+//   node js/scripts/test.mjs                  Installs all tools and runs all stages, as CI does.
+//   node js/scripts/test.mjs --inner          Installs what INNER needs and runs INNER: what tells most about a change in the least time.
+//   node js/scripts/test.mjs stage ...        Runs these stages. The caller (Makefile) has installed the tools.
 //
 // The output of a stage is printed only if it fails. The last line is "N passed, N failed". A stage without tests fails, so that a suite cannot
 // disappear unnoticed. A stage that ends with an error code fails, even if it counted no failure.
@@ -35,12 +37,15 @@ const PACKAGE = {
   types,
   runtimes: async () => (await import("./runtimes.mjs")).runtimes(),
   server,
-  browser: async () => nodeTests([together(testFiles(SHARING)), together(testFiles(IN_WORKER_TOO), IN_WORKER), ...runs(testFiles(/^browser\//).filter((file) => !SHARING.test(file)))], await toolEnv("browser-env")),
+  pages: async () => nodeTests(inTwo(testFiles(SHARING)), await toolEnv("browser-env")),
+  browser: async () => nodeTests([together(testFiles(IN_WORKER_TOO), IN_WORKER), ...runs(testFiles(/^browser\//).filter((file) => !SHARING.test(file)))], await toolEnv("browser-env")),
   browsers,
 };
 const STAGES = { ...CARGO, ...PACKAGE };
+/** All logic on the host, the package as it ships in Node and in pages of Chromium, lints and sizes. The other stages run the same package in other places. */
+const INNER = ["native", "check", "build", "size", "js", "types", "pages"];
 /** The stages that wait for browsers to be installed. */
-const IN_BROWSERS = ["web", "browser", "browsers"];
+const IN_BROWSERS = ["web", "pages", "browser", "browsers"];
 
 /** Set by `make soak-browsers`: all tests of browsers run in all of them, with and without a worker. */
 const IN_ALL = process.env.ALL_BROWSERS !== undefined;
@@ -72,6 +77,9 @@ async function checks(list) {
   return result;
 }
 
+/** Whether this is a run of INNER. */
+const isInner = process.argv[2] === "--inner";
+
 /** What cargo printed when `native` and `web` compiled their tests with clippy. */
 const LINTED = {};
 
@@ -83,7 +91,8 @@ async function check() {
   const strict = ["--", "-D", "warnings"];
   const left = [["cargo fmt", "cargo", ["fmt", "--check"], wasm]];
   if (!LINTED.host) left.push(["clippy on the host", "cargo", [...lint, ...strict], host]);
-  if (!LINTED.wasm) left.push(["clippy for wasm", "cargo", ["clippy", "--lib", "--test", "web", "--locked", ...WASM_TARGET, ...strict], wasm]);
+  // Few lines are for wasm alone, and they are compiled for the package anyway.
+  if (!LINTED.wasm && !isInner) left.push(["clippy for wasm", "cargo", ["clippy", "--lib", "--test", "web", "--locked", ...WASM_TARGET, ...strict], wasm]);
   const result = await checks(left);
   for (const [name, { code, output }] of Object.entries(LINTED)) {
     if (code === 0 && !/^(warning|error)\b/m.test(output)) result.passed++;
@@ -169,6 +178,9 @@ const runs = (sources, more = {}) => sources.map((source) => ({ sources: [source
 
 /** Test files to be run by one program, one after another: a browser takes longer to start than most of them. */
 const together = (sources, more = {}) => ({ sources, more });
+
+/** Test files to be run by two programs at once, each with a browser. */
+const inTwo = (sources) => [0, 1].map((half) => together(sources.filter((_, at) => at % 2 === half)));
 
 /**
  * Runs test files in separate programs, a few at once. They are bundled into js/.test-build with their relative imports. Packages stay imports,
@@ -257,7 +269,7 @@ async function nodeTest(sources, folder, env) {
   } catch (error) {
     return { files: sources.map((source) => [source, none()]), code: 1, output: `${error.message}\n` };
   }
-  const program = sources.length === 1 ? built[0] : join(folder, "together.mjs");
+  const program = sources.length === 1 ? built[0] : built[0].replace(/mjs$/, "together.mjs");
   if (sources.length > 1) writeFileSync(program, runnerOf(sources, built));
   const countsFile = `${program}.counts`;
   const spec = ["--test-reporter=spec", "--test-reporter-destination=stdout"];
@@ -301,7 +313,7 @@ function prepare() {
     console.log(`${name}: ${seconds(start)}`);
   };
   const tools = bring("tools", [["js/scripts/toolchain.sh", "wasm"], ["make", "--silent", "modules"]]);
-  const browsers = tools.then(() => bring("browsers to test in", [["js/scripts/toolchain.sh", "browser", "firefox", "webkit"]]));
+  const browsers = tools.then(() => bring("browsers to test in", [["js/scripts/toolchain.sh", "browser", ...(isInner ? [] : ["firefox", "webkit"])]]));
   // Each stage reports the failure itself.
   browsers.catch(() => {});
   return { tools, browsers };
@@ -341,14 +353,15 @@ async function runStage(name, { tools, browsers }) {
 }
 
 await main(async () => {
-  const asked = process.argv.slice(2);
-  const unknown = asked.find((name) => !Object.hasOwn(STAGES, name));
+  const named = isInner ? [] : process.argv.slice(2);
+  const unknown = named.find((name) => !Object.hasOwn(STAGES, name));
   if (unknown) throw new Stop(`there is no stage ${unknown}; the stages are ${Object.keys(STAGES).join(", ")}`);
-  const ready = asked.length > 0 ? { tools: Promise.resolve(), browsers: Promise.resolve() } : prepare();
+  const asked = isInner ? INNER : named.length > 0 ? named : Object.keys(STAGES);
+  const ready = named.length > 0 ? { tools: Promise.resolve(), browsers: Promise.resolve() } : prepare();
   const total = { passed: 0, failed: 0 };
   const runAll = async (stages) => {
     for (const name of Object.keys(stages)) {
-      if (asked.length > 0 && !asked.includes(name)) continue;
+      if (!asked.includes(name)) continue;
       const { passed, failed } = await runStage(name, ready);
       total.passed += passed;
       total.failed += failed;

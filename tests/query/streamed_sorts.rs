@@ -1,13 +1,16 @@
 //! Sorts by time and by metadata stream bucket by bucket: the first rows come before all buckets are read.
 
+use std::future::{Future, poll_fn};
+use std::pin::pin;
 use std::rc::Rc;
+use std::task::Poll;
 
 use bson::{DateTime, Document, RawBson, RawDocumentBuf, doc, rawdoc};
 use futures::executor::block_on;
 use timepail::storage::memory::MemoryStorage;
 use timepail::storage::{Changeset, KeyRange, Page, Storage};
 
-use crate::support::{Db, TestEnv, raw};
+use crate::support::{ALWAYS_MS, Db, TestEnv, raw};
 
 const HOUR_MS: i64 = 3_600_000;
 const HOURS: i64 = 100;
@@ -155,6 +158,54 @@ fn a_sort_with_a_small_limit_returns_whole_rows_of_many_series() {
             }
         }
     });
+}
+
+#[test]
+fn an_insert_outside_the_usual_years_beside_a_limited_sort_neither_stops_nor_disturbs_it() {
+    // Such a measurement ends the streaming of sorts by time. A query that was then decoding what its first rows lack waited for itself for ever.
+    const ROW_COUNT: i64 = 240;
+    const LIMIT: usize = 40;
+    let row = |n: i64| rawdoc! { "t": DateTime::from_millis(1000 * n), "m": n % 24, "n": n, "s": format!("row {n}") };
+    let far = 9_000_000_000_000;
+    for turn in 1.. {
+        let env = TestEnv::new(1);
+        let (rows, was_disturbed) = block_on(async {
+            let db = Db::open(Rc::new(MemoryStorage::new()), Rc::clone(&env));
+            db.ok(rawdoc! { "create": "c", "timeseries": { "timeField": "t", "metaField": "m" } }).await;
+            db.insert("c", &(0..ROW_COUNT).map(row).collect::<Vec<_>>()).await;
+            db.ok(rawdoc! { "flush": 1 }).await;
+            env.look_ms.set(ALWAYS_MS);
+            env.turns.set(0);
+            let find = db.find(rawdoc! { "find": "c", "sort": { "t": -1 }, "limit": LIMIT as i64, "batchSize": 7 });
+            let mut find = pin!(find);
+            let mut polls = 0;
+            while env.turns.get() < turn {
+                if let Poll::Ready(rows) = poll_fn(|context| Poll::Ready(find.as_mut().poll(context))).await {
+                    return (rows, false);
+                }
+            }
+            db.insert("c", &[row(far / 1000)]).await;
+            loop {
+                polls += 1;
+                assert!(polls < 100_000, "the query goes on for ever after turn {turn}");
+                if let Poll::Ready(rows) = poll_fn(|context| Poll::Ready(find.as_mut().poll(context))).await {
+                    return (rows, true);
+                }
+            }
+        });
+        let mut wanted: Vec<i64> = (0..ROW_COUNT).rev().take(LIMIT).collect();
+        let numbers = numbers(&rows);
+        if numbers.first() == Some(&(far / 1000)) {
+            wanted.insert(0, far / 1000);
+            wanted.pop();
+        }
+        assert_eq!(numbers, wanted, "after turn {turn}");
+        assert!(rows.iter().all(|row| row.get_str("s").unwrap() == format!("row {}", row.get_i64("n").unwrap())));
+        if !was_disturbed {
+            assert!(turn > 10, "only {turn} turns were given");
+            return;
+        }
+    }
 }
 
 #[test]
