@@ -5,7 +5,7 @@
 import { copyFileSync, cpSync, existsSync, mkdirSync, readFileSync, readdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join, relative } from "node:path";
 import { build as esbuild } from "esbuild";
-import { readBuild } from "./builds.mjs";
+import { compilerIn, readBuild } from "./builds.mjs";
 import { withDependencies } from "./compiled.mjs";
 import { divide } from "./divide.mjs";
 import { marksUnder } from "./marks.mjs";
@@ -236,7 +236,7 @@ await main(async () => {
   const build = readBuild();
   const env = await toolEnv("env");
   const self = ["build", "steps", "wasm", "order", "split", "data", "divide", "graph", "marks", "symbols"].map((name) => join(JS, `scripts/${name}.mjs`));
-  const compiler = (await must("rustc", ["--version"], { env })).split(" ")[1];
+  const compiler = await compilerIn(env);
   const isPinned = compiler === build.rust;
   if (!isPinned) console.warn(`warning: this is Rust ${compiler}, releases are built with ${build.rust} (wasm-pack.toml): sizes differ, and so does what is inlined`);
 

@@ -3,7 +3,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { parse } from "smol-toml";
-import { ROOT, Stop } from "./steps.mjs";
+import { ROOT, Stop, must } from "./steps.mjs";
 
 const KEYS = ["target", "features", "cargo", "rustc", "whole", "wasm-opt", "budget"];
 
@@ -13,7 +13,10 @@ export function readBuild() {
   return checkedBuild(read("wasm-pack.toml"), read("Cargo.lock"), read("Cargo.toml"));
 }
 
-/** The same from parsed files. */
+/** The version of the compiler in `env`. */
+export const compilerIn = async (env) => (await must("rustc", ["--version"], { env })).split(" ")[1];
+
+/** `readBuild` from parsed files. */
 export function checkedBuild(table, lock, cargo) {
   const bindgen = table.tools?.["wasm-bindgen"];
   const locked = lock.package.filter((entry) => entry.name === "wasm-bindgen").map((entry) => entry.version);
