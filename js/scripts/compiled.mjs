@@ -26,8 +26,8 @@ async function keptFolder(tools, env, name) {
   const compiler = await must("rustc", ["-vV"], { env });
   const files = ["Cargo.lock", "Cargo.toml", "kernels/Cargo.toml"].map((file) => join(ROOT, file));
   // Not the whole table of builds: a budget changes with the crate, and not what is compiled.
-  const { cargo, rustc } = readBuild();
-  return join(tools, `compiled-${name}-${hashOf(files, ...cargo, ...rustc, compiler, platform(), arch()).slice(0, 12)}`);
+  const { features, cargo, rustc } = readBuild();
+  return join(tools, `compiled-${name}-${hashOf(files, ...features, ...cargo, ...rustc, compiler, platform(), arch()).slice(0, 12)}`);
 }
 
 /** Copies with times, by which cargo judges what is fresh; leaves out what `isLeft` says. */
