@@ -39,7 +39,8 @@ async function compile(toolEnv, { features, cargo, rustc, whole }, dev) {
   // These flags apply to the last crate, which link-time optimisation compiles together with all others.
   if (!dev) args.push("--", ...whole);
   const profiles = ["release", "wasm32-unknown-unknown/release"];
-  const messages = await withDependencies(dev ? "wasm-dev" : "wasm", env, profiles, () => must("cargo", args, { env, show: "stderr" }));
+  const flags = [...features, ...cargo, ...rustc];
+  const messages = await withDependencies(dev ? "wasm-dev" : "wasm", env, profiles, () => must("cargo", args, { env, show: "stderr" }), { flags });
   const artifacts = messages.split("\n").filter(Boolean).map((line) => JSON.parse(line));
   const files = artifacts.flatMap((message) => (message.target?.name === "timepail" ? (message.filenames ?? []) : []));
   const module = files.find((file) => file.endsWith(".wasm"));

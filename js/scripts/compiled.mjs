@@ -4,7 +4,6 @@
 import { cpSync, existsSync, mkdirSync, readdirSync, renameSync, rmSync, statSync, utimesSync } from "node:fs";
 import { arch, platform } from "node:os";
 import { basename, dirname, join } from "node:path";
-import { readBuild } from "./builds.mjs";
 import { ROOT, TOOLS, hashOf, must } from "./steps.mjs";
 
 /** What cargo needs of a folder of one profile. */
@@ -21,13 +20,11 @@ const nameOf = (file) => file.replace(/^lib/, "").replace(/-[0-9a-f]{16}(\..*)?$
 /** True if a file has been compiled from this repository. The crate's module has no hash in its name. */
 const isOwn = (file, names) => names.has(nameOf(file)) || /^(lib)?timepail\b/.test(file);
 
-/** The folder that keeps the dependencies for the lock file, the profiles and the compiler. */
-async function keptFolder(tools, env, name) {
+/** The folder that keeps the dependencies for the lock file, the profiles, the compiler and its flags. */
+async function keptFolder(tools, env, name, flags) {
   const compiler = await must("rustc", ["-vV"], { env });
   const files = ["Cargo.lock", "Cargo.toml", "kernels/Cargo.toml"].map((file) => join(ROOT, file));
-  // Not the whole table of builds: a budget changes with the crate, and not what is compiled.
-  const { features, cargo, rustc } = readBuild();
-  return join(tools, `compiled-${name}-${hashOf(files, ...features, ...cargo, ...rustc, compiler, platform(), arch()).slice(0, 12)}`);
+  return join(tools, `compiled-${name}-${hashOf(files, ...flags, compiler, platform(), arch()).slice(0, 12)}`);
 }
 
 /** Copies with times, by which cargo judges what is fresh; leaves out what `isLeft` says. */
@@ -36,12 +33,12 @@ function copy(from, to, isLeft = () => false) {
 }
 
 /**
- * Calls `work`, which compiles with cargo in `env`, and resolves to its result. `profiles` are folders below `target`. If none of them exists, compiled dependencies
- * are brought first; if there are none to bring, those of this clone are kept.
+ * Calls `work`, which compiles with cargo in `env` and with `flags`, and resolves to its result. `profiles` are folders below `target`. If none of them exists,
+ * compiled dependencies are brought first; if there are none to bring, those of this clone are kept.
  */
-export async function withDependencies(name, env, profiles, work, { tools = TOOLS, target = process.env.CARGO_TARGET_DIR ?? join(ROOT, "target") } = {}) {
+export async function withDependencies(name, env, profiles, work, { flags = [], tools = TOOLS, target = process.env.CARGO_TARGET_DIR ?? join(ROOT, "target") } = {}) {
   if (profiles.some((profile) => existsSync(join(target, profile)))) return work();
-  const kept = await keptFolder(tools, env, name);
+  const kept = await keptFolder(tools, env, name, flags);
   const isKept = existsSync(kept);
   if (isKept) bring(kept, target, profiles);
   const result = await work();

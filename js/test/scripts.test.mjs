@@ -1,7 +1,7 @@
 // Scripts that could let a wrong build pass, or that tests depend on.
 
 import assert from "node:assert/strict";
-import { existsSync, mkdtempSync, mkdirSync, readdirSync, rmSync, symlinkSync, utimesSync, writeFileSync } from "node:fs";
+import { copyFileSync, cpSync, existsSync, mkdtempSync, mkdirSync, readdirSync, rmSync, symlinkSync, utimesSync, writeFileSync } from "node:fs";
 import { request } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -14,7 +14,7 @@ import { complaints, markedLater, marksIn } from "../scripts/marks.mjs";
 import { orderOf, withOrder } from "../scripts/order.mjs";
 import { serve } from "../scripts/serve.mjs";
 import { SHARED, Whole, halves } from "../scripts/split.mjs";
-import { toolEnv } from "../scripts/steps.mjs";
+import { JS, ROOT, run, toolEnv } from "../scripts/steps.mjs";
 import { ownerOf } from "../scripts/symbols.mjs";
 import { leb, segmentsOf } from "../scripts/wasm.mjs";
 
@@ -324,6 +324,30 @@ describe("the server of the demo", () => {
       const { status, text } = await get(path);
       assert.ok(status === 404 || text === "<p>page</p>", `${status} ${text}`);
     });
+});
+
+describe("the run of all tests", () => {
+  it("starts where no npm package is installed, because it installs them", async () => {
+    const folder = mkdtempSync(join(tmpdir(), "timepail-scripts-"));
+    after(() => rmSync(folder, { recursive: true, force: true }));
+    for (const file of readdirSync(join(JS, "scripts"))) copyFileSync(join(JS, "scripts", file), join(folder, file));
+    const { code, output } = await run(process.execPath, [join(folder, "test.mjs"), "no-such-stage"]);
+    // Node has resolved all imports when the script reads its arguments.
+    assert.match(output, /there is no stage no-such-stage/);
+    assert.equal(code, 1);
+  });
+  it("keeps compiled dependencies where no npm package is installed: the stage native runs meanwhile", async () => {
+    const folder = mkdtempSync(join(tmpdir(), "timepail-scripts-"));
+    after(() => rmSync(folder, { recursive: true, force: true }));
+    mkdirSync(join(folder, "kernels"));
+    mkdirSync(join(folder, "tests"));
+    for (const file of ["Cargo.lock", "Cargo.toml", "kernels/Cargo.toml"]) copyFileSync(join(ROOT, file), join(folder, file));
+    cpSync(join(JS, "scripts"), join(folder, "js/scripts"), { recursive: true });
+    const script = `import { withDependencies } from "./js/scripts/compiled.mjs";
+      console.log(await withDependencies("host", process.env, ["soak"], async () => "worked", { tools: "tools" }));`;
+    const { output } = await run(process.execPath, ["--input-type=module", "--eval", script], { cwd: folder, env: await toolEnv("env") });
+    assert.equal(output, "worked\n");
+  });
 });
 
 describe("compiled dependencies", () => {
