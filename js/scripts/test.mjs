@@ -44,6 +44,8 @@ const PACKAGE = {
 const STAGES = { ...CARGO, ...PACKAGE };
 /** All logic on the host, the package as it ships in Node and in pages of Chromium, lints and sizes. The other stages run the same package in other places. */
 const INNER = ["native", "check", "build", "size", "js", "types", "pages"];
+/** How many random cases, histories and schedules INNER runs: about a third of all that CI runs. Each is the number for a suite, whatever it runs otherwise. */
+const FEWER = { PROPTEST_CASES: "64", SIM_SEEDS: "96", INTERLEAVINGS_MAX: "100", CASES: "25" };
 /** The stages that wait for browsers to be installed. */
 const IN_BROWSERS = ["web", "pages", "browser", "browsers"];
 
@@ -120,7 +122,7 @@ async function native() {
   if (hasClippy) LINTED.host = compiled;
   const result = { passed: 0, failed: 0, skipped: 0, code: 0, output: "" };
   for (const wanted of [["--lib", "--tests"], ["--doc"]]) {
-    const counts = cargoCounts(await run("cargo", [...cargo, ...wanted], { env }));
+    const counts = cargoCounts(await run("cargo", [...cargo, ...wanted], { env: isInner ? { ...FEWER, ...env } : env }));
     showPrograms(counts.output);
     for (const key of ["passed", "failed", "skipped", "output"]) result[key] += counts[key];
     result.code ||= counts.code;
