@@ -22,7 +22,7 @@ demo: build
 build: tools $(MODULES)
 	node $(JS)/build.mjs
 
-## make test          what tells most about a change: all tests on the host, the package in Node and Chromium, lints, sizes; the last line is "N passed, N failed"
+## make test          the tests to run for every change: all on the host, the package in Node and Chromium, lints, sizes; the last line is "N passed, N failed"
 test:
 	node $(JS)/test.mjs --inner
 
@@ -88,7 +88,7 @@ size: build
 
 ## make pack          dist/timepail.tgz, installable with npm
 pack: build
-	node $(JS)/pack.mjs
+	node $(JS)/pack.mjs --release
 
 ## make serve         the demo page, without building
 serve: $(MODULES)

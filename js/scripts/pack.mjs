@@ -1,15 +1,25 @@
 // Writes dist/timepail.tgz, the package as npm would publish it, and checks its content.
+//
+//   node js/scripts/pack.mjs --release   Also refuses a package that another compiler would build than the one that wasm-pack.toml pins.
 
 import { cpSync, existsSync, mkdirSync, readFileSync, readdirSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
+import { compilerIn, readBuild } from "./builds.mjs";
 import { named, shipped, withLinks } from "./manifest.mjs";
-import { DIST, JS, ROOT, Stop, main, must } from "./steps.mjs";
+import { DIST, JS, ROOT, Stop, main, must, toolEnv } from "./steps.mjs";
 
 const DOCUMENTS = ["CHANGELOG.md", "COMPAT.md", "README.md", "llms.txt", ...readdirSync(join(ROOT, "docs")).filter((name) => name.endsWith(".md")).map((name) => `docs/${name}`)];
 const ALWAYS = ["LICENSE", "package.json", ...DOCUMENTS];
 const ALLOWED = /^(LICENSE|package\.json|[A-Z]+\.md|llms\.txt|docs\/[\w-]+\.md|dist\/timepail(-more)?\.wasm|dist\/THIRD-PARTY\.txt|dist\/[\w-]+\.js(\.map)?|dist\/([\w-]+\/)*[\w-]+\.d\.ts)$/;
 
+/** Marks in the source and sizes are checked for one compiler only; with another, the build warns. */
+async function checkCompiler() {
+  const [compiler, { rust }] = [await compilerIn(await toolEnv("env")), readBuild()];
+  if (compiler !== rust) throw new Stop(`releases are built with Rust ${rust} (wasm-pack.toml), and this is ${compiler}`);
+}
+
 await main(async () => {
+  if (process.argv.includes("--release")) await checkCompiler();
   const out = join(ROOT, "dist");
   const stage = join(out, "package");
   rmSync(stage, { recursive: true, force: true });

@@ -22,7 +22,7 @@ impl Cells<'_> {
 }
 
 /// What cells come to.
-trait Fold: Copy + Default {
+trait Accumulate: Copy + Default {
     fn add(&mut self, x: f64);
     fn merge(&mut self, more: &Self);
 }
@@ -35,7 +35,7 @@ struct Sum {
     lost: f64,
 }
 
-impl Fold for Sum {
+impl Accumulate for Sum {
     #[inline(always)]
     fn add(&mut self, x: f64) {
         self.count += 1;
@@ -63,7 +63,7 @@ struct Moments {
     squares: f64,
 }
 
-impl Fold for Moments {
+impl Accumulate for Moments {
     #[inline(always)]
     fn add(&mut self, x: f64) {
         self.count += 1.0;
@@ -104,7 +104,7 @@ pub fn of_rows(rows: usize, low: Option<i64>, high: Option<i64>) -> Vec<Range<us
 /// Windows cost as much as their rows. There is a state of the rows from a split on; and for each row before it at which a window may begin, one of the rows
 /// from there to the split. When the front of a window passes the split, the split moves to its end. Nothing is subtracted, because 1e100 + 1 - 1e100 would be 0.
 #[inline(always)]
-fn fold<F: Fold>(
+fn accumulate<F: Accumulate>(
     cells: &Cells<'_>,
     windows: &[Range<usize>],
     show: impl Fn(&F) -> Option<f64>,
@@ -155,7 +155,7 @@ fn fold<F: Fold>(
 /// The sum of the cells of each window, or their mean; and the numbers of the windows without cells.
 #[inline(never)]
 pub fn sums(cells: Cells<'_>, windows: &[Range<usize>], is_mean: bool) -> (Vec<f64>, Vec<u32>) {
-    fold(&cells, windows, |sum: &Sum| {
+    accumulate(&cells, windows, |sum: &Sum| {
         let total = sum::total(sum.sum, sum.lost);
         (sum.count > 0).then(|| if is_mean { total / f64::from(sum.count) } else { total })
     })
@@ -164,7 +164,7 @@ pub fn sums(cells: Cells<'_>, windows: &[Range<usize>], is_mean: bool) -> (Vec<f
 /// The standard deviation of the cells of each window, of a sample or of all there are; and the numbers of the windows with too few cells.
 #[inline(never)]
 pub fn deviations(cells: Cells<'_>, windows: &[Range<usize>], is_sample: bool) -> (Vec<f64>, Vec<u32>) {
-    fold(&cells, windows, |moments: &Moments| {
+    accumulate(&cells, windows, |moments: &Moments| {
         let divisor = if is_sample { moments.count - 1.0 } else { moments.count };
         (divisor > 0.5).then(|| (moments.squares / divisor).sqrt())
     })

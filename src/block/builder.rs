@@ -258,6 +258,22 @@ fn pad(data: &mut ColumnData, count: usize) {
     }
 }
 
+impl Column {
+    /// The same cells, with objects of one shape as BSON values.
+    pub fn into_values(self) -> Column {
+        let ColumnData::Objects(objects) = self.data() else { return self };
+        let mut builder = ColumnBuilder::with_capacity(objects.rows());
+        let mut scratch = Vec::new();
+        for row in 0..objects.rows() {
+            match self.value(row, &mut scratch) {
+                Some(value) => builder.push(value),
+                None => builder.push_absent(1),
+            }
+        }
+        builder.finish()
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -4,7 +4,6 @@ use std::ops::Range;
 use std::rc::Rc;
 
 use super::bitmap::Bitmap;
-use super::builder::ColumnBuilder;
 use super::column::{Column, ColumnData};
 use crate::value::Kind;
 
@@ -128,20 +127,6 @@ impl Objects {
 }
 
 impl Column {
-    /// The same cells, with objects of one shape as BSON values.
-    pub fn into_values(self) -> Column {
-        let ColumnData::Objects(objects) = self.data() else { return self };
-        let mut builder = ColumnBuilder::with_capacity(objects.rows());
-        let mut scratch = Vec::new();
-        for row in 0..objects.rows() {
-            match self.value(row, &mut scratch) {
-                Some(value) => builder.push(value),
-                None => builder.push_absent(1),
-            }
-        }
-        builder.finish()
-    }
-
     /// A column of these objects, where those that nothing is in are absent.
     pub fn of_objects(objects: Objects) -> Column {
         let mut scratch = Vec::new();

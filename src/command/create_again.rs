@@ -36,7 +36,7 @@ const OPTIONS: [&str; 9] = [
 /// Changes `there` to the options `asked`, if requested and possible.
 ///
 /// Errors: `NamespaceExists` if not; those of `collMod`.
-pub async fn settle(
+pub async fn modify_or_refuse(
     engine: &Rc<Engine>,
     name: &str,
     there: &CollectionOptions,

@@ -12,7 +12,7 @@ use super::{aggregate_arguments, explain_lookup, explain_write};
 use crate::bucket::BUCKETS_PREFIX;
 use crate::engine::{Defaults, Engine};
 use crate::error::{Error, ErrorCode, Result};
-use crate::query::{Aggregation, Count, Distinct, Explain, ExplainedGroup, FindCommand, Globals, Sink};
+use crate::query::{Aggregation, Count, Distinct, Explain, ExplainedGroup, FindCommand, Globals, ShownStage, Sink};
 use crate::value::{Collation, DocBuf, OwnedValue};
 
 /// `{explain: command, verbosity}`. With `queryPlanner` the command is only planned; otherwise it runs and its result
@@ -77,10 +77,11 @@ pub async fn show(engine: &Rc<Engine>, inner: &Request<'_>, all_plans: Option<bo
     let rows_returned = found.as_ref().filter(|_| all_plans.is_some()).map_or(&[][..], |found| &found.rows_returned);
     let entry = found.as_ref().map(|found| found.collection.entry());
     let multikey = multikey_of(engine, found.as_ref().filter(|_| all_plans.is_some())).await?;
-    let mut later = aggregation.as_ref().map_or_else(Vec::new, |aggregation| later(aggregation, rows_returned));
+    let mut shown = aggregation.as_ref().map_or_else(Vec::new, Aggregation::shown);
     if let Some(aggregation) = aggregation.filter(|_| all_plans.is_some()) {
-        explain_lookup::add_reads(engine, &aggregation.others, &mut later).await?;
+        explain_lookup::add_reads(engine, &aggregation.others, &mut shown).await?;
     }
+    let later = later(shown, rows_returned);
     let explain = Explain {
         namespace: &[engine.name(), ".", if found.is_some() { BUCKETS_PREFIX } else { "" }, name].concat(),
         plan: found.as_ref().zip(entry.as_ref()).map(|(found, entry)| (&found.plan, &entry.options.timeseries)),
@@ -96,11 +97,10 @@ pub async fn show(engine: &Rc<Engine>, inner: &Request<'_>, all_plans: Option<bo
 }
 
 /// The stages after the find. For several stages of one step, only the output of the last is counted.
-fn later(aggregation: &Aggregation, rows_returned: &[u64]) -> Vec<(DocBuf, Option<u64>)> {
-    let shown = aggregation.shown();
-    let next: Vec<Option<usize>> = shown.iter().skip(1).map(|(step, _)| Some(*step)).chain([None]).collect();
+fn later(shown: Vec<ShownStage>, rows_returned: &[u64]) -> Vec<(DocBuf, Option<u64>)> {
+    let next: Vec<Option<usize>> = shown.iter().skip(1).map(|shown| Some(shown.step)).chain([None]).collect();
     let rows = |step: usize, next: Option<usize>| rows_returned.get(step).copied().filter(|_| next != Some(step));
-    shown.into_iter().zip(next).map(|((step, stage), next)| (stage, rows(step, next))).collect()
+    shown.into_iter().zip(next).map(|(shown, next)| (shown.stage, rows(shown.step, next))).collect()
 }
 
 /// Where the matches go if they are not returned, and how that is shown.

@@ -6,20 +6,18 @@ use super::find::target;
 use super::reply::long;
 use crate::engine::{Defaults, Engine};
 use crate::error::Result;
-use crate::query::{Foreign, ReadAccess};
+use crate::query::{Foreign, ReadAccess, ShownStage};
 use crate::value::{DocBuf, DocWriter, Value};
 
 /// Adds to each `$lookup` among `stages` how it has read the other collection: that is done once, before the first row.
 ///
 /// Errors: those of the pipelines over these collections.
-pub async fn add_reads(engine: &Rc<Engine>, others: &[Foreign], stages: &mut [(DocBuf, Option<u64>)]) -> Result<()> {
-    let mut left: Vec<&Foreign> = others.iter().collect();
-    for (stage, _) in stages {
-        let from = stage.view().get("$lookup").and_then(Value::as_doc).and_then(|of| of.get("from"));
-        let from = from.and_then(Value::as_str).unwrap_or_default();
-        // Those of a pipeline within a stage come behind it.
-        let Some(at) = left.iter().position(|other| *other.collection == *from) else { continue };
-        let reads = reads_of(engine, left.remove(at)).await?;
+pub async fn add_reads(engine: &Rc<Engine>, others: &[Foreign], stages: &mut [ShownStage]) -> Result<()> {
+    for ShownStage { stage, looked_up, .. } in stages {
+        let other = looked_up.and_then(|place| others.get(place));
+        // Documents that a pipeline produces itself are not read.
+        let Some(other) = other.filter(|other| !other.collection.is_empty()) else { continue };
+        let reads = reads_of(engine, other).await?;
         let mut writer = DocWriter::new();
         stage.view().iter().chain(reads.view().iter()).for_each(|(name, value)| write(&mut writer, name, value));
         *stage = writer.finish();

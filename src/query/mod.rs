@@ -18,5 +18,5 @@ pub use plan::{
     Stream, Which, arguments, check_hint,
 };
 pub use sort::{SortSpec, sorted_groups};
-pub use stage::{Aggregation, CollStats, DocumentSource, Foreign, Others, Out, Pipeline, Standing};
+pub use stage::{Aggregation, CollStats, DocumentSource, Foreign, Others, Out, Pipeline, ShownStage, Standing};
 pub use update::{Update, check_query, not_allowed};

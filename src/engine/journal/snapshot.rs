@@ -48,7 +48,7 @@ impl Journal {
         let state = self.state.borrow();
         Refresh {
             all: all
-                || state.doubtful_commits > state.settled_commits
+                || state.doubtful_commits > state.resolved_commits
                 || state.unconfirmed_from.is_some()
                 || state.records.len() == 0,
             answers: state.answers,
@@ -154,9 +154,9 @@ impl Journal {
         let mut state = self.state.borrow_mut();
         let stands = state.epoch == epoch;
         if stands && refresh.all {
-            // Commits that failed after the refresh began are settled by the next one. Another refresh may have settled
+            // Commits that failed after the refresh began are resolved by the next one. Another refresh may have resolved
             // the same ones.
-            state.settled_commits = state.settled_commits.max(refresh.doubtful_commits);
+            state.resolved_commits = state.resolved_commits.max(refresh.doubtful_commits);
         }
         stands
     }

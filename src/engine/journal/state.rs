@@ -34,7 +34,7 @@ pub(super) struct State {
     /// How many commits of this context have failed: their records may be in storage.
     pub(super) doubtful_commits: u64,
     /// How many of these had failed before all records were last listed: what became of them is known.
-    pub(super) settled_commits: u64,
+    pub(super) resolved_commits: u64,
     pub(super) records: SortedMap<RecordKey, Rc<JournalEntry>>,
     /// How often records of others were added or removed, or those of this context's failed commits were found.
     pub(super) others_changes: u64,

@@ -56,9 +56,9 @@ pub(super) static TABLE: &[Operator] = &[
         Ok(if is_decimal(y) || is_decimal(x) { datum(decimal::from_double(angle)) } else { Datum::double(angle) })
     }),
     null_in(Op::More, "$bitNot", BITS, |_, x| bits(x, |_, n| !n)),
-    variadic(Op::More, "$bitAnd", BITS, |_, x| folded(x, -1, |a, b| a & b)),
-    variadic(Op::More, "$bitOr", BITS, |_, x| folded(x, 0, |a, b| a | b)),
-    variadic(Op::More, "$bitXor", BITS, |_, x| folded(x, 0, |a, b| a ^ b)),
+    variadic(Op::More, "$bitAnd", BITS, |_, x| reduced(x, -1, |a, b| a & b)),
+    variadic(Op::More, "$bitOr", BITS, |_, x| reduced(x, 0, |a, b| a | b)),
+    variadic(Op::More, "$bitXor", BITS, |_, x| reduced(x, 0, |a, b| a ^ b)),
     operator(Op::More, "$sum", Syntax::Positional(0, MANY), &[(Any, InternalError)], false, |_, x| total(x, false)),
     operator(Op::More, "$avg", Syntax::Positional(0, MANY), &[(Any, InternalError)], false, |_, x| total(x, true)),
     operator(Op::More, "$stdDevPop", Syntax::Positional(0, MANY), ANY, false, |_, x| deviation(x, 0.0)),
@@ -204,11 +204,11 @@ fn integer(n: i64, narrow: bool) -> Datum<'static> {
 }
 
 fn bits(arguments: Arguments<'_, '_>, step: fn(i64, i64) -> i64) -> Result<Datum<'static>> {
-    folded(arguments, 0, step)
+    reduced(arguments, 0, step)
 }
 
 /// Only for int32 and int64.
-fn folded(arguments: Arguments<'_, '_>, first: i64, step: fn(i64, i64) -> i64) -> Result<Datum<'static>> {
+fn reduced(arguments: Arguments<'_, '_>, first: i64, step: fn(i64, i64) -> i64) -> Result<Datum<'static>> {
     let mut all = first;
     for value in arguments.iter().flatten() {
         match value.kind() {

@@ -86,12 +86,12 @@ impl Expr {
             Expr::Array(items) => Expr::Array(each(items)?),
             Expr::Call(operator, arguments) => Expr::Call(operator, each(arguments)?),
         };
-        resolved.folded(globals)
+        resolved.with_constants_evaluated(globals)
     }
 
     /// The constant value, if all parts are constant.
-    pub(super) fn folded(self, globals: &Globals) -> Result<Expr> {
-        if !self.is_foldable() {
+    pub(super) fn with_constants_evaluated(self, globals: &Globals) -> Result<Expr> {
+        if !self.has_no_inputs() {
             return Ok(self);
         }
         let value = self.evaluate(&Scope::of(Doc::EMPTY, globals))?.view().map(Value::to_owned);

@@ -72,7 +72,7 @@ impl ExprParser<'_> {
         }
         if let Some(array) = value.as_array() {
             let items = self.each(array)?;
-            return Expr::Array(items).folded(self.globals);
+            return Expr::Array(items).with_constants_evaluated(self.globals);
         }
         let Some(doc) = value.as_doc() else { return Ok(constant(value)) };
         let mut fields = Vec::new();
@@ -94,7 +94,7 @@ impl ExprParser<'_> {
             }
             fields.push((name.into(), self.value(value)?));
         }
-        Expr::Object(fields).folded(self.globals)
+        Expr::Object(fields).with_constants_evaluated(self.globals)
     }
 
     fn each(&mut self, array: Doc<'_>) -> Result<Vec<Expr>> {
@@ -163,7 +163,7 @@ impl ExprParser<'_> {
             Syntax::Let => self.bindings(operand)?,
             Syntax::Switch => self.switch(operand)?,
         };
-        Expr::Call(operator, arguments).folded(self.globals)
+        Expr::Call(operator, arguments).with_constants_evaluated(self.globals)
     }
 
     fn positional(&mut self, name: &str, operand: Value<'_>, least: usize, most: usize) -> Result<Vec<Expr>> {

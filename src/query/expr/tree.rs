@@ -44,14 +44,14 @@ impl Expr {
     }
 
     /// True if it contains only constants and at least one operator around them.
-    pub(super) fn is_foldable(&self) -> bool {
-        let mut foldable = !matches!(self, Expr::Constant(_));
+    pub(super) fn has_no_inputs(&self) -> bool {
+        let mut has_none = !matches!(self, Expr::Constant(_));
         self.visit(&mut |expr| match expr {
-            Expr::Field(..) => foldable = false,
-            Expr::Call(operator, _) if operator.op == Op::Rand => foldable = false,
+            Expr::Field(..) => has_none = false,
+            Expr::Call(operator, _) if operator.op == Op::Rand => has_none = false,
             _ => {}
         });
-        foldable
+        has_none
     }
 
     /// The top-level fields that it reads.

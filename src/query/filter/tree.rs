@@ -268,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn constant_filters_are_folded() {
+    fn constant_filters_are_evaluated() {
         assert!(Filter::and([]).is_trivial());
         assert_eq!(Filter::or([]), Filter::AlwaysFalse);
         assert_eq!(Filter::and([exists("a"), Filter::AlwaysFalse]), Filter::AlwaysFalse);

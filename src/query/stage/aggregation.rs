@@ -33,6 +33,16 @@ pub struct Aggregation {
     pub others: Vec<Foreign>,
 }
 
+/// A stage as `explain` shows it.
+pub struct ShownStage {
+    /// The number of its step; `usize::MAX` if it has none.
+    pub step: usize,
+    /// The stage, in canonical form.
+    pub stage: DocBuf,
+    /// The place among `Aggregation::others` of what it shows the reading of.
+    pub looked_up: Option<usize>,
+}
+
 impl Aggregation {
     /// Parses the stages of a pipeline, an array of objects. `time_field` is that of the collection; empty if no field
     /// of the rows is always a date, as for bucket documents.
@@ -60,23 +70,27 @@ impl Aggregation {
         Aggregation { find, demand, steps, source: None, out: None, others }
     }
 
-    /// The stages after the find (all stages, if it does not begin with a find), each with the number of its step. The
-    /// last stage shown for a step is the one whose rows the step returns.
-    pub fn shown(&self) -> Vec<(usize, DocBuf)> {
+    /// The stages after the find (all stages, if it does not begin with a find). The last stage shown for a step is the
+    /// one whose rows the step returns.
+    pub fn shown(&self) -> Vec<ShownStage> {
         let mut shown = Vec::new();
+        let of = |step: usize, stage: DocBuf| ShownStage { step, stage, looked_up: None };
         if let Some(source) = &self.source {
             let mut stage = DocWriter::new();
             source.write(&mut stage);
-            shown.push((usize::MAX, stage.finish()));
-            shown.extend(self.find.shown().into_iter().map(|stage| (usize::MAX, stage)));
+            shown.push(of(usize::MAX, stage.finish()));
+            shown.extend(self.find.shown().into_iter().map(|stage| of(usize::MAX, stage)));
         }
         for (at, (step, stage)) in self.steps.iter().enumerate() {
             match step {
-                Step::Find(find) => shown.extend(find.shown().into_iter().map(|stage| (at, stage))),
-                _ => shown.push((at, stage.clone())),
+                Step::Find(find) => shown.extend(find.shown().into_iter().map(|stage| of(at, stage))),
+                Step::Other(spec) => {
+                    shown.push(ShownStage { looked_up: spec.looked_up(), ..of(at, stage.clone()) });
+                }
+                _ => shown.push(of(at, stage.clone())),
             }
         }
-        shown.extend(self.out.iter().map(|out| (usize::MAX, out.shown.clone())));
+        shown.extend(self.out.iter().map(|out| of(usize::MAX, out.shown.clone())));
         shown
     }
 

@@ -47,6 +47,10 @@ impl Spec for LookupSpec {
         changed_at(name, [&self.to])
     }
 
+    fn looked_up(&self) -> Option<usize> {
+        Some(self.split.place)
+    }
+
     fn start(self: Rc<Self>, others: &Others) -> Box<dyn Stage> {
         Box::new(Lookup {
             spec: self,

@@ -36,7 +36,7 @@ mod union;
 mod unpack;
 mod window;
 
-pub use aggregation::Aggregation;
+pub use aggregation::{Aggregation, ShownStage};
 pub use model::{CollStats, DocumentSource, Foreign, Others, Out};
 pub use pipeline::Pipeline;
 pub use standing::Standing;

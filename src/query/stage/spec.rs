@@ -35,6 +35,11 @@ pub(super) trait Spec {
         None
     }
 
+    /// What `explain` shows with it, if that is how its rows among the others of the pipeline were read: their place.
+    fn looked_up(&self) -> Option<usize> {
+        None
+    }
+
     /// The running stage, possibly several in a row; `others` are the rows that the pipeline needs from other
     /// collections.
     fn start(self: Rc<Self>, others: &Others) -> Box<dyn Stage>;

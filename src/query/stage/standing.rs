@@ -88,14 +88,14 @@ impl Standing {
         // The rows of a find are put together at the end.
         let is_fed = matches!(self.kept, StandingRows::Groups(_));
         if is_fed && (!self.waiting.suits(&rows) || self.waiting.rows() >= ROWS_TOGETHER) {
-            self.settle()?;
+            self.take_waiting()?;
         }
         self.waiting.push(rows);
         Ok(())
     }
 
     /// Puts the rows that wait where they belong.
-    fn settle(&mut self) -> Result<()> {
+    fn take_waiting(&mut self) -> Result<()> {
         if self.waiting.rows() > 0 {
             let new = self.waiting.take(usize::MAX, usize::MAX);
             match &mut self.kept {
@@ -150,7 +150,7 @@ impl Standing {
     ///
     /// Errors: those of expressions and of the stages.
     pub fn result(&mut self) -> Result<Block> {
-        self.settle()?;
+        self.take_waiting()?;
         let rows = match &mut self.kept {
             StandingRows::Rows { rows, skip, projection, .. } => {
                 projection.apply(rows.slice(rows.rows().min(*skip)..rows.rows()))?

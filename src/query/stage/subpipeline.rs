@@ -30,7 +30,7 @@ pub(super) fn elements(array: Doc<'_>) -> Vec<Value<'_>> {
 /// A pipeline over another collection. The part that is the same for all rows is read once; the rest runs for each row.
 pub(super) struct SubPipeline {
     /// The index of its rows among the others.
-    place: usize,
+    pub place: usize,
     /// The remaining stages, if there are any, or if rows must be equal in fields.
     rest: Option<Aggregation>,
 }

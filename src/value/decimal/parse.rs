@@ -98,7 +98,7 @@ impl Digits {
                 }
             }
         }
-        self.fold_down()
+        self.clamped()
     }
 
     fn multiply(&mut self, factor: u32) {
@@ -126,7 +126,7 @@ impl Digits {
     }
 
     /// Brings the exponent into range.
-    fn fold_down(mut self) -> Decimal {
+    fn clamped(mut self) -> Decimal {
         let negative = self.negative;
         if self.digits.is_empty() {
             return Decimal::Finite {

@@ -424,6 +424,40 @@ fn a_lookup_by_metadata_says_which_index_it_has_used() {
     });
 }
 
+#[test]
+fn explain_shows_with_each_lookup_what_that_lookup_has_read() {
+    with_rows(vec![row(0, "a", doc! { "n": 1 }), row(1, "b", doc! { "n": 2 })], async |db| {
+        let of = |station: &str| list![doc! { "$match": { "station": station } }];
+        let own = list![doc! { "$documents": [{ "n": 1 }] }];
+        let inner = doc! { "from": "weather", "pipeline": of("a"), "as": "y" };
+        let pipeline = list![
+            doc! { "$unionWith": "weather" },
+            doc! { "$lookup": { "from": "weather", "pipeline": of("a"), "as": "x" } },
+            doc! { "$lookup": { "pipeline": own.clone(), "as": "own" } },
+            doc! { "$lookup": { "from": "weather", "let": { "n": "$n" }, "pipeline": list![
+                doc! { "$match": { "n": { "$gt": 0 } } },
+                doc! { "$lookup": inner },
+                doc! { "$match": { "$expr": { "$eq": ["$n", "$$n"] } } },
+            ], "as": "z" } },
+            doc! { "$unionWith": { "pipeline": own } },
+        ];
+        let command = doc! { "explain": { "aggregate": "weather", "pipeline": pipeline }, "verbosity": "executionStats" };
+        let found = Explained(db.ok(raw(&command)).await);
+        let stages = found.stages();
+        let reads = |name: &str| -> Vec<(Option<i64>, Option<usize>)> {
+            let of_name = stages.iter().filter(|stage| stage.contains_key(name));
+            of_name
+                .map(|stage| {
+                    (stage.get_i64("collectionScans").ok(), stage.get_array("indexesUsed").ok().map(Vec::len))
+                })
+                .collect()
+        };
+        // By an index; nothing, because the documents are its own; all rows of the collection.
+        assert_eq!(reads("$lookup"), [(Some(0), Some(1)), (None, None), (Some(1), Some(0))]);
+        assert_eq!(reads("$unionWith"), [(None, None); 2]);
+    });
+}
+
 /// Flights of `a` to `b` to `c` and back, and one to nowhere, over the collection of stations.
 fn with_flights(check: impl AsyncFn(&Db)) {
     let flight = |n: i64, from: &str, to: Bson| row(n, from, doc! { "n": n, "to": to });

@@ -156,7 +156,7 @@ impl PipelineParser<'_> {
             computed: names(computed),
             reads: FieldSet::All,
         };
-        spec.settle_fields();
+        spec.separate_fields();
         let shown = spec.shown(&arguments);
         self.push_step(Step::Unpack(Rc::new(spec)), INTERNAL, shown.view().as_value());
         Ok(())

@@ -43,7 +43,7 @@ impl UnpackSpec {
 
     /// Separates the time and the metadata from other fields. Computed fields replace either, but are included only if
     /// requested.
-    pub fn settle_fields(&mut self) {
+    pub fn separate_fields(&mut self) {
         if let Some(meta) = self.options.meta_field.clone().filter(|meta| !self.computed.contains(meta)) {
             self.gives_meta = self.provides(&meta).then(|| meta.as_str().into());
             self.names.remove(&meta);

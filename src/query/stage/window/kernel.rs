@@ -5,7 +5,7 @@ use std::ops::Range;
 use super::super::accumulator::{Accumulation, Inputs};
 use super::cells::{NOWHERE, doubles, picked, typed};
 use super::extreme::{Quantiles, extreme_rows};
-use super::fold::{deviations, double_sums, integer_sums, mixed_sums};
+use super::sums::{deviations, double_sums, integer_sums, mixed_sums};
 use super::slide::over_windows;
 use crate::block::{Column, ColumnData};
 use crate::error::Result;

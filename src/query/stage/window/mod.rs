@@ -6,7 +6,7 @@ mod cells;
 mod downsample;
 mod extreme;
 mod fill;
-mod fold;
+mod sums;
 mod function;
 mod kernel;
 mod parse;

@@ -9,7 +9,7 @@ use kernels::windows::{Cells, sums};
 
 use super::super::accumulator::{Accumulation, Inputs};
 use super::cells::{Axis, cell, doubles, except, typed};
-use super::fold::no_sum;
+use super::sums::no_sum;
 use super::function::{Partition, ZERO, place};
 use super::slide::over_windows;
 use crate::block::{Column, ColumnBuilder, ColumnData};
