@@ -29,7 +29,8 @@ pub async fn run(engine: &Rc<Engine>, request: &Request<'_>) -> Result<Reply> {
     if let Some(there) = engine.create_collection(name, options.clone()).await? {
         engine.complete().await?;
         // Loaded by now: awaited above.
-        let modifying: LocalFuture<'_, ()> = Box::pin(create_again::modify_or_refuse(engine, name, &there, options, modify));
+        let modifying: LocalFuture<'_, ()> =
+            Box::pin(create_again::modify_or_refuse(engine, name, &there, options, modify));
         modifying.await?;
     }
     Ok(Reply::ok(DocWriter::new()))

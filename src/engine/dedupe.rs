@@ -55,7 +55,7 @@ impl Engine {
             let dedupes = entry.options.dedupe.is_some();
             entry.may_be_mixed |= dedupes;
             // Inserts according to the old entry fail, and read the new one.
-            let present = collection.generation.get();
+            let present = collection.known.generation.get();
             if dedupes != (present > 0) {
                 changes.require(keyspace::exists(&id, present));
                 changes.delete(keyspace::exists(&id, present));
@@ -72,12 +72,12 @@ impl Engine {
         let (mut conflicts, mut moves) = (0, 0);
         while let Err(e) = self.move_buckets(collection, &mut moves).await {
             if e.code != ErrorCode::WriteConflict || conflicts == CHANGE_CONFLICTS_MAX {
-                collection.buckets_to_move.set(None);
+                collection.work.buckets_to_move.set(None);
                 return Err(e);
             }
             conflicts += 1;
         }
-        collection.buckets_to_move.set(None);
+        collection.work.buckets_to_move.set(None);
         let mut done =
             |entry: &mut CollectionEntry, _: &mut Changeset| Ok(std::mem::take(&mut entry.moving) != Moving::Done);
         self.change_entry(collection, &mut done).await?;
@@ -125,7 +125,7 @@ impl Engine {
         let all = keyspace::buckets(&collection.id(), &BucketId::MIN, &BucketId::MAX);
         let mut ids = buckets_of(&self.scan_keys(vec![all]).await?)?;
         while !ids.is_empty() {
-            collection.buckets_to_move.set(Some(ids.len() as u64));
+            collection.work.buckets_to_move.set(Some(ids.len() as u64));
             let page = ids.split_off(ids.len().saturating_sub(FOLD_STEP_BUCKETS));
             *moves += 1;
             self.move_page(collection, page, CommitOrder::of_earlier(*moves)).await?;

@@ -130,7 +130,7 @@ impl Engine {
         if let Some(max_bytes) = options.max_bytes {
             unless_full(self.expire_by_size(collection, max_bytes.unsigned_abs(), expired).await)?;
         }
-        if expired.buckets > 0 && !collection.extended_range.get() {
+        if expired.buckets > 0 && !collection.known.extended_range.get() {
             let range = [keyspace::buckets(&collection.id(), &BucketId::MIN, &BucketId::MAX)];
             let first = self.storage.scan(&range, Page { entries_max: 1, keys_only: true }).await?;
             let stored = first.first().map(|entry| keyspace::bucket_id(&entry.key)).transpose()?;
@@ -156,13 +156,13 @@ impl Engine {
         let options = &collection.entry().options.timeseries;
         let bound_ms = self.now_ms().saturating_sub(seconds.saturating_mul(1000));
         let goes = |_: &BucketId, last_ms: i64, meta: Option<Value<'_>>| {
-            (!collection.extended_range.get() || last_ms <= bound_ms) && goes(meta)
+            (!collection.known.extended_range.get() || last_ms <= bound_ms) && goes(meta)
         };
         let start_ms = bound_ms.saturating_sub(options.span_ms());
         if start_ms >= 0 {
             self.sweep(collection, BucketId::MIN, BucketId::highest_at(start_ms), &goes, expired).await?;
         }
-        if collection.extended_range.get() {
+        if collection.known.extended_range.get() {
             let first = BucketId::lowest_at(((1 << 31) - options.span_seconds) * 1000);
             self.sweep(collection, first, BucketId::MAX, &goes, expired).await?;
         }
@@ -173,7 +173,7 @@ impl Engine {
     async fn expire_by_size(&self, collection: &Rc<Collection>, max_bytes: u64, expired: &mut Expired) -> Result<()> {
         let mut bucket_sizes = self.measure(collection).await?;
         let mut over = bucket_sizes.iter().map(|bucket| bucket.bytes).sum::<u64>().saturating_sub(max_bytes);
-        if collection.extended_range.get() {
+        if collection.known.extended_range.get() {
             sort_by(&mut bucket_sizes, |a, b| a.min_time_ms.cmp(&b.min_time_ms));
         }
         let mut oldest: Vec<BucketId> = Vec::new();
@@ -193,7 +193,7 @@ impl Engine {
     /// time.
     async fn measure(&self, collection: &Rc<Collection>) -> Result<Vec<BucketSize>> {
         let epoch = collection.journal.epoch();
-        if let Some(bucket_sizes) = &*collection.bucket_sizes.borrow() {
+        if let Some(bucket_sizes) = &*collection.known.bucket_sizes.borrow() {
             return Ok(bucket_sizes.clone());
         }
         let options = &collection.entry().options.timeseries;
@@ -207,7 +207,7 @@ impl Engine {
             all.extend(units.iter().filter_map(|unit| BucketSize::of(&unit.id, unit.stored.as_deref()?, options)));
         }
         if collection.journal.epoch() == epoch {
-            *collection.bucket_sizes.borrow_mut() = Some(all.clone());
+            *collection.known.bucket_sizes.borrow_mut() = Some(all.clone());
         }
         Ok(all)
     }

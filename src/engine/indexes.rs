@@ -155,7 +155,10 @@ impl Engine {
             let key = shown.view().get("key").and_then(Value::as_doc).unwrap_or(Doc::EMPTY);
             let mut writer = DocWriter::new();
             writer.string("name", &spec.name).doc("key", key).string("host", &self.name).begin_doc("accesses");
-            writer.int64("ops", collection.uses_of(spec.number)).date("since", collection.since_ms).end();
+            writer
+                .int64("ops", collection.index_uses.of(spec.number))
+                .date("since", collection.index_uses.since_ms)
+                .end();
             writer.doc("spec", shown.view());
             pivot.push(writer.finish().view())?;
         }

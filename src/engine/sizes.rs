@@ -96,7 +96,7 @@ impl Engine {
         }
         if collection.dedupes() {
             writer.int64("numDuplicatesRemoved", long(stats[Counter::DuplicatesRemoved]));
-            if let Some(left) = collection.buckets_to_move.get() {
+            if let Some(left) = collection.work.buckets_to_move.get() {
                 writer.int64("numBucketsToMove", long(left));
             }
         }

@@ -155,7 +155,7 @@ impl<'a> BucketChanges<'a> {
         self.changes.into_changes().into_iter().for_each(|change| changes.push(change));
         engine.storage.commit(changes).await?;
         if self.relists {
-            *self.collection.directory.borrow_mut() = None;
+            *self.collection.known.directory.borrow_mut() = None;
         }
         engine.keep(self.collection, epoch, next, self.changed);
         Ok(next)
@@ -257,7 +257,7 @@ impl Engine {
             // Somebody has moved it on since, so the kept buckets are dropped.
             return;
         }
-        if collection.directory.borrow().is_some() {
+        if collection.known.directory.borrow().is_some() {
             // Loaded by now: `engine::collections::directory` has made the directory.
             collection.note_in_directory(epoch, next, &changed);
         }

@@ -34,7 +34,7 @@ impl Engine {
             Some(stored) => stored.map_or(0, |stored| stored.document.view().as_bytes().len()),
             None => UNKNOWN_BUCKET_BYTES,
         };
-        collection.folding.borrow().is_none() && collection.journal.fold_due(&stored_bytes)
+        collection.work.folding.borrow().is_none() && collection.journal.fold_due(&stored_bytes)
     }
 
     /// Folds this context's journal of a collection as of now. Callers that come while a fold runs share it.
@@ -43,7 +43,7 @@ impl Engine {
     pub(in crate::engine) async fn fold_shared(&self, collection: &Rc<Collection>) -> Result<()> {
         let end = self.next_seq.get();
         loop {
-            let running = collection.folding.borrow().clone();
+            let running = collection.work.folding.borrow().clone();
             let Some(running) = running else { break };
             running.wait().await?;
             if !collection.journal.has_own_before(end) {
@@ -51,7 +51,7 @@ impl Engine {
             }
         }
         let signal = Signal::new();
-        *collection.folding.borrow_mut() = Some(signal.clone());
+        *collection.work.folding.borrow_mut() = Some(signal.clone());
         let guard = FoldGuard { collection, signal };
         let this_context = self.context;
         let outcome = self.fold(collection, &|context, seq| *context == this_context && seq < end).await.map(drop);
@@ -404,7 +404,7 @@ struct FoldGuard<'a> {
 
 impl Drop for FoldGuard<'_> {
     fn drop(&mut self) {
-        *self.collection.folding.borrow_mut() = None;
+        *self.collection.work.folding.borrow_mut() = None;
         self.signal.resolve(Err(Error::internal("The fold was abandoned")));
     }
 }

@@ -41,14 +41,14 @@ impl Engine {
         let id = collection.id();
         let mut conflicts = 0;
         loop {
-            let generation = collection.generation.get();
+            let generation = collection.known.generation.get();
             let mut changes = Changeset::new();
             changes.require(keyspace::exists(&id, generation));
             changes.delete(keyspace::exists(&id, generation));
             changes.put(keyspace::exists(&id, generation + 1), Vec::new());
             match self.storage.commit(changes).await {
                 Ok(()) => {
-                    collection.generation.set(collection.generation.get().max(generation + 1));
+                    collection.known.generation.set(collection.known.generation.get().max(generation + 1));
                     return Ok(generation + 1);
                 }
                 Err(e) if e.code == ErrorCode::WriteConflict && conflicts < CHANGE_CONFLICTS_MAX => {

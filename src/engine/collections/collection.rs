@@ -1,17 +1,16 @@
-//! A collection as this context knows it: its options, open buckets and unfolded commits.
+//! A collection in this context: its options, open buckets and unfolded commits.
 
-use std::cell::{Cell, RefCell};
+use std::cell::RefCell;
 use std::rc::Rc;
 
-use super::bucket_size::BucketSize;
-use super::directory::Directory;
+use super::index_uses::IndexUses;
+use super::known::Knowledge;
+use super::work::Work;
 use crate::bucket::Dedupe;
 use crate::catalog::{Catalog, CatalogOptions, Counter, Totals};
 use crate::engine::journal::Journal;
 use crate::engine::store::entry::CollectionEntry;
 use crate::engine::store::keyspace::{CollectionId, ContextId};
-use crate::engine::store::queue::InsertQueue;
-use crate::engine::store::signal::Signal;
 use crate::value::Collation;
 
 /// A collection in use.
@@ -24,27 +23,11 @@ pub struct Collection {
     entry: RefCell<Rc<CollectionEntry>>,
     /// Open buckets.
     pub(in crate::engine) catalog: RefCell<Catalog>,
-    /// True once dates outside the standard range are known to be stored.
-    pub(in crate::engine) extended_range: Cell<bool>,
-    /// How often the collection was folded, as far as this context knows; 0 without `dedupe`.
-    pub(in crate::engine) generation: Cell<u64>,
-    /// The number of buckets that a running command of this context has still to move to windows.
-    pub(in crate::engine) buckets_to_move: Cell<Option<u64>>,
-    /// The time of this context's last commit, with `dedupe`.
-    pub(in crate::engine) last_commit_ms: Cell<i64>,
     /// Unfolded commits, and the epoch of what memory knows.
     pub(in crate::engine) journal: Journal,
-    pub(in crate::engine) queue: RefCell<InsertQueue>,
-    /// The sizes of all stored buckets by id, if known at the epoch of `journal`. Used for `maxBytes`.
-    pub(in crate::engine) bucket_sizes: RefCell<Option<Vec<BucketSize>>>,
-    /// The stored buckets by series, if somebody has asked for them.
-    pub(in crate::engine) directory: RefCell<Option<Rc<Directory>>>,
-    /// How often queries have used each index, by number.
-    pub(super) index_uses: RefCell<Vec<(u16, i64)>>,
-    /// When that counting began.
-    pub since_ms: i64,
-    /// The running fold.
-    pub(in crate::engine) folding: RefCell<Option<Signal>>,
+    pub(in crate::engine) known: Knowledge,
+    pub(in crate::engine) work: Work,
+    pub(in crate::engine) index_uses: IndexUses,
 }
 
 impl Collection {
@@ -68,18 +51,11 @@ impl Collection {
             catalog: RefCell::new(Catalog::new(options, catalog_options, Rc::clone(totals), seed)),
             entry: RefCell::new(Rc::clone(&entry)),
             first: entry,
-            extended_range: Cell::new(false),
-            // If it is another one, the first commit or snapshot detects it.
-            generation: Cell::new(generation),
-            buckets_to_move: Cell::new(None),
-            last_commit_ms: Cell::new(i64::MIN),
             journal,
-            queue: RefCell::default(),
-            bucket_sizes: RefCell::default(),
-            directory: RefCell::default(),
-            index_uses: RefCell::default(),
-            since_ms,
-            folding: RefCell::new(None),
+            // If the generation is another one, the first commit or snapshot detects it.
+            known: Knowledge::new(generation),
+            work: Work::default(),
+            index_uses: IndexUses::new(since_ms),
         }
     }
 
@@ -135,20 +111,6 @@ impl Collection {
     /// Counts events that the catalog cannot see.
     pub fn count(&self, counter: Counter, n: u64) {
         self.catalog.borrow_mut().count(counter, n);
-    }
-
-    /// Counts a query that uses an index.
-    pub(in crate::engine) fn count_use(&self, number: u16) {
-        let mut uses = self.index_uses.borrow_mut();
-        match uses.iter_mut().find(|(known, _)| *known == number) {
-            Some((_, n)) => *n += 1,
-            None => uses.push((number, 1)),
-        }
-    }
-
-    /// How many queries in this context have used an index.
-    pub fn uses_of(&self, number: u16) -> i64 {
-        self.index_uses.borrow().iter().find(|(known, _)| *known == number).map_or(0, |(_, n)| *n)
     }
 }
 

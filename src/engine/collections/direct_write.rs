@@ -17,7 +17,7 @@ impl Collection {
     pub async fn direct_writes(&self, ids: Vec<BucketId>) -> DirectWrites<'_> {
         let commit = {
             let mut catalog = self.catalog.borrow_mut();
-            let commit = catalog.is_committing(&ids).then(|| self.queue.borrow().running()).flatten();
+            let commit = catalog.is_committing(&ids).then(|| self.work.queue.borrow().running()).flatten();
             catalog.take_from_inserts(&ids);
             commit
         };

@@ -49,7 +49,7 @@ impl Engine {
         changes: &mut Changeset,
     ) -> Vec<JournalEntry> {
         let id = collection.id();
-        if extended_range && !collection.extended_range.get() {
+        if extended_range && !collection.known.extended_range.get() {
             changes.put(keyspace::marker(&id, Marker::ExtendedRange), Vec::new());
         }
         let mut written = Vec::new();
@@ -66,8 +66,8 @@ impl Engine {
     /// The place of the next commit of this context.
     pub(in crate::engine) fn next_order(&self, collection: &Collection) -> CommitOrder {
         // A clock that was set back must not turn the order of two commits around.
-        let time_ms = self.now_ms().max(collection.last_commit_ms.get());
-        collection.last_commit_ms.set(time_ms);
-        CommitOrder { generation: collection.generation.get(), time_ms, moved: false }
+        let time_ms = self.now_ms().max(collection.known.last_commit_ms.get());
+        collection.known.last_commit_ms.set(time_ms);
+        CommitOrder { generation: collection.known.generation.get(), time_ms, moved: false }
     }
 }

@@ -15,14 +15,14 @@ impl Collection {
         next: u64,
         changed: &[(BucketId, Option<Rc<StoredBucket>>)],
     ) {
-        let mut kept = self.directory.borrow_mut();
+        let mut kept = self.known.directory.borrow_mut();
         let options = &self.entry().options.timeseries;
         *kept = kept.take().and_then(|known| known.moved_on((epoch, next), changed, options));
     }
 
     /// Records the size of a written bucket, or that the bucket is gone.
     pub(in crate::engine) fn note_size(&self, id: &BucketId, stored: Option<&StoredBucket>) {
-        let mut bucket_sizes = self.bucket_sizes.borrow_mut();
+        let mut bucket_sizes = self.known.bucket_sizes.borrow_mut();
         let Some(bucket_sizes) = &mut *bucket_sizes else { return };
         let new = stored.and_then(|stored| BucketSize::of(id, stored, &self.entry().options.timeseries));
         match (bucket_sizes.binary_search_by(|bucket| bucket.id.cmp(id)), new) {

@@ -109,9 +109,9 @@ impl Engine {
             self.forget(collection);
             return Err(self.namespace_not_found(&collection.name));
         };
-        collection.generation.set(generation);
+        collection.known.generation.set(generation);
         if keys.get(1).is_some_and(|key| keyspace::is_marker(key, &id, Marker::ExtendedRange)) {
-            collection.extended_range.set(true);
+            collection.known.extended_range.set(true);
         }
         let version = keys.iter().take(4).find_map(|key| keyspace::version_of(key)).unwrap_or_default();
         if version != collection.entry().version {
@@ -134,7 +134,7 @@ impl Engine {
             RefreshOutcome::Known { missing, moved } => {
                 if moved {
                     journal.overtaken(self.next_seq.get());
-                    *collection.bucket_sizes.borrow_mut() = None;
+                    *collection.known.bucket_sizes.borrow_mut() = None;
                     self.buckets.borrow_mut().forget(&id);
                 }
                 missing

@@ -23,10 +23,10 @@ impl Engine {
         let mut is_folded = false;
         let (mut scan, first, mut found) = loop {
             let first = plan();
-            let known = (collection.extended_range.get(), collection.entry().version);
+            let known = (collection.known.extended_range.get(), collection.entry().version);
             // Reads the journals and the index at one moment; an index dropped later still had every entry then.
             let (scan, found) = self.begin_scan(collection, &index_ranges(collection, &first)).await?;
-            if (collection.extended_range.get(), collection.entry().version) != known {
+            if (collection.known.extended_range.get(), collection.entry().version) != known {
                 continue;
             }
             let only_indexed = matches!(&first.access, ReadAccess::Index(access) if access.only_indexed);
@@ -41,7 +41,7 @@ impl Engine {
         let used: Vec<Option<u16>> = first.access.branches().iter().map(ReadAccess::index).collect();
         for (place, index) in used.iter().enumerate() {
             let is_first = used.iter().position(|other| other == index) == Some(place);
-            index.iter().filter(|_| is_first).for_each(|index| collection.count_use(*index));
+            index.iter().filter(|_| is_first).for_each(|index| collection.index_uses.add(*index));
         }
         scan.aim(match &first.access {
             ReadAccess::Buckets { low, high } => Access::Range(*low, *high),

@@ -121,7 +121,8 @@ impl FindCursor {
         };
         // With dates outside the standard range, ids say nothing about order; after the last bucket everything is
         // sorted.
-        let (Some(ascending), Some(next), false) = (stream.time, next, self.scan.collection().extended_range.get())
+        let (Some(ascending), Some(next), false) =
+            (stream.time, next, self.scan.collection().known.extended_range.get())
         else {
             return Ok(Flow::Continue);
         };

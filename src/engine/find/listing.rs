@@ -23,7 +23,7 @@ impl Engine {
         epoch: u64,
         keys_max: usize,
     ) -> Result<Option<Rc<Directory>>> {
-        let known = collection.directory.borrow().clone().filter(|known| known.epoch() == epoch);
+        let known = collection.known.directory.borrow().clone().filter(|known| known.epoch() == epoch);
         let directory = match known {
             Some(known) => known,
             None if keys_max == 0 => return Ok(None),
@@ -51,7 +51,7 @@ impl Engine {
                 }
                 let listed = Rc::new(Directory::of_keys(epoch, &keys, has_meta)?);
                 if listed.is_small() {
-                    *collection.directory.borrow_mut() = Some(Rc::clone(&listed));
+                    *collection.known.directory.borrow_mut() = Some(Rc::clone(&listed));
                 }
                 listed
             }

@@ -73,7 +73,7 @@ impl Collection {
             return ReadPlan::over_buckets(query, &self.entry().indexes);
         }
         let entry = self.entry();
-        ReadPlan::new(query, &entry.options.timeseries, self.extended_range.get(), &entry.indexes)
+        ReadPlan::new(query, &entry.options.timeseries, self.known.extended_range.get(), &entry.indexes)
     }
 
     /// Refuses a hint that names no index, or one that the plan cannot use, as far as this context knows. A scan learns

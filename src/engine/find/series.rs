@@ -210,7 +210,7 @@ impl Engine {
         // To read a few buckets is faster than to choose among them.
         let in_memory = self.buckets.borrow().count(&collection.id(), range);
         let series_max = in_memory.map_or(NARROWED_SERIES_MAX, |buckets| 2 * buckets);
-        let known = collection.directory.borrow().clone();
+        let known = collection.known.directory.borrow().clone();
         let Some(directory) = known.filter(|known| known.epoch() == scan.epoch()) else {
             return Ok(series_max >= LISTED_SERIES_MIN && !self.unlisted.borrow().contains(&collection.id()));
         };

@@ -67,7 +67,7 @@ impl Engine {
                 Ok(()) => {
                     self.note_answer();
                     if extended_range {
-                        collection.extended_range.set(true);
+                        collection.known.extended_range.set(true);
                     }
                     collection.count(Counter::Commits, sections as u64);
                     collection.count(Counter::MeasurementsCommitted, rows as u64);

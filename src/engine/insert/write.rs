@@ -23,7 +23,7 @@ struct Claim<'a> {
 impl<'a> Claim<'a> {
     fn new(collection: &'a Collection) -> Claim<'a> {
         let outcome = Signal::new();
-        collection.queue.borrow_mut().next = Some(outcome.clone());
+        collection.work.queue.borrow_mut().next = Some(outcome.clone());
         Claim { collection, outcome }
     }
 }
@@ -31,7 +31,7 @@ impl<'a> Claim<'a> {
 impl Drop for Claim<'_> {
     fn drop(&mut self) {
         {
-            let mut queue = self.collection.queue.borrow_mut();
+            let mut queue = self.collection.work.queue.borrow_mut();
             if queue.next.as_ref().is_some_and(|next| next.is(&self.outcome)) {
                 queue.next = None;
                 queue.blocks.clear();
@@ -59,7 +59,7 @@ impl Engine {
             return Ok(());
         }
         let joined = {
-            let mut queue = collection.queue.borrow_mut();
+            let mut queue = collection.work.queue.borrow_mut();
             queue.blocks.push(rows);
             queue.next.clone()
         };
@@ -74,14 +74,14 @@ impl Engine {
             let _ = self.fold_shared(collection).await;
         }
         loop {
-            let running = collection.queue.borrow().running();
+            let running = collection.work.queue.borrow().running();
             match running {
                 Some(running) => drop(running.wait().await),
                 None => break,
             }
         }
         let blocks = {
-            let mut queue = collection.queue.borrow_mut();
+            let mut queue = collection.work.queue.borrow_mut();
             queue.next = None;
             queue.running = Some(claim.outcome.clone());
             std::mem::take(&mut queue.blocks)
@@ -120,7 +120,7 @@ impl Engine {
             Ok(()) => {
                 self.note_answer();
                 if extended_range {
-                    collection.extended_range.set(true);
+                    collection.known.extended_range.set(true);
                 }
                 let stored_bytes = written.iter().map(|entry: &JournalEntry| entry.record.columns_bytes).sum();
                 let begun = collection.catalog.borrow_mut().finish(stored_bytes);

@@ -441,15 +441,14 @@ fn explain_shows_with_each_lookup_what_that_lookup_has_read() {
             ], "as": "z" } },
             doc! { "$unionWith": { "pipeline": own } },
         ];
-        let command = doc! { "explain": { "aggregate": "weather", "pipeline": pipeline }, "verbosity": "executionStats" };
+        let command =
+            doc! { "explain": { "aggregate": "weather", "pipeline": pipeline }, "verbosity": "executionStats" };
         let found = Explained(db.ok(raw(&command)).await);
         let stages = found.stages();
         let reads = |name: &str| -> Vec<(Option<i64>, Option<usize>)> {
             let of_name = stages.iter().filter(|stage| stage.contains_key(name));
             of_name
-                .map(|stage| {
-                    (stage.get_i64("collectionScans").ok(), stage.get_array("indexesUsed").ok().map(Vec::len))
-                })
+                .map(|stage| (stage.get_i64("collectionScans").ok(), stage.get_array("indexesUsed").ok().map(Vec::len)))
                 .collect()
         };
         // By an index; nothing, because the documents are its own; all rows of the collection.

@@ -15,7 +15,7 @@ fn run(stages: Bson) -> Vec<Document> {
     let pipeline = RawDocumentBuf::try_from(&doc! { "pipeline": stages }).unwrap();
     let pipeline = Doc::parse(pipeline.as_bytes()).unwrap().get("pipeline").unwrap().as_array().unwrap();
     let parsed = Aggregation::parse(pipeline, &globals(), "").unwrap();
-    let shown = parsed.find.shown().into_iter().chain(parsed.shown().into_iter().map(|(_, stage)| stage));
+    let shown = parsed.find.shown().into_iter().chain(parsed.shown().into_iter().map(|shown| shown.stage));
     // What the next stage reads is no stage of the user's.
     shown.map(|stage| document(&stage)).filter(|stage| !is_narrowing(stage)).collect()
 }

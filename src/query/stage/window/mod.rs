@@ -6,12 +6,12 @@ mod cells;
 mod downsample;
 mod extreme;
 mod fill;
-mod sums;
 mod function;
 mod kernel;
 mod parse;
 mod slide;
 mod slope;
+mod sums;
 #[cfg(test)]
 mod tests;
 mod windows;

@@ -9,9 +9,9 @@ use kernels::windows::{Cells, sums};
 
 use super::super::accumulator::{Accumulation, Inputs};
 use super::cells::{Axis, cell, doubles, except, typed};
-use super::sums::no_sum;
 use super::function::{Partition, ZERO, place};
 use super::slide::over_windows;
+use super::sums::no_sum;
 use crate::block::{Column, ColumnBuilder, ColumnData};
 use crate::error::{Error, ErrorCode, Result};
 use crate::value::decimal::{minus, over, plus, result, times};
