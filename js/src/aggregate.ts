@@ -53,14 +53,14 @@ export class AggregationCursor<TSchema = Document, TColumns = Partial<Columns<TS
     return this.#add("$match", filter);
   }
 
-  /** Adds a `$group`. The type of the result follows from the accumulators; give it as `T` where it does not, and it is not checked. */
+  /** Adds a `$group`. The result type is inferred from the accumulators. If it cannot be inferred, state it as `T`; it is then not checked. */
   group<T = never>($group: [T] extends [never] ? never : Document): AggregationCursor<T, Columns<T>>;
   group<const G extends Document>($group: G): AggregationCursor<Grouped<TSchema, G>, Columns<Grouped<TSchema, G>>>;
   group($group: Document): any {
     return this.#add("$group", $group);
   }
 
-  /** Adds a `$project`. The type of the result follows from the projection; give it as `T` where it does not, and it is not checked. */
+  /** Adds a `$project`. The result type is inferred from the projection. If it cannot be inferred, state it as `T`; it is then not checked. */
   project<T = never>($project: [T] extends [never] ? never : Document): AggregationCursor<T, Columns<T>>;
   project<const P extends Readonly<Record<string, ProjectionValue>>>($project: P & CheckedProjection<TSchema, P>): AggregationCursor<Projected<TSchema, P>, ProjectedColumns<TSchema, P>>;
   project($project: Document): any {

@@ -1,4 +1,4 @@
-// The block format: equal-length typed columns as bytes. docs/internals/block-format.md has the rules; both directions are here.
+// The block format: equal-length typed columns as bytes. docs/internals/block-format.md has the rules; this file encodes and decodes.
 
 import { BadValueError } from "./errors.js";
 import { decodeText, encodeText } from "./text.js";
@@ -13,7 +13,7 @@ export const OBJECT_ID = 7;
 export const BSON = 8;
 export const DATE_F64 = 9;
 
-/** What a column's values lie in. */
+/** The array types that hold a column's values. */
 export type ColumnData = Float64Array | Int32Array | BigInt64Array | Uint8Array | Uint32Array;
 
 /** One column. Its arrays may be views into a block's bytes. */
@@ -44,10 +44,10 @@ const HEADER_BYTES = 16;
 const ENTRY_WORDS = 8;
 const DATE_MAX_MS = 8.64e15;
 
-/** Bytes a row; 0 where rows have no fixed width. By type. */
+/** Bytes per row, indexed by type. 0 for types without a fixed width. */
 const WIDTHS = [0, 8, 4, 8, 8, 1, 0, 12, 0, 8];
 
-/** What lies in a section of data, by type. */
+/** The array class of a data section, indexed by type. */
 const ARRAYS = [undefined, Float64Array, Int32Array, BigInt64Array, BigInt64Array, Uint8Array, undefined, Uint8Array, undefined, Float64Array] as const;
 
 const aligned = (bytes: number): number => Math.ceil(bytes / 8) * 8;
@@ -93,7 +93,7 @@ export function encodeBlock(rows: number, columns: readonly Column[]): Uint8Arra
   new Uint32Array(block.buffer, 0, 4).set([MAGIC, rows, columns.length, end]);
   new Uint32Array(block.buffer, HEADER_BYTES, entries.length).set(entries);
   for (const { at, data } of sections) {
-    // A view of the block in the section's own type: to ask a small array for its buffer is costly.
+    // Copy through a view of the same type, because reading the `buffer` of a small array is expensive.
     const Data = data.constructor as new (buffer: ArrayBuffer, at: number, length: number) => Float64Array;
     new Data(block.buffer, at, data.length).set(data as Float64Array);
   }
@@ -103,7 +103,7 @@ export function encodeBlock(rows: number, columns: readonly Column[]): Uint8Arra
 /**
  * Reads a block. Columns are views into `bytes`; only bytes that do not start at a multiple of 8 are copied first.
  *
- * Whatever breaks a rule of the format is a {@link BadValueError}; text and BSON values are checked when they are read.
+ * Throws a {@link BadValueError} for bytes that violate the format. Text and BSON values are checked only when they are read.
  */
 export function decodeBlock(bytes: Uint8Array): Block {
   return readBlock(bytes.byteOffset % 8 === 0 ? bytes : new Uint8Array(bytes), false);
@@ -151,7 +151,7 @@ function readBlock(bytes: Uint8Array, nested: boolean): Block {
   return { rows, columns };
 }
 
-/** Checks a column whose `data` is still bytes, and lays the right array over it. */
+/** Checks a column whose `data` is still raw bytes, and replaces it with a view of the right type. */
 function readColumn(column: Column, isDictionary: boolean): Column {
   const { name, type, rows, presence, aux } = column;
   const bytes = column.data as Uint8Array;

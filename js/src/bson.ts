@@ -5,9 +5,9 @@ import { BadValueError, TimepailError } from "./errors.js";
 import type { BSONReadOptions, Document } from "./types.js";
 import { writeText } from "./text.js";
 
-/** Levels that a document may be nested. */
+/** Maximum nesting depth of a document. */
 export const DEPTH_MAX = 180;
-/** Thrown where a value goes too deep, by those who do not know where it began. */
+/** Thrown for a value that is nested too deeply, by code that does not know the root value. */
 const DEEP = {};
 
 // BSON type bytes.
@@ -22,31 +22,31 @@ const NULL = 10;
 const INT32 = 16;
 const INT64 = 18;
 
-/** `_bsontype` of a class of the package `bson`, by which it recognises values across its copies. */
+/** `_bsontype` of a class of the package `bson`. The package uses it to recognise values made by another copy of itself. */
 export function bsonType(value: object): unknown {
   return (value as { _bsontype?: unknown })._bsontype;
 }
 
-/** Nothing that comes from outside has this. */
+/** Marks documents that are already encoded. The symbol is private, so no value from outside carries it. */
 const RAW = Symbol();
 
-/** A document that is written already. */
+/** A document that is already encoded. */
 export type RawDocument = Uint8Array & { _bsontype: typeof RAW };
 
-/** BSON of a document that stands in an array of a command. */
+/** Encodes a document that goes into an array of a command. */
 export function rawDocument(document: object): RawDocument {
   return Object.assign(encodeDocument(document, 2), { _bsontype: RAW } as const);
 }
 
-/** Whether `value` is an object as braces make it. */
+/** Whether `value` is a plain object, such as an object literal creates. */
 export function isPlain(value: object): boolean {
   const prototype: unknown = Object.getPrototypeOf(value);
   return prototype === Object.prototype || prototype === null;
 }
 
 /**
- * Whether `value` is of a class and shows no field: a promise, a set, an error. Written as an object it would be empty, and as a filter match everything. Objects
- * that braces make in other realms are none of these.
+ * Whether `value` is a class instance without visible fields: a promise, a set, an error. Encoded as an object it would be empty, and as a filter it would match
+ * everything. Plain objects of other realms do not count.
  */
 export function isOpaque(value: object): boolean {
   const prototype: unknown = Object.getPrototypeOf(value);
@@ -71,7 +71,7 @@ function int64(value: bigint): bigint {
   return value;
 }
 
-/** Appends BSON values to one growing run of bytes. */
+/** Appends BSON values to a growing buffer. */
 export class BsonWriter {
   #bytes = new Uint8Array(1024);
   #view = new DataView(this.#bytes.buffer);
@@ -82,19 +82,19 @@ export class BsonWriter {
     return this.#at;
   }
 
-  /** The bytes so far; a view. */
+  /** The bytes written so far, as a view. */
   written(): Uint8Array {
     return this.#bytes.subarray(0, this.#at);
   }
 
-  /** The bytes so far, alone in their buffer; what is written next begins anew. */
+  /** Returns a copy of the bytes written so far, and resets the writer. */
   copy(): Uint8Array {
     const end = this.#at;
     this.#at = 0;
     return this.#bytes.slice(0, end);
   }
 
-  /** Makes room, and gives the position. */
+  /** Ensures capacity, and returns the current position. */
   #reserve(bytes: number): number {
     const at = this.#at;
     if (at + bytes > this.#bytes.length) {
@@ -106,14 +106,14 @@ export class BsonWriter {
     return at;
   }
 
-  /** Moves over `bytes` bytes, and gives the position before them. Call it before naming the buffer: it may replace it. */
+  /** Advances by `bytes` bytes, and returns the position before them. Call it before you access the buffer, because it may replace the buffer. */
   #take(bytes: number): number {
     const at = this.#reserve(bytes);
     this.#at = at + bytes;
     return at;
   }
 
-  /** A type byte, then the value's bytes. Gives false, and writes nothing, for `undefined`, functions and symbols. */
+  /** Writes a type byte, then the value's bytes. Writes nothing and returns false for `undefined`, functions and symbols. */
   tagged(value: unknown): boolean {
     const at = this.#take(1);
     let type;
@@ -127,7 +127,7 @@ export class BsonWriter {
     return type !== 0;
   }
 
-  /** A document that stands so deep in another. */
+  /** Writes a document. `depth` is its nesting level. */
   document(value: object, depth: number): void {
     if (depth > DEPTH_MAX) throw DEEP;
     const start = this.#take(4);
@@ -155,7 +155,7 @@ export class BsonWriter {
     return type !== 0;
   }
 
-  /** Writes the bytes of a value and gives its type; 0 for what BSON leaves out. */
+  /** Writes the bytes of a value and returns its type, or 0 for values that BSON omits. */
   #value(value: unknown, depth: number): number {
     switch (typeof value) {
       case "number":
@@ -189,7 +189,7 @@ export class BsonWriter {
         this.#raw(value as RawDocument);
         return DOCUMENT;
       case "ObjectId":
-        // Another length would be a document that cannot be read.
+        // An id of another length would make the document unreadable.
         if ((value as ObjectId).id.length !== 12) throw new BadValueError("Invalid ObjectId");
         this.#raw((value as ObjectId).id);
         return OBJECT_ID;
@@ -230,7 +230,7 @@ export class BsonWriter {
     } catch (cause) {
       throw new BadValueError((cause as Error).message, cause);
     }
-    // Length, type, "v", NUL; the value; NUL.
+    // Layout: length, type, "v", NUL, value, NUL.
     this.#raw(bytes.subarray(7, bytes.length - 1));
     return bytes[4]!;
   }
@@ -253,7 +253,7 @@ export class BsonWriter {
   }
 }
 
-/** What is wrong with a value that goes too deep, and the path on which it does: it comes back to itself, or it does not. */
+/** Creates the error for a value that is nested too deeply. It has the path, and says whether the value contains itself. */
 export function tooDeep(root: unknown): TimepailError {
   const path: string[] = [];
   const above = new Set<unknown>();
@@ -275,7 +275,7 @@ export function tooDeep(root: unknown): TimepailError {
     above.delete(value);
     return undefined;
   };
-  // A `toBSON` may go as deep as it likes.
+  // The search does not call `toBSON`, whose result may be nested more deeply.
   return search(root) ?? overflow("The value");
 }
 
@@ -283,13 +283,13 @@ function overflow(where: string): TimepailError {
   return new TimepailError(`${where} is nested more than ${DEPTH_MAX} levels deep`, { code: 15, codeName: "Overflow" });
 }
 
-/** An empty writer that nobody uses, with a small buffer. */
+/** A spare writer for reuse, empty and with a small buffer. */
 let idle: BsonWriter | undefined;
 
-/** BSON of a document that may stand so deep in another. */
+/** Encodes a document. `depth` is its nesting level in an enclosing document. */
 export function encodeDocument(document: object, depth = 0): Uint8Array {
   const writer = idle ?? new BsonWriter();
-  // A `toBSON` of the document may come here again.
+  // A `toBSON` of the document may call this function again.
   idle = undefined;
   try {
     writer.document(document, depth);
@@ -301,7 +301,7 @@ export function encodeDocument(document: object, depth = 0): Uint8Array {
   return bytes;
 }
 
-/** Reads a document. Damaged bytes are a {@link BadValueError}. */
+/** Decodes a document. Throws a {@link BadValueError} for damaged bytes. */
 export function decodeDocument(bytes: Uint8Array, options?: BSONReadOptions): Document {
   try {
     return deserialize(bytes, options as DeserializeOptions);
@@ -311,9 +311,9 @@ export function decodeDocument(bytes: Uint8Array, options?: BSONReadOptions): Do
 }
 
 /**
- * Reads values, each a type byte and the value's bytes, from `offsets[i]` to `offsets[i + 1]` of `bytes`; an empty one gives `undefined`.
+ * Decodes values, each a type byte and the value's bytes, from `offsets[i]` to `offsets[i + 1]` of `bytes`. An empty range yields `undefined`.
  *
- * All but the simplest are put into one array for the package `bson`, because every call of it costs as much as a small document.
+ * All but the simplest values are decoded as one array by the package `bson`, because each call of it costs as much as a small document.
  */
 export function decodeValues(offsets: Uint32Array, bytes: Uint8Array, options: BSONReadOptions): unknown[] {
   const rows = offsets.length - 1;
@@ -340,7 +340,7 @@ export function decodeValues(offsets: Uint32Array, bytes: Uint8Array, options: B
   for (const row of others) {
     let from = offsets[row]!;
     const end = offsets[row + 1]!;
-    // Type, then an empty name: BSON arrays are read in order, whatever the names.
+    // Type, then an empty name. BSON arrays are read in order, and the names of their elements are ignored.
     document[to] = bytes[from++]!;
     to += 2;
     if (end - from < 48) while (from < end) document[to++] = bytes[from++]!;

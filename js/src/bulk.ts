@@ -1,4 +1,4 @@
-// bulkWrite: operations of several kinds in few commands, and what has become of each.
+// bulkWrite: sends operations of several kinds in few commands, and collects their results.
 
 import type { Collection } from "./collection.js";
 import type { Door, pick } from "./door.js";
@@ -7,7 +7,7 @@ import type { queryDocument, withNulls } from "./find.js";
 import type { checkNames } from "./options.js";
 import type { AnyBulkWriteOperation, BulkWriteOptions, BulkWriteResult, Document, WriteError } from "./types.js";
 
-/** The command of each kind of operation, and what its statement says beside the filter; a replacement is refused by the engine. */
+/** The command of each kind of operation, and the fixed fields of its statement. The engine refuses replacements. */
 const KINDS: Readonly<Record<string, readonly [command: string, fixed: Document]>> = {
   insertOne: ["insert", {}],
   updateOne: ["update", { multi: false }],
@@ -17,7 +17,7 @@ const KINDS: Readonly<Record<string, readonly [command: string, fixed: Document]
   deleteMany: ["delete", { limit: 0 }],
 };
 
-/** What the page has loaded already: a collection, and what it does its own writes with. */
+/** What every page has already loaded: a collection, and the functions and classes that its own writes use. */
 export interface BulkTarget {
   door: Door;
   collection: Collection<any>;
@@ -29,7 +29,7 @@ export interface BulkTarget {
   withNulls: typeof withNulls;
 }
 
-/** An operation, where it stands among all, and as its command wants it. */
+/** An operation: its position in the input, its command and its statement. */
 interface Step {
   index: number;
   command: string;
@@ -49,7 +49,7 @@ function stepOf({ checkNames, queryDocument, withNulls }: BulkTarget, operation:
   return { index, command, statement: { q: queryDocument(filter), ...(command === "update" && { u: withNulls(change) }), ...fixed, ...options } };
 }
 
-/** Runs `operations` on a collection: in their order where they are ordered, and inserts, updates and deletes each together where they are not. */
+/** Runs `operations` on a collection. Ordered operations keep their order. Unordered ones are grouped: updates, then inserts, then deletes. */
 export async function bulkWrite(target: BulkTarget, operations: readonly AnyBulkWriteOperation[], options: BulkWriteOptions): Promise<BulkWriteResult> {
   const { door, collection, AbortedWriteError, BulkWriteError, checkNames, pick } = target;
   if (!Array.isArray(operations) || operations.length === 0) throw new TypeError("bulkWrite takes an array of operations, which is not empty");
@@ -89,7 +89,7 @@ export async function bulkWrite(target: BulkTarget, operations: readonly AnyBulk
         if (error instanceof AbortedWriteError) result.insertedCount += error.insertedCount;
         throw new AbortedWriteError(options.signal.reason, result.insertedCount, result);
       }
-      // Before the first command nothing has happened. Later, who tries again has to know what has.
+      // No command before the first has written anything. Later, the error must say what was written, so that you can retry the rest.
       if (start === 0) throw error;
       const told = error as TimepailError;
       refuse([{ index: 0, code: told.code ?? 1, errmsg: told.message, ...pick(told as { codeName: string }, "codeName") }]);

@@ -1,18 +1,18 @@
-// Keys as bytes: comparing them, and showing them.
+// Keys as bytes: comparison, and conversion from and to text.
 
-/** Below, above or exactly 0, as `a` sorts to `b`. */
+/** Negative, positive or 0, as `a` sorts before, after or equal to `b`. */
 export function compareBytes(a: Uint8Array, b: Uint8Array): number {
   const length = Math.min(a.length, b.length);
   for (let i = 0; i < length; i++) if (a[i] !== b[i]) return a[i]! - b[i]!;
   return a.length - b.length;
 }
 
-/** Bytes of a text. */
+/** Encodes text as UTF-8. */
 export function bytesOf(text: string): Uint8Array {
   return new TextEncoder().encode(text);
 }
 
-/** A text of bytes. */
+/** Decodes UTF-8 to text. */
 export function textOf(bytes: Uint8Array): string {
   return new TextDecoder().decode(bytes);
 }

@@ -1,4 +1,4 @@
-// The page's side of engines in workers: starts workers, opens engines in them, and others when they end.
+// The page's side of engines in workers: starts workers, opens engines in them, and replaces workers that end.
 
 import type { CommandReply, Engine, EngineOptions, OpenEngine } from "./engine.js";
 import type * as Errors from "./errors.js";
@@ -9,23 +9,23 @@ import { aliveContexts, contextEnded, newContext } from "./lock.js";
 import type { OpenOptions, WasmSource, WorkerLike } from "./types.js";
 
 /**
- * Where engines are opened, and what the entry point brings along: this file is one of its own, without BSON, and errors are to be of the classes that users
+ * Where engines are opened, and what the entry point passes in: this file is bundled separately and without BSON, and errors must be of the classes that you
  * import.
  */
 export interface Place extends Pick<typeof Errors, "LoadError" | "ServerError" | "WorkerError"> {
   worker: OpenOptions["worker"];
-  /** Of the worker, if it is to be started by its address. */
+  /** Address of the worker, if it is started by its address. */
   address: string;
   source: Source;
   rest: Source;
   encode(document: object): Uint8Array;
   /** Starts a worker by its address. */
   start?(address: string): WorkerLike;
-  /** What a worker needs to start. */
+  /** What a worker needs to start, for the message of an error. */
   advice?: string;
 }
 
-/** As long after a worker took the place of one that ended, its journal is folded. */
+/** Delay after a worker replaces one that ended, before the journal of the ended one is folded. */
 const ORPHANS_DELAY_MS = 1000;
 
 const ADVICE = "its script must be served as JavaScript, and worker-src of a Content-Security-Policy must allow it";
@@ -41,7 +41,7 @@ export async function openRemote(place: Place, ...[name, options, host]: Paramet
 /** A worker of the web, or of Node, Bun and Deno. */
 type AnyWorker = WorkerLike & Partial<Pick<Worker, "addEventListener">> & { on?(event: string, listener: (what: unknown) => void): void; unref?(): void };
 
-/** Whether the browser suspends the workers of a page that goes into the back/forward cache even during a transaction, so that other tabs wait for it: WebKit. */
+/** True for WebKit: it suspends the workers of a page in the back/forward cache even during a transaction, which blocks other tabs. */
 const suspendsTransactions = (): boolean => /^Apple/.test(globalThis.navigator?.vendor);
 
 /** A worker, and the engines that are in it or about to be. */
@@ -52,26 +52,26 @@ class Thread {
   hasOpened = false;
   hasEnded = false;
 
-  /** One that is ours ends with its last engine, or when it fails. */
+  /** A worker of ours (`isOurs`) ends with its last engine, or when it fails. */
   constructor(worker: AnyWorker, isOurs: boolean) {
     this.worker = worker;
     this.isOurs = isOurs;
-    // Node, Bun and Deno. Whoever waits for an answer keeps the process by the port.
+    // Node, Bun and Deno. A pending call keeps the process alive through its port.
     worker.on?.("error", (error) => this.lose(error));
     worker.on?.("exit", (code) => this.lose(new Error(`it has left with exit code ${String(code)}`)));
     if (isOurs) worker.unref?.();
     if (isOurs && suspendsTransactions()) globalThis.addEventListener?.("pagehide", this.#hide);
     worker.addEventListener?.("error", (event) => {
-      // Whoever passed the worker may have errors of their own in it.
+      // A worker that you passed may also report errors of your own code.
       if (!isOurs && this.hasOpened) return;
       event.preventDefault();
-      // A script that cannot be loaded has no message.
+      // The event has no message if the script cannot be loaded.
       const { message } = event as ErrorEvent;
       this.lose(message ? new Error(message) : undefined);
     });
   }
 
-  /** The worker is of no use any more. */
+  /** Gives up the worker. */
   lose(cause: unknown): void {
     if (this.hasEnded) return;
     this.#end();
@@ -90,7 +90,7 @@ class Thread {
     globalThis.removeEventListener?.("pagehide", this.#hide);
   }
 
-  /** A page that is kept must not hold a transaction. With a database in memory, the worker stays: its measurements are nowhere else. */
+  /** A page in the back/forward cache must not hold a transaction. A worker with a database in memory stays, because its measurements exist nowhere else. */
   readonly #hide = ({ persisted }: PageTransitionEvent): void => {
     const engines = [...this.engines];
     if (persisted && engines.some(({ isBusy }) => isBusy) && !engines.some(({ isInMemory }) => isInMemory)) this.lose(new Error("the page was left during the call"));
@@ -101,7 +101,7 @@ class Thread {
 const threads = new Map<unknown, Thread>();
 const passed = new WeakMap<object, Thread>();
 
-/** Starts a worker of the web. One from another origin is started by a script of this one that imports it. */
+/** Starts a web worker. For a script of another origin, it starts a script of this origin that imports it. */
 function startWorker(address: string): WorkerLike {
   const isForeign = new URL(address).origin !== location.origin;
   const script = isForeign ? URL.createObjectURL(new Blob([`import ${JSON.stringify(address)}`], { type: "text/javascript" })) : address;
@@ -160,7 +160,7 @@ class RemoteEngine implements Engine {
     return this.#options.storage === "memory";
   }
 
-  /** Whether the worker has something to do for it. */
+  /** Whether calls to the worker are pending. */
   get isBusy(): boolean {
     return this.#line?.isWaiting ?? false;
   }
@@ -169,7 +169,7 @@ class RemoteEngine implements Engine {
     return (await this.connected()).call(method, args);
   }
 
-  /** The way to the engine. After a worker has ended, it leads to another one. */
+  /** The connection to the engine. After a worker has ended, it connects to another one. */
   async connected(): Promise<Line> {
     if (this.#lost) throw this.#lost;
     const connection = (this.#connection ??= this.#connect());
@@ -200,13 +200,13 @@ class RemoteEngine implements Engine {
     thread.worker.postMessage({ timepail: port2 }, [port2]);
     const isHeld = await line.call("open", [name, options.storage, encode({ ...options, context }), context, await this.#crossing(source)]);
     thread.hasOpened = true;
-    // A browser says nothing of workers that end, but frees their locks. Where they tell, Deno would go on as long as somebody waits for a lock.
+    // Browsers do not report workers that end, but release their locks. Runtimes that do report them skip this, because a pending lock request keeps Deno running.
     if (isHeld && !thread.worker.on) contextEnded(name, context).then(() => this.#line === line && ended(), () => {});
     if (isHeld && context !== options.context) setTimeout(() => void this.#foldOrphans(line).catch(() => {}), ORPHANS_DELAY_MS);
     return line;
   }
 
-  /** Folds what workers of this page have left, as `open` does for all others. */
+  /** Folds journals that ended workers of this page have left, as `open` does for all others. */
   async #foldOrphans(line: Line): Promise<void> {
     const alive = await aliveContexts(this.#name);
     await line.call("run_command", [this.#place.encode({ foldJournals: 1, alive, $db: this.#name })]);
@@ -222,7 +222,7 @@ class RemoteEngine implements Engine {
 
   #leave(error: unknown): void {
     this.#connection = undefined;
-    // The journal of the last one may have records under its name, and is for others to fold.
+    // The journal of the last context may still have records, which others fold. A new context does not add to it.
     this.#context = newContext();
     const [line, thread] = [this.#line, this.#thread];
     this.#line = this.#thread = undefined;
@@ -244,13 +244,13 @@ class RemoteEngine implements Engine {
     return new this.#place.WorkerError(`${what}; ${advice}`, { cause });
   }
 
-  /** Addresses as the page understands them, and copies of bytes: what is sent is gone here. */
+  /** Resolves addresses against the page, and copies bytes, because sending transfers them. */
   async #crossing(source: Source): Promise<WasmSource> {
     const given = await source();
     if (typeof given === "string" || given instanceof URL) return new Request(given).url;
     if (given instanceof ArrayBuffer) return new Uint8Array(given.slice(0));
     if (ArrayBuffer.isView(given)) return new Uint8Array(given.buffer as ArrayBuffer, given.byteOffset, given.byteLength).slice();
-    // A response does not cross. What else is wrong, the worker says.
+    // A `Response` cannot be sent, so the page compiles it. The worker reports all other problems.
     return given instanceof Response ? compileModule(given).catch((error) => Promise.reject(this.#revived(error))) : given;
   }
 

@@ -42,11 +42,11 @@ import type {
   WriteError,
 } from "./types.js";
 
-/** Most documents that one command may carry. */
+/** Maximum number of documents in one command. */
 const STATEMENTS_MAX = 100_000;
 /** Every option of `insertMany`. */
 const INSERT_OPTIONS = ["ordered", "bypassDocumentValidation", ...COMMAND_OPTIONS] as const;
-/** The options of `deleteMany` and `updateMany` that are part of a statement, those of `updateMany` alone last, and those that are not. */
+/** Options of `deleteMany` and `updateMany`: those of a statement, of which the last two are for `updateMany` only, and those of the command. */
 const STATEMENT_OPTIONS = ["collation", "hint", "arrayFilters", "upsert"] as const;
 const WRITE_OPTIONS = ["ordered", "let", ...COMMAND_OPTIONS] as const;
 
@@ -270,7 +270,7 @@ export class Collection<TSchema extends Document = Document> {
    * ```
    */
   async bulkWrite(operations: readonly AnyBulkWriteOperation<TSchema>[], options: BulkWriteOptions = {}): Promise<BulkWriteResult> {
-    // The caller may use the array for others as soon as this has returned.
+    // Copy the array, because the caller may change it as soon as this call has returned.
     const given = Array.isArray(operations) ? [...operations] : operations;
     const { bulkWrite } = await import("./later.js");
     const target = { door: this.#door, collection: this, AbortedWriteError, BulkWriteError, checkNames, pick, queryDocument, withNulls };
@@ -345,7 +345,7 @@ export class Collection<TSchema extends Document = Document> {
     return { acknowledged: true, ...(statement["u"] ? { matchedCount: n, modifiedCount, upsertedCount: 0, upsertedId: null } : { deletedCount: n }) };
   }
 
-  /** Sends rows `0..rows` in as few commands as allowed; `part` makes what one of them carries. */
+  /** Sends rows `0..rows` in as few commands as allowed; `part` creates the content of one command. */
   async #insert(
     rows: number,
     options: InsertManyOptions,
@@ -364,7 +364,7 @@ export class Collection<TSchema extends Document = Document> {
       } catch (error) {
         if (start === 0) throw error;
         if (options.signal?.aborted) throw new AbortedWriteError(options.signal.reason, insertedCount);
-        // Commands before this one have stored what was theirs: who tries again has to know.
+        // Earlier commands have stored their rows. The error must say so, so that you can retry the rest.
         const told = error as TimepailError;
         writeErrors.push({ index: start, code: told.code ?? 1, errmsg: told.message, ...pick(told as { codeName: string }, "codeName") });
         break;
@@ -381,7 +381,7 @@ export class Collection<TSchema extends Document = Document> {
     return this.#options.generateIds ?? this.#door.generateIds;
   }
 
-  /** The `_id` of each document: its own, a new one, or `undefined`. */
+  /** The `_id` of each document: the existing one, a new one, or `undefined`. */
   #ids(documents: readonly (Document | null | undefined)[]): unknown[] {
     const generates = this.#generatesIds();
     return documents.map((document) => {
@@ -407,7 +407,7 @@ function sliceColumns(columns: Readonly<Record<string, ColumnInput | undefined>>
   return part;
 }
 
-/** Throws where there are errors. */
+/** Throws if there are errors. */
 function refuse(insertedCount: number, writeErrors: WriteError[], insertedIds: InsertManyResult["insertedIds"]): void {
   if (writeErrors.length === 0) return;
   throw new BulkWriteError({ ok: 1, n: insertedCount, writeErrors }, writeErrors, { acknowledged: true, insertedCount, insertedIds });

@@ -1,4 +1,4 @@
-// Building one column from JavaScript values, by the type of the first one.
+// Builds one column from JavaScript values. The first value decides the type.
 
 import type { Double, Int32, Long, ObjectId } from "bson";
 import { BOOL, BSON, DATE_F64, F64, I32, I64, OBJECT_ID, STRING, type Column, type ColumnData } from "./block.js";
@@ -8,13 +8,13 @@ import { BadValueError, TimepailError } from "./errors.js";
 import { packText } from "./text.js";
 
 /**
- * Where a column's values are: in `source` itself, or, when `key` is given, in that property of each element. One loop
- * serves both; the choice does not change within it.
+ * Where a column's values are: in `source` itself, or, if `key` is given, in that property of each element. One loop
+ * serves both cases, because the choice is constant within it.
  */
 type Source = readonly any[];
 type Key = string | undefined;
 
-/** Functions and symbols are left out as `undefined` is. */
+/** Functions and symbols are omitted, like `undefined`. */
 function isAbsent(value: unknown): boolean {
   return value === undefined || typeof value === "function" || typeof value === "symbol";
 }
@@ -50,7 +50,7 @@ function typeOf(value: unknown): number {
   }
 }
 
-/** Which rows have a value. Costs nothing until one has none. */
+/** Which rows have a value. The bitmap is only allocated for the first row without one. */
 class Presence {
   bits: Uint8Array | undefined;
   readonly rows: number;
@@ -71,7 +71,7 @@ class Presence {
  * A column of `source`'s values; `undefined` when no row has one.
  *
  * The first value decides the type; a column in which another type follows holds BSON values.
- * A value that cannot be stored is a {@link BadValueError} that says where; `firstRow` is added to the row's number there.
+ * Throws a {@link BadValueError} with the position of a value that cannot be stored; `firstRow` is added to its row number.
  */
 export function buildColumn(name: string, source: Source, key: Key, firstRow: number): Column | undefined {
   const rows = source.length;
@@ -98,7 +98,7 @@ export function buildColumn(name: string, source: Source, key: Key, firstRow: nu
     dictionary,
   });
 
-  // Gives false for a value of another type; the loop is left then.
+  // Stops and returns false at a value of another type.
   const fill = (put: (value: unknown, row: number) => boolean): boolean => {
     for (let row = start; row < rows; row++) {
       const value: unknown = key === undefined ? source[row] : source[row][key];
@@ -136,7 +136,7 @@ export function buildColumn(name: string, source: Source, key: Key, firstRow: nu
       const put = (value: unknown, row: number): boolean => {
         if (typeOf(value) !== I64) return false;
         const integer = typeof value === "bigint" ? value : (value as Long).toBigInt();
-        // The array keeps the lower 64 bits; those of an unsigned Long are meant.
+        // The array keeps the lower 64 bits, which is the intended result for an unsigned Long.
         data[row] = integer;
         return data[row] === integer || value !== integer || fail(row, `${integer} does not fit a 64-bit integer`);
       };
@@ -177,7 +177,7 @@ function inner(type: number, data: Uint32Array, aux: Uint8Array): Column {
   return { name: "", type, rows: data.length - 1, presence: undefined, data, aux, dictionary: undefined };
 }
 
-/** The commonest loop, by itself: in its own function it stays fast whatever the others do. */
+/** The most common loop. In a function of its own, it stays fast regardless of the other loops. */
 function fillNumbers(source: Source, key: Key, start: number, data: Float64Array, presence: Presence): boolean {
   for (let row = start; row < data.length; row++) {
     const value: unknown = key === undefined ? source[row] : source[row][key];
@@ -226,7 +226,7 @@ function distinctValues(values: readonly unknown[], fail: Fail): (PackedValues &
     let index = step ? step.index : -1;
     if (index < 0) {
       index = ends.length - 1;
-      // A value that turns out to be absent (toBSON can do that) is left to the plain way.
+      // A value can turn out to be absent because of `toBSON`. The encoding without a dictionary handles it.
       if (isTooDistinct(index + 1, row, rows) || !tagged(writer, value, row, fail)) return undefined;
       ends.push(writer.length);
       if (step) step.index = index;

@@ -12,10 +12,10 @@ import { blocksToColumns, rowsWith } from "./typed.js";
 import type { Columns, Series } from "./shapes.js";
 import type { BSONReadOptions, CommandOptions, Document, ExplainVerbosity } from "./types.js";
 
-/** Rows a batch when everything is wanted: few round trips, and still not all of a large result twice in memory. */
+/** Rows per batch when everything is read: few round trips, without a large result in memory twice. */
 export const BIG_BATCH = 65_536;
 
-/** `Symbol.asyncDispose` where there is one, else a symbol that nobody calls. */
+/** `Symbol.asyncDispose` if it exists, else a symbol that no runtime calls. */
 export const asyncDispose: typeof Symbol.asyncDispose = Symbol.asyncDispose ?? Symbol.for("Symbol.asyncDispose");
 
 /**
@@ -37,14 +37,14 @@ export abstract class AbstractCursor<TSchema = Document, TColumns = Partial<Colu
   #state: "new" | "open" | "done" = "new";
   #isClosed = false;
   #batch: Document[] = [];
-  /** The batch as it came, while no document of it was asked for. */
+  /** The undecoded batch, until one of its documents is requested. */
   #block: Block | undefined;
-  /** The block of the last answer, rows or none. */
+  /** The block of the last answer, even if it has no rows. */
   #last: Block | undefined;
   #position = 0;
   #fetching: Promise<void> | undefined;
   #transform: ((document: Document) => unknown) | undefined;
-  /** A command that opens the cursor in place of its own, or an answer that has its first batch as a block; and what was answered. */
+  /** Replaces the opening command: another command, or an answer whose first batch is a block. `#reply` is the first reply. */
   #given: Document | undefined;
   #reply: Document | undefined;
   readonly #readOptions: BSONReadOptions;
@@ -59,7 +59,7 @@ export abstract class AbstractCursor<TSchema = Document, TColumns = Partial<Colu
   }
 
   /**
-   * The command that opens the cursor. `wantsAll`: its result is going to be read to the end.
+   * The command that opens the cursor. `wantsAll`: the result will be read to the end.
    * @internal
    */
   protected abstract openingCommand(wantsAll: boolean): Document;
@@ -88,7 +88,7 @@ export abstract class AbstractCursor<TSchema = Document, TColumns = Partial<Colu
    */
   async next(): Promise<TSchema | null> {
     if (this.#isClosed) throw new CursorExhaustedError();
-    // Another call may have taken the last document before this one goes on.
+    // A concurrent call may have taken the last document in the meantime.
     while (await this.#advance(false)) if (this.#position < this.#batch.length) return this.#take();
     return null;
   }
@@ -214,12 +214,12 @@ export abstract class AbstractCursor<TSchema = Document, TColumns = Partial<Colu
     this.#batch = [];
     this.#block = undefined;
     this.#position = 0;
-    // An answer on its way may bring an id.
+    // A pending answer may still bring a cursor id.
     await this.#fetching?.catch(() => {});
     const id = this.#id;
     this.#id = 0n;
     if (id !== 0n && !this.door.isClosed) {
-      // The cursor times out by itself; nobody can do anything about a failure.
+      // Ignore a failure, because the cursor times out by itself.
       await this.door.run({ killCursors: this.#collection, cursors: [id] }).catch(() => {});
     }
   }
@@ -258,7 +258,7 @@ export abstract class AbstractCursor<TSchema = Document, TColumns = Partial<Colu
   }
 
   /**
-   * A function that reads all that any command answers, or has answered, as `copy` of this cursor would.
+   * Returns a function that reads the complete result of a command, or of an answer, through `copy` of this cursor.
    * @internal
    */
   protected reader(copy: AbstractCursor<any, any>, asColumns?: boolean): (command: Document) => Promise<{ result: any; reply: Document }> {
@@ -276,7 +276,7 @@ export abstract class AbstractCursor<TSchema = Document, TColumns = Partial<Colu
     return (this.#transform ? this.#transform(document) : document) as TSchema;
   }
 
-  /** Makes sure that a document is there; false at the end. Callers at the same time share one request. */
+  /** Ensures that a document is available; false at the end. Concurrent callers share one request. */
   async #advance(wantsAll: boolean, asBlock = false): Promise<boolean> {
     for (;;) {
       if (this.#signal?.aborted) {
@@ -312,14 +312,14 @@ export abstract class AbstractCursor<TSchema = Document, TColumns = Partial<Colu
     } catch (error) {
       this.#state = "done";
       this.#isClosed = true;
-      // After a failed getMore the engine has no such cursor.
+      // After a failed getMore, the cursor no longer exists in the engine.
       this.#id = 0n;
       throw error;
     }
     if (isFirst) this.#reply = answer.reply;
     const cursor = answer.reply["cursor"] as Document;
     this.#id = BigInt(String(cursor["id"]));
-    // The name of a database may have dots.
+    // The name of a database may contain dots.
     if (typeof cursor["ns"] === "string") this.#collection = cursor["ns"].slice(this.door.database.length + 1);
     if (this.#isClosed) return;
     this.#position = 0;

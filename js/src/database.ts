@@ -27,10 +27,10 @@ const OPTIONS: Record<keyof OpenOptions, 1> = {
   storage: 1, durability: 1, bucketVersion: 1, parameters: 1, strict: 1, retention: 1, generateIds: 1, retentionIntervalMS: 1, worker: 1, wasm: 1, wasmMore: 1,
 };
 
-/** Journals of closed tabs are folded so long after opening: what a page asks first does not wait for it. */
+/** Delay after opening before journals of closed tabs are folded, so that the first commands of a page do not wait. */
 const ORPHANS_DELAY_MS = 1000;
 
-/** Opens the database `name` with an engine that `openEngine` gives. The entry points make their `open` of it. */
+/** Opens the database `name` with an engine from `openEngine`. The entry points build their `open` on it. */
 export async function openWith(openEngine: OpenEngine, name: string, options: OpenOptions = {}): Promise<Database> {
   if (typeof name !== "string" || name === "") throw new TypeError("The name of a database must be a non-empty string");
   checkDocument(options, "options");
@@ -45,7 +45,7 @@ export async function openWith(openEngine: OpenEngine, name: string, options: Op
   }
   const context = newContext();
   const isShared = storage === "indexeddb";
-  // Beside the opening: a journal that others take for one left behind is folded earlier than it need be, no more. A worker holds it by itself.
+  // Runs in parallel with the opening: without the lock yet, others may fold this journal early, which does no harm. A worker holds its lock itself.
   const held = isShared && !options.worker ? holdContext(name, context) : undefined;
   try {
     const engine = await openEngine(name, {
@@ -72,7 +72,7 @@ export async function openWith(openEngine: OpenEngine, name: string, options: Op
 }
 
 /**
- * Has the journals of closed tabs folded. It only saves work later, so nobody waits for it and no failure matters. With a storage object, it is unknown which
+ * Folds the journals of closed tabs. This only saves work later, so it is not awaited and failures are ignored. With a storage object, it is unknown which
  * other contexts are open. Folding the journal of an open context is unnecessary work, but does no harm.
  */
 async function foldOrphans(door: Door, isShared: boolean): Promise<void> {
@@ -80,7 +80,7 @@ async function foldOrphans(door: Door, isShared: boolean): Promise<void> {
     const alive = isShared ? await aliveContexts(door.database) : [];
     if (alive) await door.run({ foldJournals: 1, alive });
   } catch {
-    // Whoever opens the database next tries again.
+    // The next `open` tries again.
   }
 }
 
@@ -127,7 +127,7 @@ export class Database {
    */
   async createCollection<TSchema extends Document = Document>(name: string, options: CreateCollectionOptions<NoInfer<TSchema>>): Promise<Collection<TSchema>> {
     const collection = this.collection<TSchema>(name, pick(options ?? {}, ...READ_OPTIONS, "generateIds"));
-    // What is not for this side the engine knows, or refuses.
+    // All other options go to the engine, which refuses unknown ones.
     const { generateIds, promoteLongs, promoteValues, promoteBuffers, bsonRegExp, useBigInt64, ...more } = options ?? {};
     await this.#door.run(Object.assign({ create: name }, pick(more, ...(Object.keys(more) as (keyof typeof more)[])), { create: name }));
     return collection;

@@ -1,9 +1,9 @@
-// A storage in Deno KV, which takes little at a time: 64 KiB a value, a thousand mutations and 800 KB an atomic operation.
+// A storage in Deno KV, which has low limits: 64 KiB per value, a thousand mutations and 800 KB per atomic operation.
 //
-// What does not fit is written first, in parts under a fresh id, where no reader looks; the small atomic operation that names those parts makes all of it
-// visible. Where even the names are too many, the operation puts down the whole plan and a lock: from then on the commit has taken place. Whoever meets the lock,
-// reader or writer, carries the plan out before anything else, so that the end of its author delays others and loses nothing. A record tells of every part that
-// no entry names, and goes in the operation that makes one name it: so leftovers are found and removed.
+// What does not fit is first written as parts under a fresh id, where no reader looks. A small atomic operation then references the parts, which makes all of
+// them visible. If even the references are too many, the operation stores the whole plan and a lock. The commit has then taken place. Any reader or writer that
+// finds the lock carries out the plan before anything else. If the author of the plan ends early, others are delayed, but nothing is lost. A leftover record
+// lists parts that no entry references. The operation that references the parts deletes the record, so leftovers can be found and removed.
 
 import { compareBytes } from "./bytes.js";
 import { ATOMIC_BYTES, ATOMIC_MUTATIONS, Draft, PART_BYTES, PLANNED_BYTES, finalSteps, fits, isReference, largest, putKeys, withPartsOutside, type Change, type Reference, type Step, type Stored } from "./kv-steps.js";
@@ -51,15 +51,15 @@ export interface DenoKvStorage extends HostStorage {
   sweep(): Promise<number>;
 }
 
-/** Checks that one atomic operation takes, but for those of this file itself. */
+/** Maximum number of guards in one atomic operation. It leaves room for the checks of this file itself. */
 const GUARDS_MAX = 90;
 const KEYS_A_READ = 10;
 const BATCH = 500;
-/** How often to try again where others keep changing what is being read or written. */
+/** Maximum number of attempts while others keep changing what is read or written. */
 const ATTEMPTS_MAX = 200;
-/** Longest wait between two attempts to write a local store that others write. */
+/** Maximum wait between two attempts to write a local store that other processes write. */
 const PAUSE_MS = 30;
-/** Parts that nobody names are removed when they are this old: their author may still be about to. */
+/** Unreferenced parts are removed at this age. The author of younger parts may still be about to reference them. */
 const LEFTOVER_MS = 600_000;
 
 /**
@@ -97,7 +97,7 @@ class Store implements DenoKvStorage {
     return [...this.#prefix, "p", id, number];
   }
 
-  /** Tells of parts that no entry names: `{ count, at }`, `at` when they were written, 0 where nobody will name them. */
+  /** The record of unreferenced parts: `{ count, at }`. `at` is the time of their writing, or 0 if they will never be referenced. */
   #leftover(id: string, first: number): DenoKvKeyPart[] {
     return [...this.#prefix, "l", id, first];
   }
@@ -107,7 +107,7 @@ class Store implements DenoKvStorage {
     return [...this.#prefix, "v"];
   }
 
-  /** Names the plan that is being carried out. */
+  /** References the plan that is being carried out. */
   get #lock(): DenoKvKeyPart[] {
     return [...this.#prefix, "x"];
   }
@@ -140,7 +140,7 @@ class Store implements DenoKvStorage {
     });
   }
 
-  /** What `read` gives when nobody has committed in the middle of it. Many requests are one snapshot by that only. */
+  /** Repeats `read` until no commit takes place during it. Only this makes several requests one snapshot. */
   async #consistently<T>(read: () => Promise<T>): Promise<T> {
     for (let attempt = 0; attempt < ATTEMPTS_MAX; attempt++) {
       const [before, lock] = (await this.#get([this.#version, this.#lock])) as [KvEntry, KvEntry];
@@ -170,7 +170,7 @@ class Store implements DenoKvStorage {
     return this.#kv.list({ start: this.#entry(start), end: this.#entry(end) }, { batchSize, ...(limit !== undefined && { limit }) });
   }
 
-  /** The bytes of what is stored. Throws `MISSING` where parts are gone. */
+  /** The bytes of stored values. Throws `MISSING` if parts are gone. */
   async #values(stored: (Stored | undefined)[]): Promise<(Uint8Array | undefined)[]> {
     const asked = stored.filter((value) => isReference(value)).flatMap((reference) => this.#partsOf(reference));
     if (asked.length === 0) return stored as (Uint8Array | undefined)[];
@@ -222,8 +222,8 @@ class Store implements DenoKvStorage {
   }
 
   /**
-   * Commits `steps` if `seen` is as it was. False where something has changed meanwhile: besides, what is replaced must be what was looked at, else parts of
-   * it would be left; and where that is too much to check, nobody may have committed since `version`.
+   * Commits `steps` if the entries in `seen` are unchanged; returns false otherwise. Without a plan, the replaced entries must be unchanged as well, or parts of
+   * them would be left behind. If these are too many to check, no other commit may have taken place since `version`.
    */
   async #attempt(steps: Change[], seen: KvEntry[], version: KvEntry): Promise<boolean> {
     const draft = new Draft();
@@ -252,7 +252,7 @@ class Store implements DenoKvStorage {
     return true;
   }
 
-  /** Keys that ranges remove, and references that are replaced; `undefined` where that is more than one operation takes. */
+  /** Keys that ranges remove, and references that are replaced; `undefined` if the steps exceed one operation. */
   async #replaced(steps: Change[]): Promise<Replaced | undefined> {
     if (steps.length > ATOMIC_MUTATIONS) return undefined;
     const replaced: Replaced = { keys: [], references: [], seen: [], isWhole: true };
@@ -285,11 +285,11 @@ class Store implements DenoKvStorage {
     for (const { id, first, count } of references) atomic.set(this.#leftover(id, first), { count, at: 0 });
   }
 
-  /** Writes the parts of a draft; gives the check that they are still there. */
+  /** Writes the parts of a draft. Returns the check that they still exist. */
   async #writeParts({ id, parts }: Draft): Promise<{ key: DenoKvKeyPart[]; versionstamp: string | null } | undefined> {
     if (parts.length === 0) return undefined;
     const key = this.#leftover(id, 0);
-    // As it is now, and not when the parts are written: then it may have been swept away with some of them.
+    // Take the versionstamp now and not after the parts are written: by then, a sweep may have removed the record and some of them.
     const { versionstamp } = await committed(this.#kv.atomic().set(key, { count: parts.length, at: Date.now() }));
     const each = Math.floor(ATOMIC_BYTES / PART_BYTES);
     for (let at = 0; at < parts.length; at += each) {
@@ -300,12 +300,12 @@ class Store implements DenoKvStorage {
     return { key, versionstamp: versionstamp! };
   }
 
-  /** Carries out the plan that a lock names, and removes the lock. Several may do so at once. */
+  /** Carries out the plan that a lock references, and removes the lock. Several processes may do so at once. */
   async #carryOut(lock: KvEntry): Promise<void> {
     const plan = lock.value as { id: string; first: number; count: number };
     const check = { key: this.#lock, versionstamp: lock.versionstamp };
     const pieces = (await this.#get(this.#partsOf(plan))).map(({ value }) => value as Step[] | null);
-    // Somebody else has finished it.
+    // Another process has finished the plan.
     if (pieces.some((piece) => !piece)) return;
     const steps = (pieces as Step[][]).flat();
     const kept = putKeys(steps);
@@ -329,7 +329,7 @@ class Store implements DenoKvStorage {
     for (const piece of pieces as Step[][]) {
       const writes = piece.filter(([kind]) => kind !== "deleteRange");
       const before = await this.#get(writes.map(([, key]) => this.#entry(key)));
-      // What is there already has replaced nothing.
+      // An entry that this plan has already written replaces nothing.
       const references = before.flatMap(({ value }, at) => {
         const step = writes[at]!;
         const isNew = step[0] === "put" && isReference(step[2]) && isReference(value) && value.id === step[2].id && value.first === step[2].first;
@@ -343,7 +343,7 @@ class Store implements DenoKvStorage {
     if ((await committed(atomic)).ok) await this.#drop([plan]);
   }
 
-  /** Takes some steps of a plan. False where its lock is gone. */
+  /** Applies some steps of a plan. Returns false if the lock is gone. */
   async #piece(check: { key: DenoKvKeyPart[]; versionstamp: string | null }, steps: Step[], references: Reference[]): Promise<boolean> {
     const atomic: KvAtomic = this.#kv.atomic();
     this.#apply(atomic.check(check), steps, { keys: [], references });
@@ -359,7 +359,7 @@ class Store implements DenoKvStorage {
     for await (const { key, value, versionstamp } of this.#kv.list({ prefix: [...this.#prefix, "l"] }) as AsyncIterable<KvEntry>) {
       const { count, at } = value as { count: number; at: number };
       if (at !== 0 && Date.now() - at < LEFTOVER_MS) continue;
-      // Their author is late: either it has named them by now, or it cannot name them any more.
+      // Claim the record. Either the author has already referenced the parts and this fails, or the author's commit will fail.
       const claim = { key: [...key], versionstamp };
       if (at !== 0 && !(await committed(this.#kv.atomic().check(claim).set(claim.key, { count, at: 0 }))).ok) continue;
       const [id, first] = key.slice(-2) as [string, number];
@@ -369,7 +369,7 @@ class Store implements DenoKvStorage {
     return swept;
   }
 
-  /** Removes parts that nobody names, and what tells of them after they are gone. */
+  /** Removes unreferenced parts, and after them their leftover record. */
   async #drop(references: Pick<Reference, "id" | "first" | "count">[]): Promise<void> {
     const keys = references.flatMap((reference) => [...this.#partsOf(reference), this.#leftover(reference.id, reference.first)]);
     for (const some of slices(keys, ATOMIC_MUTATIONS / 2)) {
@@ -383,22 +383,22 @@ class Store implements DenoKvStorage {
 /** A reader found a value whose parts are gone: it was replaced in the meantime. */
 const MISSING = Symbol("missing");
 
-/** What a commit removes besides the keys that it names, and the parts that nobody names after it. */
+/** What a commit removes besides the keys that it names, and the references that it replaces. */
 interface Replaced {
   keys: Uint8Array[];
   references: Reference[];
   /** The entries under the keys that it names. */
   seen: KvEntry[];
-  /** Whether these are all that it replaces. */
+  /** Whether `seen` covers everything that it replaces. */
   isWhole: boolean;
 }
 
-/** The condition that an entry is as it was. */
+/** The check that an entry is unchanged. */
 function checked({ key, versionstamp }: KvEntry): { key: DenoKvKeyPart[]; versionstamp: string | null } {
   return { key: [...key], versionstamp };
 }
 
-/** Commits. Where other processes have the file of a local store open, SQLite gives up at once and not after a wait: nothing is written then. */
+/** Commits, with retries. If other processes have the file of a local store open, SQLite may give up at once instead of waiting, and writes nothing. */
 async function committed(atomic: KvAtomic): Promise<KvCommit> {
   for (let attempt = 1; ; attempt++) {
     try {
@@ -406,7 +406,7 @@ async function committed(atomic: KvAtomic): Promise<KvCommit> {
     } catch (error) {
       if (attempt === ATTEMPTS_MAX || !/database is (locked|busy)/.test(String(error))) throw error;
     }
-    // Of several that wait, one is to come first.
+    // The pause is random, so that one of several waiting processes comes first.
     await new Promise((resolve) => setTimeout(resolve, Math.random() * PAUSE_MS));
   }
 }

@@ -7,25 +7,25 @@ const NESTING_MAX = 8;
 const OPEN = Symbol();
 const CLOSE = Symbol();
 
-/** Whether a column of `rows` rows is worth a try. */
+/** Whether a column of `rows` rows is long enough to try a dictionary. */
 export function mayRepeat(rows: number): boolean {
   return rows >= ROWS_MIN;
 }
 
-/** Whether a dictionary has ceased to pay: more than half of all rows distinct, or nearly every one so far. */
+/** Whether a dictionary no longer pays off: more than half of all rows are distinct, or nearly every row so far. */
 export function isTooDistinct(distinct: number, row: number, rows: number): boolean {
   return distinct * 2 > rows || (row >= 256 && distinct * 8 > row * 7);
 }
 
-/** Whether nobody has put enumerable properties on `Object.prototype`, so that `for in` gives own keys of plain objects. */
+/** Whether `Object.prototype` has no enumerable properties, so that `for in` yields only own keys of plain objects. */
 export function isPrototypeClean(): boolean {
   for (const _ in {}) return false;
   return true;
 }
 
 /**
- * A step in a tree of values: from the root, one step a key and a value. Objects of equal keys, order and scalars end on the same step,
- * without being turned into text or bytes first.
+ * A step in a tree of values: from the root, one step per key and per value. Objects with equal keys, order and scalars end on the same step,
+ * without conversion to text or bytes.
  */
 export class Step {
   /** Number of the value that ends here; -1 before there is one. */
@@ -38,7 +38,7 @@ export class Step {
   find(value: unknown, depth = 0): Step | undefined {
     switch (typeof value) {
       case "number":
-        // Map and === take -0 for 0.
+        // Map and === treat -0 as 0.
         return value === 0 && 1 / value < 0 ? undefined : this.#to(value);
       case "string":
       case "boolean":

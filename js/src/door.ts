@@ -1,4 +1,4 @@
-// The command door: documents and blocks to bytes, bytes to replies, failures to errors.
+// The command door: encodes documents and blocks, decodes replies, and converts failures to errors.
 
 import { decodeBlock, type Block } from "./block.js";
 import { decodeDocument, encodeDocument, type RawDocument } from "./bson.js";
@@ -7,19 +7,19 @@ import { AbortedWriteError, ClosedError, ServerError } from "./errors.js";
 import { Events } from "./events.js";
 import type { BSONReadOptions, Document, WriteError } from "./types.js";
 
-/** A reply without failure, and the block that came with it. */
+/** A successful reply, and the block that came with it. */
 export interface Answer {
   reply: Document;
   block: Block | undefined;
 }
 
-/** Most documents that one command takes from single inserts. */
+/** Maximum number of single inserts that share one command. */
 const SINGLES_MAX = 1000;
 
 /** Single inserts of one turn into one collection. */
 interface Turn {
   documents: RawDocument[];
-  /** Sends them, the first time; gives the answer. */
+  /** Sends them on the first call; returns the answer. */
   send: () => Promise<Answer>;
 }
 
@@ -28,14 +28,14 @@ export class Door {
   readonly database: string;
   readonly generateIds: boolean;
   readonly events: Events;
-  /** Nobody else can write: the database is in memory. */
+  /** True if the database is in memory, so that no one else can write. */
   readonly isAlone: boolean;
   readonly #engine: Engine;
   #closing: Promise<void> | undefined;
   #isMaintaining = false;
   /** How many commands had a signal. */
   #operations = 0;
-  /** By collection, what is to be sent before any other command. */
+  /** Single inserts by collection, which are sent before any other command. */
   readonly #turns = new Map<string, Turn>();
 
   /** `isShared`: other tabs and workers may have the database open. */
@@ -47,7 +47,7 @@ export class Door {
     this.isAlone = isAlone;
   }
 
-  /** Runs a command. `ok: 0` is a {@link ServerError}; a closed database is a {@link ClosedError}. */
+  /** Runs a command. Throws a {@link ServerError} for `ok: 0`, and a {@link ClosedError} if the database is closed. */
   async run(command: Document, payload?: Uint8Array, options?: BSONReadOptions): Promise<Answer> {
     if (typeof command["signal"]?.throwIfAborted === "function") return this.#runUntil(command, payload, options);
     const engine = this.#open();
@@ -55,14 +55,14 @@ export class Door {
     const bytes = encodeDocument("$db" in command ? command : { ...command, $db: this.database });
     const answer = await engine.run_command(bytes, payload ?? null);
     const reply = decodeDocument(answer.reply, readOptions(options));
-    // Under promoteValues: false the number is an object.
+    // With `promoteValues: false`, the number is an object.
     if (Number(reply["ok"]) !== 1) throw new ServerError(decodeDocument(answer.reply));
     this.events.note(command, reply);
     if (answer.due) this.#maintain();
     return { reply, block: answer.payload ? decodeBlock(answer.payload) : undefined };
   }
 
-  /** As `run`, until the signal of the command aborts. Then nobody waits any more, and the engine ends the command at its next turn. */
+  /** Like `run`, until the signal of the command aborts. It then rejects at once, and the engine ends the command at its next turn. */
   async #runUntil({ signal, ...command }: Document, payload?: Uint8Array, options?: BSONReadOptions): Promise<Answer> {
     signal.throwIfAborted();
     const opKey = ++this.#operations;
@@ -71,7 +71,7 @@ export class Door {
     const aborted = new Promise<never>((_, reject) => {
       abort = () => {
         this.runAside({ killOp: 1, op: opKey });
-        // Its first batch may be on its way.
+        // The reply may still arrive and open a cursor.
         sent.then(({ reply: { cursor } }) => {
           if (cursor?.id) this.runAside({ killCursors: cursor.ns.slice(cursor.ns.indexOf(".") + 1), cursors: [cursor.id] });
         }, () => {});
@@ -86,7 +86,7 @@ export class Door {
     }
   }
 
-  /** Inserts a document together with the others of this turn; resolves to what is wrong with it, if anything is. Failures are those of `run`. */
+  /** Inserts a document together with the others of this turn. Resolves to its write error, if there is one. Fails like `run`. */
   async insertOne(insert: string, document: RawDocument): Promise<WriteError | undefined> {
     let turn = this.#turns.get(insert);
     if (!turn) {
@@ -102,18 +102,18 @@ export class Door {
       this.#turns.set(insert, (turn = { documents, send }));
     }
     const index = turn.documents.push(document) - 1;
-    // The others of this turn come before this goes on.
+    // Let the other inserts of this turn join first.
     if (index < SINGLES_MAX - 1) await undefined;
     const { reply } = await turn.send();
     return (reply["writeErrors"] as WriteError[] | undefined)?.find((error) => error.index === index);
   }
 
-  /** Runs a command that nobody waits for. What fails leaves everything as it was; the next one tries again. */
+  /** Runs a command in the background. A failure changes nothing; the next such command tries again. */
   runAside(command: Document): void {
     this.run(command).catch(() => {});
   }
 
-  /** Folds and deletes what is due: in a page when it is idle, or soon all the same. */
+  /** Runs due folds and deletions. In a page they wait for idle time, but not for long. */
   #maintain(): void {
     if (this.#isMaintaining) return;
     this.#isMaintaining = true;

@@ -1,4 +1,4 @@
-// What this package throws. The contract with callers is `code` and `codeName`, which are the server's.
+// The errors of this package. The contract with callers is `code` and `codeName`, which are the server's.
 
 import type { BulkWriteResult, Document, InsertManyResult, WriteError } from "./types.js";
 
@@ -152,7 +152,7 @@ export class LoadError extends TimepailError {
 }
 
 /**
- * The worker of the option `worker` could not be started, or it has ended. The message says which and what to do, `cause` why.
+ * The worker of the option `worker` could not be started, or it has ended. The message says which, and what to do; `cause` says why.
  *
  * Acknowledged writes are stored. The outcome of pending calls is unknown. The next call starts another worker, unless the data was in memory only.
  */

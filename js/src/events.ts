@@ -1,19 +1,19 @@
-// What happened to the measurements of a database, in this tab and in others: listeners, and the channel between tabs.
+// Changes of a database, in this tab and in others: listeners, and the channel between tabs.
 
 import type { Document, ChangeEvent } from "./types.js";
 
-/** Other tabs hear of an insert at once, and of those that follow at most this often, in milliseconds: their counts add up. */
+/** Minimum interval between messages about inserts, in milliseconds. Other tabs hear of the first insert at once; the counts of later ones are added up. */
 const PAUSE_MS = 16;
 
 type Listener = (event: ChangeEvent) => void;
 
-/** Tells listeners, and other openings of the same database, what has changed. Correctness depends on none of it. */
+/** Notifies listeners, and other openings of the same database, of changes. Correctness does not depend on it. */
 export class Events {
   readonly #listeners = new Set<Listener>();
-  /** What is called when the database closes, one for each live query that is followed. */
+  /** Callbacks for when the database closes, one for each live query that is followed. */
   readonly closing = new Set<() => void>();
   readonly #channel: BroadcastChannel | undefined;
-  /** Inserts that others have not heard of yet, by collection. */
+  /** Numbers of inserts that are not sent to other tabs yet, by collection. */
   readonly #waiting = new Map<string, number>();
   #timer: ReturnType<typeof setTimeout> | undefined;
 
@@ -48,7 +48,7 @@ export class Events {
     const out = name === "aggregate" && !command["explain"] && (command["pipeline"] as Document[]).at(-1)?.["$out"];
     if (out) this.#emit({ operation: "replace", local: true, collection: out.coll ?? out });
     const { collections } = reply;
-    // Of `dbStats` it is a number.
+    // In a reply of `dbStats`, `collections` is a number.
     for (const { name, nBuckets, nMeasurements, nBytes, oldest } of (Array.isArray(collections) ? collections : []) as Document[]) {
       const counts = { count: Number(nMeasurements), buckets: Number(nBuckets), bytes: Number(nBytes) };
       this.#emit({ operation: "expire", local: true, collection: name, ...counts, oldest });
@@ -75,7 +75,7 @@ export class Events {
     if (this.#timer === undefined) this.#flush();
   }
 
-  /** Sends what waits; inserts after it wait for a pause. */
+  /** Sends the waiting inserts. Later inserts wait for the next interval. */
   #flush(): void {
     clearTimeout(this.#timer);
     this.#timer = this.#waiting.size > 0 ? setTimeout(() => this.#flush(), PAUSE_MS) : undefined;
@@ -85,7 +85,7 @@ export class Events {
 
   #tell(event: ChangeEvent): void {
     for (const listener of this.#listeners) {
-      // One that throws must not keep the others, or the command, from going on; it is reported as an error of its own.
+      // A listener that throws must not stop the other listeners or the command. Its error is reported as an uncaught error.
       try {
         listener(event);
       } catch (error) {
@@ -97,7 +97,7 @@ export class Events {
   }
 }
 
-/** Node goes on as long as a timer or a channel is open; one that somebody forgot to close should not keep it. In Deno a timer is a number. */
+/** Node runs as long as a timer or a channel is open. A database that you forgot to close should not keep it running. In Deno a timer is a number. */
 export function letExit(waiting: unknown): void {
   if (typeof waiting === "number") (globalThis as { Deno?: { unrefTimer(id: number): void } }).Deno?.unrefTimer(waiting);
   (waiting as { unref?: () => void } | undefined)?.unref?.();

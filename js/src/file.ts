@@ -1,6 +1,6 @@
 // A database in a file: Node, Bun and Deno, each with the SQLite that it has.
 
-// By name and not by path: the engine is the one that the rest of the program uses.
+// Import by name and not by path, so that the rest of the program uses the same engine.
 import { open } from "timepail";
 import type { Database } from "./database.js";
 import { databaseName, openSqlite } from "./sqlite-file.js";

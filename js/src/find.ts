@@ -58,7 +58,7 @@ export class FindCursor<TSchema = Document, TSource = TSchema, TColumns = Partia
   }
 
   /**
-   * Sets the fields to return. The type of the result follows from the projection; give it as `T` where it does not, and it is not checked.
+   * Sets the fields to return. The result type is inferred from the projection. If it cannot be inferred, state it as `T`; it is then not checked.
    *
    * If there are no rows, {@link toColumns} has an empty column for each field named.
    */
@@ -134,7 +134,7 @@ export class FindCursor<TSchema = Document, TSource = TSchema, TColumns = Partia
     const command: Document = { find: this.#collection, filter: this.#filter };
     if (sort !== undefined) command["sort"] = sortDocument(sort);
     Object.assign(command, pick(this.#options, "projection", "hint", "skip"));
-    // As in the driver, a negative limit is a limit and one batch.
+    // As in the driver, a negative limit means a limit and a single batch.
     if (limit) command["limit"] = Math.abs(limit);
     const batchSize = this.#options.batchSize ?? (wantsAll ? BIG_BATCH : undefined);
     if (batchSize !== undefined) command["batchSize"] = batchSize;
@@ -154,13 +154,13 @@ export function namedIn(projection: Document = {}): string[] {
   return Object.keys(projection).flatMap((path) => (projection[path] === 0 || projection[path] === false ? [] : path.split(".", 1)));
 }
 
-/** Refuses what is not an object with fields. A promise is none: as a filter it would match everything. */
+/** Refuses everything but an object with fields. A promise, for example, would match everything as a filter. */
 export function checkDocument(value: unknown, what: string): void {
   if (typeof value !== "object" || value === null || Array.isArray(value)) throw new TypeError(`The ${what} must be an object`);
   if (isOpaque(value)) throw new TypeError(`The ${what} is not a plain object: is an await missing?`);
 }
 
-/** A query as the command wants it. */
+/** A query in the form that the command takes. */
 export function queryDocument(filter: unknown): Document {
   checkDocument(filter, "filter");
   return withNulls(filter) as Document;
@@ -178,9 +178,9 @@ export function withNulls(value: unknown, depth = 0, root = value): unknown {
   if (typeof value !== "object" || value === null) return value;
   if (Array.isArray(value)) return value.map(inner);
   if (value instanceof Map) return new Map([...value].map(([key, part]) => [key, inner(part)]));
-  // What has a form of its own in BSON keeps it.
+  // Values with a BSON form of their own stay as they are.
   if (!isPlain(value) && (bsonType(value) !== undefined || ArrayBuffer.isView(value) || isOpaque(value) || "toBSON" in value)) return value;
-  // Not by entries: every query is copied, and they take four times as long.
+  // `Object.entries` takes four times as long, and every query is copied.
   const copy: Document = {};
   for (const key of Object.keys(value)) setOwn(copy, key, inner((value as Document)[key]));
   return copy;
@@ -188,7 +188,7 @@ export function withNulls(value: unknown, depth = 0, root = value): unknown {
 
 const DIRECTIONS: Readonly<Record<string, number>> = { 1: 1, asc: 1, ascending: 1, "-1": -1, desc: -1, descending: -1 };
 
-/** A sort as the command wants it. A `Map`, for an object would put keys that look like numbers first. */
+/** A sort in the form that the command takes. It is a `Map`, because an object would put keys that look like numbers first. */
 export function sortDocument(sort: Sort | IndexKeys, value: (direction: unknown) => unknown = directionNumber): Map<string, unknown> {
   const pairs: Iterable<readonly [string, unknown]> =
     typeof sort === "string"

@@ -1,5 +1,5 @@
-// The engine in WebAssembly: one module and one instance a page, whatever the number of databases. It comes in two halves, of which the
-// second is loaded by the first command that is not among the most common.
+// The engine in WebAssembly: one module and one instance per page, whatever the number of databases. The module has two halves. The
+// first less common command loads the second half.
 
 import init, { complete, open_engine } from "./wasm/timepail.js";
 import type { Engine, EngineOptions } from "./engine.js";
@@ -12,13 +12,13 @@ import type { WasmSource } from "./types.js";
 let started: Promise<unknown> | undefined;
 let completed: Promise<unknown> | undefined;
 
-/** Gives a module when it is needed. */
+/** Returns the source of a module when it is needed. */
 export type Source = () => WasmSource | Promise<WasmSource>;
 
-/** Opens an engine; `options` are {@link EngineOptions} as BSON, of which `storage` is one. */
+/** Opens an engine. `options` are {@link EngineOptions} as BSON, and include `storage`. */
 export type OpenInstance = (name: string, storage: EngineOptions["storage"], options: Uint8Array, host?: HostStorage) => Promise<Engine>;
 
-/** Opens engines in the module that `source` gives and `rest` completes; the first call that succeeds decides where it comes from. */
+/** Opens engines in the module from `source`, which `rest` completes. The first successful call decides where the module comes from. */
 export function instance(source: Source, rest: Source): OpenInstance {
   const completion = async (): Promise<unknown> => {
     completed ??= compileModule(rest()).then(complete);
@@ -39,7 +39,7 @@ export function instance(source: Source, rest: Source): OpenInstance {
       return (await open_engine(name, options, completion, host as never, early, hostTurn())) as Engine;
     } catch (error) {
       early?.then((database) => database.close(), () => {});
-      // The next attempt may name a better place.
+      // The next call may pass a source that works.
       if (!loaded) started = undefined;
       const { message, code, codeName } = error as ServerError;
       throw loaded && typeof code === "number" ? new ServerError({ ok: 0, errmsg: message, code, codeName }) : error;
@@ -47,7 +47,7 @@ export function instance(source: Source, rest: Source): OpenInstance {
   };
 }
 
-/** Opens the database as the module does, before the module is there: both take a while, and neither needs the other. */
+/** Opens the database like the module does, while the module still loads. Both take a while, and neither needs the other. */
 function openEarly(name: string): Promise<IDBDatabase> {
   const opening = new Promise<IDBDatabase>((resolve, reject) => {
     const request = indexedDB.open(`timepail:${name}`, 1);
@@ -55,11 +55,11 @@ function openEarly(name: string): Promise<IDBDatabase> {
     request.onerror = () => reject(request.error!);
     request.onsuccess = () => {
       resolve(request.result);
-      // Until the module does so itself: whoever deletes the database waits for nobody.
+      // Close on `versionchange`, so that a deletion is not blocked before the module takes over.
       request.result.onversionchange = () => request.result.close();
     };
   });
-  // It is the module that tells of a failure, when it is there.
+  // The module reports a failure once it is loaded.
   opening.catch(() => {});
   return opening;
 }

@@ -1,20 +1,20 @@
-// The commits of deno-kv.ts as plain data: what they come to, what goes into parts, and what one atomic operation takes.
+// The commits of deno-kv.ts as plain data: their final steps, what goes into parts, and what fits one atomic operation.
 
 import { compareBytes } from "./bytes.js";
 import type { StorageChange } from "./storage.js";
 
-/** Bytes of one value. */
+/** Maximum size of one value in bytes. */
 export const PART_BYTES = 64_000;
-/** The same of one that is part of a plan: several go into a piece. */
+/** Maximum size of a value inside a plan, so that several fit a piece. */
 export const PLANNED_BYTES = 16_000;
-/** Bytes of values, keys and mutations that go into one atomic operation, with room for what is not counted. */
+/** Limits of one atomic operation: bytes of values, bytes of keys, and mutations. They leave room for what is not counted. */
 export const ATOMIC_BYTES = 700_000;
 export const ATOMIC_KEY_BYTES = 60_000;
 export const ATOMIC_MUTATIONS = 900;
-/** What a value and a key add to a piece of a plan besides themselves; a value of no more is left where it is. */
+/** What a value and a key add to a piece of a plan besides themselves. A value of at most this size stays inline. */
 export const REFERENCE_BYTES = 200;
 
-/** Parts `first` to `first + count - 1` of `id` are a value of `size` bytes. */
+/** Parts `first` to `first + count - 1` of `id` form a value of `size` bytes. */
 export interface Reference {
   id: string;
   first: number;
@@ -25,10 +25,10 @@ export interface Reference {
 /** What is stored under a key: the bytes, or where they are. */
 export type Stored = Uint8Array | Reference;
 
-/** A write, once the order does not matter any more. */
+/** A write whose order no longer matters. */
 export type Change = ["put", Uint8Array, Uint8Array] | ["delete", Uint8Array] | ["deleteRange", Uint8Array, Uint8Array];
 
-/** A step of a plan, each good to be taken twice. A range is removed but for the keys that the plan puts. */
+/** A step of a plan. Each step is idempotent. A range is removed except for the keys that the plan puts. */
 export type Step = ["put", Uint8Array, Stored] | ["delete", Uint8Array] | ["deleteRange", Uint8Array, Uint8Array];
 
 /** The parts of one commit that are written before it. */
@@ -36,14 +36,14 @@ export class Draft {
   readonly id = crypto.randomUUID();
   readonly parts: unknown[] = [];
 
-  /** Puts a value outside. */
+  /** Stores a value as parts, outside of the entry. */
   keep(value: Uint8Array): Reference {
     const first = this.parts.length;
     for (let at = 0; at < value.length; at += PART_BYTES) this.parts.push(value.slice(at, at + PART_BYTES));
     return { id: this.id, first, count: this.parts.length - first, size: value.length };
   }
 
-  /** Puts the steps themselves outside, in pieces that one operation takes each. */
+  /** Stores the steps themselves as parts, in pieces that each fit one operation. */
   plan(steps: Step[]): { first: number; count: number } {
     const first = this.parts.length;
     let piece: Step[] = [];
@@ -54,7 +54,7 @@ export class Draft {
         this.parts.push(piece);
         [piece, size] = [[], 0];
       }
-      // A view would bring all that it looks into.
+      // Copy views, because a view would bring its whole buffer.
       piece.push(step.map((part) => (part instanceof Uint8Array ? part.slice() : part)) as Step);
       size += more;
     }
@@ -68,7 +68,7 @@ export function withPartsOutside(steps: Change[], draft: Draft, most: number): S
   return steps.map((step) => (step[0] === "put" && step[2].length > most ? ["put", step[1], draft.keep(step[2])] : step));
 }
 
-/** How large values may be so that one operation takes all that are no larger. */
+/** The size up to which values stay inline, so that all of these fit one operation. */
 export function largest(steps: Change[]): number {
   const sizes = steps.map((step) => (step[0] === "put" ? step[2].length : 0)).sort((a, b) => b - a);
   let total = sizes.reduce((sum, size) => sum + size, 0);
@@ -89,7 +89,7 @@ export function fits(steps: Change[], removed: Uint8Array[]): boolean {
   return keys.length <= ATOMIC_MUTATIONS / 2 && keyBytes <= ATOMIC_KEY_BYTES;
 }
 
-/** The changes without guards, and without those that a later one undoes: their order does not matter any more. */
+/** The changes without guards, and without those that a later one undoes. Their order no longer matters. */
 export function finalSteps(changes: StorageChange[]): Change[] {
   const last = new Map<string, Change>();
   const ranges: Change[] = [];

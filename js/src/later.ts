@@ -1,4 +1,4 @@
-// What few pages use: later.js of the package, which is loaded when one of these is first called. Its code imports nothing of what every page has loaded.
+// later.js of the package: what few pages use, loaded on the first call of one of these. Its code imports nothing that every page has already loaded.
 
 export { bulkWrite } from "./bulk.js";
 export { Follower } from "./live-query.js";

@@ -1,6 +1,6 @@
-// Calls over a `MessagePort`, in both directions: what the page and the worker of an engine say to each other.
+// Calls over a `MessagePort` in both directions, between the page and the worker of an engine.
 
-/** What the other side may call, by name. */
+/** Methods that the other side may call, by name. */
 export type Handlers = Readonly<Record<string, (...args: never[]) => unknown>>;
 
 /** A call has a method, an answer has none. */
@@ -11,10 +11,10 @@ interface Call {
   reject: (error: unknown) => void;
 }
 
-/** A port of this runtime; those of Node, Deno and Bun keep their process, as long as they are not told otherwise. */
+/** A port of this runtime. In Node, Deno and Bun, a port keeps the process alive unless you call `unref`. */
 type Port = MessagePort & { ref?(): void; unref?(): void };
 
-/** One end of a channel. Byte arrays are transferred: whoever passes one must not use it again. */
+/** One end of a channel. Byte arrays are transferred, so you must not use one after you pass it. */
 export class Line {
   readonly #port: Port;
   readonly #handlers: Handlers;
@@ -23,7 +23,7 @@ export class Line {
   #nextId = 1;
   #end: { error: unknown } | undefined;
 
-  /** `revive` makes of an error that has crossed the one to reject with. `onEnd` is called if the other side has ended and this runtime says so. */
+  /** `revive` converts a received error to the one to reject with. `onEnd` is called if the other side has ended and this runtime reports it. */
   constructor(port: MessagePort, handlers: Handlers, revive = (error: unknown): unknown => error, onEnd = (): void => {}) {
     this.#port = port;
     this.#handlers = handlers;
@@ -34,7 +34,7 @@ export class Line {
     this.#port.unref?.();
   }
 
-  /** Whether calls wait for their answers. */
+  /** Whether calls are pending. */
   get isWaiting(): boolean {
     return this.#calls.size > 0;
   }
@@ -46,12 +46,12 @@ export class Line {
       const id = this.#nextId++;
       this.#say([id, method, args], args);
       this.#calls.set(id, { resolve, reject });
-      // Somebody waits.
+      // Keep the process alive while a call is pending.
       this.#port.ref?.();
     });
   }
 
-  /** Closes the port; calls that wait, and all later ones, reject with `error`. */
+  /** Closes the port. Pending calls, and all later ones, reject with `error`. */
   end(error: unknown): void {
     this.#end ??= { error };
     this.#port.close();
@@ -82,7 +82,7 @@ export class Line {
   }
 }
 
-/** What is left of an error when it crosses: its class by name, its text, and its cause. */
+/** What is sent of an error: the name of its class, its text, its code and its cause. */
 export interface PortableError {
   name: string;
   message: string;

@@ -1,8 +1,8 @@
-// What a live query asks of a command and of results: which collections it reads, what ends it, and whether two results are the same.
+// Helpers of live queries: which collections a command reads, which limits it has, and whether two results are the same.
 
 import type { Document } from "./types.js";
 
-/** The collections that a find or an aggregate reads, those of its stages included. One too many does no harm. */
+/** The collections that a find or an aggregate reads, including those of its stages. An extra one does no harm. */
 export function collectionsOf(command: Document): Set<string> {
   const found = new Set<string>();
   const add = (name: unknown): void => {
@@ -24,12 +24,12 @@ export function collectionsOf(command: Document): Set<string> {
   return found;
 }
 
-/** The query of a command, and what ends one that takes too long: that is said of each command anew, and is no part of the query. */
+/** Splits a command into its query and its limits. Limits apply to each command separately, and are not part of the query. */
 export function divided({ signal, maxTimeMS, ...query }: Document): { query: Document; limits: Document } {
   return { query, limits: { ...(signal && { signal }), ...(maxTimeMS !== undefined && { maxTimeMS }) } };
 }
 
-/** Whether two results are the same to whoever reads them. What cannot be looked into counts as different. */
+/** Whether two results look the same to a reader. Values that cannot be inspected count as different. */
 export function isSame(one: unknown, other: unknown): boolean {
   if (Object.is(one, other)) return true;
   if (typeof one !== "object" || typeof other !== "object" || one === null || other === null) return false;
@@ -43,7 +43,7 @@ export function isSame(one: unknown, other: unknown): boolean {
   }
   const keys = Object.keys(one);
   const others = Object.keys(other);
-  // Of an instance without properties, nobody knows what it holds.
+  // The content of an instance without properties is unknown.
   if (keys.length === 0 && Object.getPrototypeOf(one) !== Object.prototype) return false;
   return keys.length === others.length && keys.every((key, at) => key === others[at] && isSame((one as Document)[key], (other as Document)[key]));
 }

@@ -1,24 +1,24 @@
-// What computes a live query: when its result is due, how it is asked for, and who is told.
+// Computes live queries: when a result is due, how it is requested, and who is notified.
 
 import type { Feed, LiveExplanation, LiveQuery } from "./live.js";
 import { collectionsOf, divided, isSame } from "./live-parts.js";
 import { Together, type Told } from "./live-together.js";
 import type { ChangeEvent, Document } from "./types.js";
 
-/** So often the engine is asked whether the result still holds: a message of another tab may have been lost. */
+/** Minimum poll interval. The engine is asked whether the result still holds, because a message of another tab may be lost. */
 const POLL_MS = 1000;
-/** That takes at most one part in so many of the time, as where the engine has to run the query. */
+/** Polling takes at most one part in this many of the time, because the engine may have to run the query. */
 const POLL_SHARE = 50;
-/** And all live queries of a database together do not ask more often than this. */
+/** Minimum average interval between polls of all live queries of a database together. */
 const POLL_SPACING_MS = 20;
-/** Of this, the time between two questions is a multiple, so that many are asked together. */
+/** Poll intervals are multiples of this, so that many queries are polled together. */
 const POLL_STEP_MS = 100;
-/** So many times a computation begins anew because the engine has forgotten it. */
+/** Maximum number of tries for a query that the engine has forgotten. */
 const TRIES_MAX = 3;
 
 const CURSOR_NOT_FOUND = 43;
 const COMMAND_NOT_FOUND = 59;
-/** For engines without commands for live queries, and where these cannot be loaded. */
+/** For engines without the commands for live queries, or if these cannot be loaded. */
 const PLAIN: Pick<LiveExplanation, "mode" | "why"> = { mode: "fresh", why: "the engine cannot follow queries here" };
 
 type Observer<T> = Feed<T>["observers"] extends Set<infer O> ? O : never;
@@ -29,17 +29,17 @@ export class Follower<T> {
   readonly #feed: Feed<T>;
   readonly #together: Together;
   readonly #collections: Set<string>;
-  /** Counts up whenever the first observer comes: what was computed for earlier ones is not theirs. */
+  /** Incremented when a first observer subscribes. Results computed for earlier observers are not delivered to later ones. */
   #turn = 0;
   #isAwake = false;
   #isComputing = false;
   /** Something has changed since the last computation began. */
   #isDue = false;
-  /** Ends the time that the next computation has to wait. */
+  /** Cancels the pause before the next computation. */
   #pause: (() => void) | undefined;
   #poll: (() => void) | undefined;
   #pollMS = POLL_MS;
-  /** What the engine has said of the query, and the number under which it follows it. */
+  /** The engine's plan for the query, and the id under which the engine follows it. */
   #plan: Plan | undefined;
   #opening: Promise<Plan> | undefined;
   #how: LiveExplanation["how"];
@@ -53,7 +53,7 @@ export class Follower<T> {
     this.#collections = collectionsOf(feed.command);
   }
 
-  /** Starts, stops or ends, as the observers and the database are now. */
+  /** Starts, stops or ends, depending on the observers and the database. */
   settle(): void {
     const { observers, isClosed, door } = this.#feed;
     if (isClosed || door.isClosed) this.#end("complete");
@@ -61,7 +61,7 @@ export class Follower<T> {
     else if (!this.#isAwake) this.#wake();
   }
 
-  /** The results one by one: the newest that nobody has taken, or the next. */
+  /** Iterates over the results: the newest one that is not read yet, or the next. */
   iterate(live: LiveQuery<T>): { next(): Promise<IteratorResult<T, void>>; return(): Promise<IteratorResult<T, void>> } {
     const waiting: { resolve: (result: IteratorResult<T, void>) => void; reject: (error: unknown) => void }[] = [];
     const done: IteratorResult<T, void> = { done: true, value: undefined };
@@ -124,7 +124,7 @@ export class Follower<T> {
     const { events } = this.#feed.door;
     events.on(this.#hear);
     events.closing.add(this.#close);
-    // What a hidden or frozen page has missed it looks for when it is back.
+    // A page that was hidden or frozen looks for missed changes when it is back.
     globalThis.addEventListener?.("pageshow", this.#change);
     globalThis.document?.addEventListener("visibilitychange", this.#show);
     globalThis.document?.addEventListener("resume", this.#change);
@@ -157,7 +157,7 @@ export class Follower<T> {
     if (collection === undefined || this.#collections.has(bare(collection))) this.#change();
   };
 
-  /** The result may have changed: computes it now, or as soon as that is allowed. */
+  /** The result may have changed: computes it now, or as soon as it may. */
   readonly #change = (): void => {
     this.#isDue = true;
     if (!this.#isComputing && this.#pause === undefined) void this.#compute();
@@ -176,7 +176,7 @@ export class Follower<T> {
       if (next) this.#feed.current = next.result;
       if (turn === this.#turn && this.#isAwake) this.#deliver(next !== undefined);
     } catch (error) {
-      // The engine may count on results that were never read.
+      // Release the query, because the engine may build on results that were never read.
       this.#release();
       if (turn === this.#turn && this.#isAwake) this.#end(this.#feed.door.isClosed ? "complete" : "error", error);
     }
@@ -188,11 +188,11 @@ export class Follower<T> {
     else this.#pause = this.#together.wait(this.#feed.throttleMS, this.#goOn);
   }
 
-  /** After the pause between two computations. */
+  /** Called after the pause between two computations. */
   readonly #goOn = (): void => {
     this.#pause = undefined;
     if (this.#isDue) return this.#change();
-    // Nobody else writes into memory.
+    // No one else can write to a database in memory, so polling is unnecessary.
     if (this.#feed.door.isAlone) return;
     this.#poll = this.#together.wait(this.#pollMS, this.#show, true);
   };
@@ -208,7 +208,7 @@ export class Follower<T> {
           this.#how = "fresh";
           return this.#unlessSame((await read(command)).result);
         }
-        // The first result, and that of a query with limits of its own, is asked for by itself.
+        // The first result is requested separately, and so are those of a query with limits of its own.
         const isShared = this.#how !== undefined && Object.keys(limits).length === 0;
         const told: Told | undefined = isShared ? await this.#together.news(plan.id) : {};
         if (!told) return void (this.#how = "nothing");
@@ -217,7 +217,7 @@ export class Follower<T> {
         this.#how = how;
         return changed ? this.#unlessSame(result) : undefined;
       } catch (error) {
-        // The engine has begun anew, or what was read is gone.
+        // The engine has restarted, or its query or cursor is gone.
         const { code, name } = error as { code?: unknown; name?: unknown };
         if ((code !== CURSOR_NOT_FOUND && name !== "WorkerError") || tries === TRIES_MAX) throw error;
         this.#release();
@@ -230,7 +230,7 @@ export class Follower<T> {
     return current !== undefined && isSame(result, current) ? undefined : { result };
   }
 
-  /** One request for all who wait: the engine would follow the query twice, and once for ever. */
+  /** Concurrent callers share one request. Otherwise the engine would follow the query twice, and one of them for ever. */
   #planned(): Promise<Plan> {
     return (this.#opening ??= this.#open().finally(() => (this.#opening = undefined)));
   }
@@ -252,7 +252,7 @@ export class Follower<T> {
     }
   }
 
-  /** Has the engine forget the query. */
+  /** Makes the engine forget the query. */
   #release(): void {
     const id = this.#plan?.id;
     if (id === undefined) return;
@@ -262,11 +262,11 @@ export class Follower<T> {
 
   #deliver(isNew: boolean): void {
     const feed = this.#feed;
-    // The first observers get a result in any case.
+    // The first observers get a result even if it is unchanged.
     if (!isNew && feed.greet) return;
     feed.greet = (observer) => this.#tell(observer, "next", feed.current);
     this.#delivered++;
-    // One may end the subscription of another, or close all.
+    // An observer may end the subscription of another, or close all.
     for (const observer of [...feed.observers]) if (feed.observers.has(observer) && !feed.isClosed) feed.greet?.(observer);
   }
 
@@ -279,7 +279,7 @@ export class Follower<T> {
     for (const observer of all) this.#tell(observer, how, error);
   }
 
-  /** Calls an observer. What it throws, and an error that it does not want, is reported as an error of its own. */
+  /** Calls an observer. What it throws, and an error that it does not handle, is reported as an uncaught error. */
   #tell({ of }: Observer<T>, what: "next" | "error" | "complete", value: unknown): void {
     try {
       if (what === "error" && !of.error) throw value;
@@ -292,12 +292,12 @@ export class Follower<T> {
   }
 }
 
-/** Buckets are written under a name of their own. */
+/** The name of a collection, without the prefix under which its buckets are written. */
 function bare(collection: string): string {
   return collection.replace(/^system\.buckets\./, "");
 }
 
-/** A worker is as visible as its pages, of which it knows nothing. */
+/** A worker counts as visible, because it does not know whether its pages are. */
 function isVisible(): boolean {
   return globalThis.document?.visibilityState !== "hidden";
 }

@@ -1,10 +1,10 @@
-// What the live queries of a database do together: they ask the engine in one command, and wait with one timer.
+// Groups the live queries of a database: they ask the engine in one command, and wait with one timer.
 
 import type { Answer, Door } from "./door.js";
 import { letExit } from "./events.js";
 import type { Document } from "./types.js";
 
-/** What the engine says of a live query among others; nothing if its last result holds. Without a block, it is to be asked for by itself. */
+/** The engine's answer for one of several live queries; none if its last result holds. Without a block, its result must be requested separately. */
 export type Told = { cursor?: Document; block?: unknown };
 
 interface Question {
@@ -14,13 +14,13 @@ interface Question {
   reject: (error: unknown) => void;
 }
 
-/** Those that wait equally long from the same moment on. */
+/** Callbacks that wait for the same time from the same moment on. */
 interface Pause {
   timer: ReturnType<typeof setTimeout> | undefined;
   readonly waiting: Set<() => void>;
 }
 
-/** What is called then comes after all that is under way, and before any event. */
+/** Its callbacks run after the code that is running now, and before any event. */
 const soon = Promise.resolve();
 
 const all = new WeakMap<Door, Together>();
@@ -29,14 +29,14 @@ export class Together {
   readonly #door: Door;
   #questions: Question[] = [];
   #isAsking = false;
-  /** That have not begun yet, by their lengths. */
+  /** Pauses that others can still join, by length. Idle ones have negative keys. */
   readonly #pauses = new Map<number, Pause>();
 
   private constructor(door: Door) {
     this.#door = door;
   }
 
-  /** The one of a database. */
+  /** The instance of a database. */
   static of(door: Door): Together {
     const known = all.get(door) ?? new Together(door);
     all.set(door, known);
@@ -44,8 +44,8 @@ export class Together {
   }
 
   /**
-   * Asks for news of a live query. Whoever asks while a command is under way is asked for in the next one, with all others: the engine never takes long over such
-   * a command, as it leaves what must run again to be asked for by itself.
+   * Asks for news of a live query. Requests that arrive while a command runs go into the next one together. The engine answers such a command quickly, because it
+   * does not run queries again: their results are requested separately.
    */
   news(id: number): Promise<Told | undefined> {
     if (!this.#isAsking) void this.#ask();
@@ -54,7 +54,7 @@ export class Together {
 
   async #ask(): Promise<void> {
     this.#isAsking = true;
-    // Others may ask in the same breath.
+    // Others may ask before the running code has finished.
     await soon;
     while (this.#questions.length > 0) {
       const questions = this.#questions;
@@ -71,10 +71,10 @@ export class Together {
   }
 
   /**
-   * Calls `goOn` after so many milliseconds, at once with all others that begin to wait as long before anything else goes on: then they ask together.
+   * Calls `goOn` after `ms` milliseconds. All that start an equal wait before the next event share a timer, so that they ask together.
    *
-   * `isIdle`: nobody needs the process for it, and it may come earlier: at the next multiple of `ms`, at which all others that wait as long are called too.
-   * Live queries that began at different times ask together from then on. Returns what ends the wait.
+   * `isIdle`: the wait does not keep the process alive. It ends earlier, at the next multiple of `ms`, together with all other idle waits of this length.
+   * Live queries that began at different times then ask together. Returns a function that cancels the wait.
    */
   wait(ms: number, goOn: () => void, isIdle = false): () => void {
     const key = isIdle ? -ms : ms;
@@ -99,7 +99,7 @@ export class Together {
     waiting.add(goOn);
     return () => {
       waiting.delete(goOn);
-      // The next multiple comes anyway, and others may still join.
+      // An idle timer keeps running, because others may still join.
       if (waiting.size === 0 && !isIdle) clearTimeout(pause.timer);
     };
   }

@@ -1,4 +1,4 @@
-// Live queries: results that follow the database. This half is what every page loads; live-query.ts, which computes, comes with the first subscription, in later.ts.
+// Live queries: results that follow the database. Every page loads this half. The first subscription loads later.ts with live-query.ts, which computes results.
 
 import { asyncDispose } from "./cursor.js";
 import type { Door } from "./door.js";
@@ -6,7 +6,7 @@ import type { Follower } from "./live-query.js";
 import { checkNames } from "./options.js";
 import type { Document } from "./types.js";
 
-/** `Symbol.observable` where somebody has defined it, else the name that libraries agree on. */
+/** `Symbol.observable` if it is defined, else the name that libraries agree on. */
 const observable = (Symbol as { observable?: symbol }).observable ?? "@@observable";
 
 /** Options of `live`. */
@@ -56,7 +56,7 @@ export interface Feed<T> {
   readonly door: Door;
   /** The command of the query. */
   readonly command: Document;
-  /** Reads all that a command answers, as documents or columns; `reply` is the first one. In place of a command, it takes what the engine has told of a query. */
+  /** Reads the complete result of a command, as documents or columns; `reply` is the first reply. Instead of a command, it takes the engine's answer for a query. */
   readonly read: (command: Document) => Promise<{ result: T; reply: Document }>;
   readonly throttleMS: number;
   /** Each subscription has an object of its own. */
@@ -130,7 +130,7 @@ export class LiveQuery<T> {
     this.close();
   }
 
-  /** For libraries of Observables. */
+  /** For Observable libraries. */
   [observable](): this {
     return this;
   }
@@ -139,7 +139,7 @@ export class LiveQuery<T> {
     return (this.#follower ??= import("./later.js").then(
       ({ Follower }) => new Follower(this.#feed),
       (error) => {
-        // Who asks next tries again to load it.
+        // The next call tries to load it again.
         this.#follower = undefined;
         throw error;
       },

@@ -1,11 +1,11 @@
-// Loading the WebAssembly module, and saying clearly why it cannot be loaded.
+// Loads the WebAssembly module, and explains why it cannot be loaded.
 
 import { LoadError } from "./errors.js";
 import type { WasmSource } from "./types.js";
 
 const ADVICE = "serve both .wasm files beside the package's JavaScript, or say where they are: open(name, { wasm, wasmMore })";
 
-/** The module of `source`. Whatever goes wrong is a {@link LoadError}. */
+/** Compiles the module of `source`. Every failure is a {@link LoadError}. */
 export async function compileModule(source: WasmSource | Promise<WasmSource>): Promise<WebAssembly.Module> {
   if (typeof WebAssembly === "undefined") {
     throw new LoadError("This runtime has no WebAssembly, or it is disabled");
@@ -33,7 +33,7 @@ async function fetchModule(address: string | URL): Promise<Response> {
 async function compileResponse(response: Response): Promise<WebAssembly.Module> {
   const what = response.url || "The answer given as `wasm`";
   if (!response.ok) throw new LoadError(`${what} answered ${response.status}; ${ADVICE}`);
-  // Streaming insists on the MIME type; many static servers do not know it.
+  // Streaming requires the MIME type, which many static servers do not know.
   const type = response.headers.get("content-type") ?? "";
   if (typeof WebAssembly.compileStreaming === "function" && /^application\/wasm\b/i.test(type)) return WebAssembly.compileStreaming(response);
   return compileBytes(await response.arrayBuffer(), what);
@@ -51,15 +51,15 @@ function compileBytes(source: BufferSource, what: string): Promise<WebAssembly.M
   );
 }
 
-/** What to do when the page's Content-Security-Policy is in the way. */
+/** Advice if the page's Content-Security-Policy blocks WebAssembly. */
 function policyHint(cause: unknown): string {
   return /content security policy|unsafe-eval/i.test(String(cause)) ? "; allow 'wasm-unsafe-eval' in script-src of the Content-Security-Policy" : "";
 }
 
-/** A small module with instructions of SIMD: `i8x16.popcnt(i8x16.splat(0))`. */
+/** A small module with SIMD instructions: `i8x16.popcnt(i8x16.splat(0))`. */
 const SIMD = [0, 97, 115, 109, 1, 0, 0, 0, 1, 5, 1, 96, 0, 1, 123, 3, 2, 1, 0, 10, 10, 1, 8, 0, 65, 0, 253, 15, 253, 98, 11];
 
-/** What to do in a runtime that is too old. Asked when compiling has failed. */
+/** Advice for a runtime that is too old. Called after compilation has failed. */
 function simdHint(): string {
   return WebAssembly.validate(Uint8Array.from(SIMD)) ? "" : "; timepail needs SIMD, which browsers have since 2023";
 }

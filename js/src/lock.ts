@@ -12,15 +12,15 @@ function lockName(database: string, context: string): string {
   return `timepail:${database}:${context}`;
 }
 
-/** `navigator.locks`, where it exists: not in Node 20, not in pages served without TLS. */
+/** `navigator.locks`, if it exists. Node 20 and pages served without TLS do not have it. */
 function lockManager(): LockManager | undefined {
   return (globalThis.navigator as Partial<Navigator> | undefined)?.locks;
 }
 
 /**
- * Holds the lock of an opening until the function that it resolves to is called. Resolves to `undefined` where there is no lock to hold.
+ * Holds the lock of an opening until you call the function that it resolves to. Resolves to `undefined` if no lock is held.
  *
- * Nothing depends on the lock but whether others think that folding the opening's journal is worth it, so a browser that refuses it is no failure.
+ * The lock only tells others whether it is worth folding the opening's journal. So it is not a failure if a browser refuses the lock.
  */
 export function holdContext(database: string, context: string): Promise<(() => void) | undefined> {
   return new Promise((resolve) => {
@@ -36,12 +36,12 @@ export function holdContext(database: string, context: string): Promise<(() => v
   });
 }
 
-/** Resolves when nobody holds the lock of an opening any more: browsers release the locks of workers that end. Rejects or stays pending where nobody can say. */
+/** Resolves when the lock of an opening is free: browsers release the locks of workers that end. Rejects or stays pending if the runtime cannot tell. */
 export async function contextEnded(database: string, context: string): Promise<void> {
   await (lockManager()?.request(lockName(database, context), () => {}) ?? new Promise(() => {}));
 }
 
-/** The openings of `database` that are alive; `undefined` where nobody can say. */
+/** The openings of `database` that are alive; `undefined` if the runtime cannot tell. */
 export async function aliveContexts(database: string): Promise<string[] | undefined> {
   const prefix = lockName(database, "");
   const state = await lockManager()?.query();

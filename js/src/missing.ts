@@ -1,6 +1,6 @@
 // Methods that the driver has and this package does not.
 
-/** Has each of `methods` throw an error that says what to do instead. Declarations leave them out, so TypeScript knows none of them. */
+/** Makes each of `methods` throw an error that says what to do instead. They are not declared, so TypeScript does not know them. */
 export function refuseMissing(prototype: object, methods: Readonly<Record<string, string>>): void {
   for (const [name, instead] of Object.entries(methods)) {
     Object.defineProperty(prototype, name, {

@@ -1,18 +1,18 @@
-// Options by name: each one given is known, or refused with the known one that is nearest.
+// Checks options by name. An unknown option is refused, with the most similar known name.
 
 import { pick, type Picked } from "./door.js";
 
-/** What decides how BSON is read. */
+/** Options that control how BSON is read. */
 export const READ_OPTIONS = ["promoteLongs", "promoteValues", "promoteBuffers", "bsonRegExp", "useBigInt64"] as const;
 
-/** What every command takes. */
+/** Options of every command. */
 export const COMMAND_OPTIONS = ["comment", "maxTimeMS", "signal"] as const;
 
-/** Refuses what is not among `known`: a misspelt option would be ignored without notice. Numbers of documents must be integers. */
+/** Refuses names that are not in `known`, because a misspelt option would be ignored silently. Numbers of documents must be integers. */
 export function checkNames(given: object, known: readonly string[], what = "option"): void {
   for (const name of Object.keys(given)) {
     if (!known.includes(name)) throw new TypeError(`Unknown ${what} ${JSON.stringify(name)}; ${suggestion(name, known)}`);
-    // Others may be getters, such as that of `wasmMore`, which are asked when they are needed.
+    // Do not read other options: they may be getters, such as `wasmMore`, which must run only when needed.
     if (!/^(limit|skip|batchSize|maxTimeMS)$/.test(name)) continue;
     const value = (given as Record<string, unknown>)[name];
     if (value != null) integer(value, name);
@@ -24,7 +24,7 @@ export function integer(value: unknown, name: string): number {
   return value as number;
 }
 
-/** The named properties of `given`, which has no others. */
+/** The named properties of `given`. Refuses any others. */
 export function only<T extends object, K extends keyof T & string>(given: T, ...known: K[]): Picked<T, K> {
   checkNames(given, known);
   return pick(given, ...known);

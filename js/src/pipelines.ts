@@ -1,4 +1,4 @@
-// Pipelines for charts and tables, written out: the newest of each series, and values by windows of time.
+// Builds pipelines for charts and tables: the newest measurement of each series, and values by windows of time.
 
 import { checkNames } from "./options.js";
 import type { Document } from "./types.js";
@@ -7,7 +7,7 @@ import type { Document } from "./types.js";
 export interface LatestOptions {
   /** The timeField. */
   time: string;
-  /** What tells series apart: the metaField, or a path below it. Default: there is one series. */
+  /** The path that identifies a series: the metaField, or a path below it. Default: there is one series. */
   by?: string;
 }
 

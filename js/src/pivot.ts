@@ -1,4 +1,4 @@
-// Documents, or columns given by the caller, to a block.
+// Converts documents, or columns from the caller, to a block.
 
 import { COLUMNS_MAX, F64, I32, I64, encodeBlock, type Column, type ColumnData } from "./block.js";
 import { bsonType, isDate, isPlain, rawDocument, type RawDocument } from "./bson.js";
@@ -11,7 +11,7 @@ import type { Document } from "./types.js";
 /**
  * The block of `documents`; a key's column comes where the key was first seen.
  *
- * `undefined` when the documents have so little in common that a block would mostly be holes: they go as BSON then.
+ * `undefined` if the documents have so few keys in common that a block would be mostly empty. They are then sent as BSON.
  *
  * @param documents - plain objects; anything else is a `TypeError` that names its index
  * @param ids - `_id` of every document, which becomes the first column in place of what the documents have
@@ -26,8 +26,8 @@ export function documentsToBlock(documents: readonly Document[], ids?: readonly 
 }
 
 /**
- * A document as it stands in the `documents` of a command, `_id` first where that is given; `undefined` for one that a block may hold all the same, or
- * says better what is wrong with it.
+ * Encodes a document for the `documents` of a command, with `_id` first if it is given. Returns `undefined` on failure: a block may still hold the document,
+ * or report a better error.
  */
 export function singleDocument(document: Document, id?: unknown): RawDocument | undefined {
   try {
@@ -38,7 +38,7 @@ export function singleDocument(document: Document, id?: unknown): RawDocument | 
   }
 }
 
-/** The document with this `_id`. Named twice: the first gives the place, the second the value. */
+/** The document with this `_id`. It is assigned twice: first for the position, then for the value. */
 export function withId(document: Document, id: unknown): Document {
   return Object.assign({ _id: undefined }, document, { _id: id });
 }
@@ -58,7 +58,7 @@ function pivot(documents: readonly Document[], shape: Shape, ids: readonly unkno
   if (ids) add("_id", ids);
   for (const key of shape.keys) {
     if (ids && key === "_id") continue;
-    // Where a document may lack a key, its prototype must not answer instead.
+    // If a document may lack a key, the value must not come from its prototype.
     if (!shape.uniform && (!shape.plain || key in Object.prototype)) {
       add(key, documents.map((document) => (Object.hasOwn(document, key) ? document[key] : undefined)));
     } else add(key, documents, key);
@@ -115,7 +115,7 @@ function typedColumn(name: string, values: Exclude<ColumnInput, readonly unknown
     aux: undefined,
     dictionary: undefined,
   });
-  // By name, for arrays of other realms are arrays too.
+  // Compare names, so that arrays of other realms are recognised.
   const kind = Object.prototype.toString.call(values);
   if (kind === "[object Float64Array]") return column(F64, values as Float64Array);
   if (kind === "[object Int32Array]") return column(I32, values as Int32Array);
@@ -136,7 +136,7 @@ interface Shape {
   keys: string[];
   /** All documents have exactly these keys in this order. */
   uniform: boolean;
-  /** All documents are objects as braces make them. */
+  /** All documents are plain objects. */
   plain: boolean;
 }
 
@@ -159,7 +159,7 @@ function shapeOf(documents: readonly Document[], firstRow: number): Shape {
     }
     if (row === 0) keys = Object.keys(document);
     if (uniform) {
-      // for-in over objects of one hidden class reads a cached list; Object.keys would make an array for each.
+      // `for in` over objects of one hidden class reads a cached list; `Object.keys` would create an array for each.
       let position = 0;
       if (braces && clean) {
         for (const key in document) if (key !== keys[position++]) uniform = false;

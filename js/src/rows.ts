@@ -1,4 +1,4 @@
-// Blocks to documents: one reader a column, one object a row.
+// Converts blocks to documents: one reader per column, one object per row.
 
 import { Double, Int32, Long, ObjectId } from "bson";
 import { BOOL, BSON, DATE, DATE_F64, F64, I32, I64, OBJECT_ID, STRING, isPresent, type Block, type Column } from "./block.js";
@@ -7,10 +7,10 @@ import { setOwn } from "./own.js";
 import { unpackText } from "./text.js";
 import type { BSONReadOptions, Document } from "./types.js";
 
-/** Gives the value of a row; `undefined` where there is none. Objects are new at every call. */
+/** Returns the value of a row, or `undefined` if there is none. Each call creates new objects. */
 export type Reader = (row: number) => unknown;
 
-/** For so many rows, no object is made first that has every field. */
+/** Up to this many rows, no template object is created. */
 const FEW_ROWS = 8;
 const TWO_32 = 2 ** 32;
 const TWO_21 = 2 ** 21;
@@ -23,7 +23,7 @@ export function blockToDocuments(block: Block, options: BSONReadOptions = {}): D
   const documents: Document[] = new Array(block.rows);
   const hasProto = names.includes("__proto__");
   if (!hasProto && block.rows > FEW_ROWS && block.columns.every((column) => !column.presence)) {
-    // Copies of one object that has every field already share its hidden class; growing each field by field costs twice as much.
+    // Copies of a template that has every field share its hidden class. Adding the fields one by one costs twice as much.
     const shape = JSON.parse(`{${names.map((name) => `${JSON.stringify(name)}:null`).join()}}`) as Document;
     for (let row = 0; row < block.rows; row++) {
       const document: Document = { ...shape };
@@ -129,7 +129,7 @@ function halvesOf(column: Column): Int32Array {
   return new Int32Array(buffer, byteOffset, length * 2);
 }
 
-/** The reader of a dictionary: decodes an entry once, hands out copies of what could be changed. */
+/** The reader of a dictionary. It decodes an entry once, and returns copies of mutable values. */
 function entryReader(dictionary: Column, options: BSONReadOptions): Reader {
   const read = valueReader(dictionary, options);
   if (dictionary.type !== STRING && dictionary.type !== BSON) return read;
@@ -138,7 +138,7 @@ function entryReader(dictionary: Column, options: BSONReadOptions): Reader {
   return (index) => (copies[index] ??= copier(read(index), again))(index);
 }
 
-/** A function that gives `value`, anew when it is an object; `again` decodes it once more. */
+/** Returns a function that returns `value`, as a new copy if it is an object. `again` decodes it once more. */
 function copier(value: unknown, again: Reader): Reader {
   if (isScalar(value)) return () => value;
   if (isPlain(value as object) && Object.values(value as object).every(isScalar)) return () => ({ ...(value as object) });

@@ -3,17 +3,17 @@
 import type { BSONRegExp, Decimal128, Double, Int32, Long } from "bson";
 import type { Document, SortDirection } from "./types.js";
 
-/** What has no paths below it. */
+/** Types without paths below them. */
 type Leaf = string | number | bigint | boolean | symbol | null | undefined | Date | RegExp | Uint8Array | { readonly _bsontype: string } | ((...args: any[]) => unknown);
 
 type IsAny<T> = 0 extends 1 & T ? true : false;
 
-/** `"no"` for a schema that is known. Of a type parameter TypeScript finds out later, and takes `"yes"` for possible meanwhile. */
+/** `"no"` for a known schema. For an unresolved type parameter, TypeScript defers the decision and treats `"yes"` as possible. */
 type MayBeAny<T> = [0] extends [1 & T] ? "yes" : "no";
 
 /**
- * `Strict` for a schema that is known, `Loose` for a type parameter: whatever is written for `T extends { at: Date }` must hold for every `T`, and TypeScript could
- * check none of it.
+ * `Strict` for a known schema, `Loose` for a type parameter. A filter for `T extends { at: Date }` must be valid for every `T`, which TypeScript could not
+ * check.
  */
 export type Checked<TSchema, Strict, Loose = Document> = [MayBeAny<TSchema>] extends ["no"] ? Strict : Loose;
 
@@ -27,7 +27,7 @@ export type NestedPaths<T, Depth extends 0[] = []> =
   : T extends object ? { [K in keyof T & string]: K | `${K}.${NestedPaths<NonNullable<T[K]>, [...Depth, 0]>}` }[keyof T & string]
   : string;
 
-/** The type of what is at the path `P` of `T`. */
+/** The type of the value at the path `P` of `T`. */
 export type PathValue<T, P extends string> =
   IsAny<T> extends true ? any
   : T extends readonly (infer U)[]
@@ -133,7 +133,7 @@ export type ProjectionValue = 0 | 1 | boolean | string | Document;
 /** Which fields and dotted paths of the schema to show. Others may be added if they are computed. */
 export type Projection<TSchema> = Checked<TSchema, { readonly [P in Path<TSchema>]?: ProjectionValue } & { readonly [computed: string]: ProjectionValue | undefined }>;
 
-/** The projection `P`, without the names that are neither paths of the schema nor computed. One that is not written in place, and so may have any name, is not checked. */
+/** The projection `P`, without the names that are neither paths of the schema nor computed. If `P` may have any name, because it is not a literal, it is not checked. */
 export type CheckedProjection<TSchema, P> =
   string extends keyof P ? unknown : Checked<TSchema, { readonly [K in keyof P]: K extends Path<TSchema> ? ProjectionValue : string | Document }>;
 

@@ -1,4 +1,4 @@
-// The worker's side of engines in workers: an engine for each port that comes in.
+// The worker's side of engines in workers: opens an engine for each port that it receives.
 
 import type { Engine, EngineOptions } from "./engine.js";
 import { instance } from "./instance.js";
@@ -11,7 +11,7 @@ type Scope = Pick<MessagePort, "addEventListener">;
 
 const lines = new Set<Line>();
 
-/** Serves whoever started this worker. Other messages are for others. */
+/** Serves the page that started this worker. Ignores other messages. */
 export function serve(scope: Scope): void {
   scope.addEventListener("message", (event) => {
     const port = (event.data as { timepail?: MessagePort } | null)?.timepail;
@@ -19,20 +19,20 @@ export function serve(scope: Scope): void {
     event.stopImmediatePropagation();
     admit(port);
   });
-  // A trap is thrown at nobody; in Node it ends the worker by itself. The page hears of it by a message. If it also got the error, it might be
-  // reported as the page's own, because the page ends the worker meanwhile.
+  // A trap reaches no caller; in Node it ends the worker by itself. The page is told by a message. If it also received the error event, the error might
+  // be reported as the page's own, because the page ends the worker meanwhile.
   globalThis.addEventListener?.("error", (event) => trapped(event.error) && event.preventDefault());
   globalThis.addEventListener?.("unhandledrejection", (event) => trapped(event.reason) && event.preventDefault());
 }
 
-/** Whether a page was told of a trap. It lets go of the worker then, and what the module does until the worker ends may trap again. */
+/** Whether a page was told of a trap. The page then gives up the worker, and until the worker ends, the module may trap again. */
 let isTold = false;
 
-/** After a trap, nothing in the module can be relied on. True if somebody is told. */
+/** After a trap, the module is unusable. Returns true if a page was told. */
 function trapped(error: unknown): boolean {
   if (!(error instanceof WebAssembly.RuntimeError)) return false;
   isTold ||= lines.size > 0;
-  // No page answers: it has let go of the worker.
+  // The page does not answer, because it has given up the worker.
   for (const line of lines) line.call("ended", [String(error)]).catch(() => {});
   return isTold;
 }
@@ -42,7 +42,7 @@ function admit(port: MessagePort): void {
   let release: (() => void) | undefined;
   const running = new Set<Promise<unknown>>();
   const line = new Line(port, {
-    /** Resolves to whether the lock of the context says that this worker lives. */
+    /** Resolves to true if this worker holds the lock of the context, which shows that it is alive. */
     async open(name: string, storage: EngineOptions["storage"], options: Uint8Array, context: string, source: WasmSource) {
       release = await holdContext(name, context);
       const rest = async (): Promise<WasmSource> => ((await line.call("rest", [])) as [WasmSource])[0];
@@ -66,14 +66,14 @@ function admit(port: MessagePort): void {
         running.delete(answer!);
       }
     },
-    /** The last answer. */
+    /** Its answer is the last one of the engine. */
     async close() {
       await engine.close();
       await Promise.allSettled(running);
     },
     leave: () => leave(),
   });
-  /** The page knows, so that it does not take a lock that is free for a worker that has ended. */
+  /** Called by the page, so that it does not mistake the free lock for a worker that has ended. */
   const leave = (): void => {
     lines.delete(line);
     release?.();

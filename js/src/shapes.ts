@@ -1,4 +1,4 @@
-// What comes back: the documents that a projection or a pipeline makes of a schema, and columns of them.
+// Result types: the documents that a projection or a pipeline makes of a schema, and their columns.
 
 import type { Double, Int32, Long } from "bson";
 import type { Checked, Insertable, MaybeId, PathValue } from "./schema.js";
@@ -26,7 +26,7 @@ type PickPath<T, P extends string> =
 /** The keys of a projection whose value is one of `V`. */
 type KeysOf<P, V> = { [K in keyof P]: P[K] extends V ? K : never }[keyof P] & string;
 
-/** What an expression of a projection gives: the value of `"$path"`, anything else is not known. */
+/** The type of an expression of a projection. It is known for `"$path"` only. */
 type Computed<TSchema, E> = E extends `$$${string}` ? any : E extends `$${infer Path}` ? PathValue<TSchema, Path> : any;
 
 type Included<TSchema, P> = Simplified<
@@ -48,12 +48,12 @@ export type Projected<TSchema, P> =
     ? Simplified<Omit<TSchema, keyof P | (keyof P & string extends infer K ? (K extends `${infer Key}.${string}` ? Key : never) : never)> & { [K in keyof P & string as K extends `${infer Key}.${string}` ? Key : never]: any }>
     : Included<TSchema, P>;
 
-/** The columns of {@link Projected} documents: all that a projection names, and those that there are where it names what to leave out. */
+/** The columns of {@link Projected} documents: all fields that the projection names. If it is an exclusion, every column is optional. */
 export type ProjectedColumns<TSchema, P> = IsExclusion<P> extends true ? Partial<Columns<Projected<TSchema, P>>> : Columns<Projected<TSchema, P>>;
 
 // ---------------------------------------------------------------------------------------------------------- pipelines
 
-/** What a stage may be followed by without a change of the documents' shape. */
+/** Stages that do not change the shape of documents. */
 type Passing = "$match" | "$sort" | "$limit" | "$skip" | "$sample" | "$downsample";
 
 type Accumulated<TSchema, A> =
@@ -74,7 +74,7 @@ type GroupKey<TSchema, E> =
 /** What a `$group` makes of `TSchema`. */
 export type Grouped<TSchema, G> = { -readonly [K in keyof G]: K extends "_id" ? GroupKey<TSchema, G[K]> : Accumulated<TSchema, G[K]> };
 
-/** What one stage makes of documents; what is not known is `Document`. */
+/** What one stage makes of documents; `Document` if it is not known. */
 type Staged<TSchema, S> =
   [keyof S] extends [Passing] ? TSchema
   : S extends { readonly $count: infer Name extends string } ? { [K in Name]: number }
@@ -87,7 +87,7 @@ export type Aggregated<TSchema, Pipeline extends readonly unknown[]> = Pipeline 
   ? Aggregated<Staged<TSchema, First>, Rest>
   : Pipeline extends readonly [] ? TSchema : Document;
 
-/** Whether the last stage that says so names all fields: then `toColumns` has them all, even without rows. */
+/** Whether the last stage that decides the fields names all of them. `toColumns` then has them all, even without rows. */
 type Names<Pipeline extends readonly unknown[]> = Pipeline extends readonly [...infer Before, infer Last]
   ? keyof Last extends Passing ? Names<Before> : Last extends { readonly $project: unknown } | { readonly $group: unknown } | { readonly $count: unknown } ? true : false
   : false;
@@ -98,7 +98,7 @@ export type AggregatedColumns<TSchema, Pipeline extends readonly unknown[]> =
 
 // ---------------------------------------------------------------------------------------------------------- columns
 
-/** What all columns of numbers have in common beside their methods with one signature: TypeScript calls no overloaded method of a union. */
+/** Overloaded methods that all columns of numbers have in common. TypeScript cannot call an overloaded method of a union. */
 interface Reducible<T> {
   reduce(step: (sum: T, value: T, index: number) => T): T;
   reduce<U>(step: (sum: U, value: T, index: number) => U, initial: U): U;
@@ -106,13 +106,13 @@ interface Reducible<T> {
   reduceRight<U>(step: (sum: U, value: T, index: number) => U, initial: U): U;
 }
 
-/** A column of numbers. `NaN` stands where a row does not have the field. */
+/** A column of numbers. It has `NaN` for a row without the field. */
 export type NumberColumn = (Float64Array | Int32Array) & Reducible<number>;
 
 /** A column of 64-bit integers; an array if rows do not have the field. */
 export type BigIntColumn<T> = undefined extends T ? (BigInt64Array | (bigint | undefined)[]) & Reducible<bigint | undefined> : BigInt64Array;
 
-/** A column of values that may be null: an array where one is. */
+/** A column of values that may be null. It is an array if one is null. */
 type NullableColumn<Typed, V> = (Typed | (V | null | undefined)[]) & Reducible<V | null | undefined>;
 
 /** The column that `toColumns` returns for a field of type `T`. */

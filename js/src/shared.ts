@@ -1,4 +1,4 @@
-// What the entries for frameworks share: a database that is open while components use it, and what may be followed.
+// Shared by the entries for frameworks: a database that is open while components use it, and sources that they can follow.
 
 import { open, type Database, type LiveQuery, type OpenOptions } from "timepail";
 
@@ -12,7 +12,7 @@ export interface UseDatabaseOptions extends OpenOptions {
 export type Followable<T> = Pick<LiveQuery<T>, "current" | "subscribe"> | { live(): LiveQuery<T> };
 export type Nothing = undefined | null | false | "";
 
-/** A value that changes, and somebody who hears of it. */
+/** A changing value that you can subscribe to. */
 export interface Source<T> {
   readonly current: T | undefined;
   subscribe(next: (value: T) => void, error: (error: unknown) => void): () => void;
@@ -46,7 +46,7 @@ export function databaseOf(name: string, options: UseDatabaseOptions = {}): Sour
         if (!isCurrent) return;
         isCurrent = false;
         shared.users--;
-        // Not at once: StrictMode mounts everything twice, and the next page of a router may use it again.
+        // Do not close at once: StrictMode mounts everything twice, and the next page of a router may use the database again.
         setTimeout(() => shared.users === 0 && forget(name, shared) && shared.opened.then((db) => db.close(), () => {}));
       };
     },

@@ -2,7 +2,7 @@
 
 import type { SqliteDatabase } from "./sqlite.js";
 
-/** A handle, as all of them have it. */
+/** The interface that all SQLite handles share. */
 export interface SqliteHandle extends SqliteDatabase {
   close(): void;
 }
@@ -25,7 +25,7 @@ export async function openSqlite(path: string): Promise<SqliteHandle> {
 }
 
 async function sqliteOfRuntime(): Promise<(path: string) => SqliteHandle> {
-  // Names that no bundler follows: each runtime has one of them, and none has all.
+  // Hide the names from bundlers, because each runtime has only one of these modules.
   const load = async (...parts: string[]): Promise<any> => import(/* @vite-ignore */ /* webpackIgnore: true */ parts.join(""));
   if ("Bun" in globalThis) {
     const { Database } = await load("bun:", "sqlite");

@@ -38,19 +38,19 @@ export interface SqliteOptions {
   busyTimeoutMS?: number;
 }
 
-/** Rows of Durable Objects have at most 2 MB, key and all. */
+/** Rows of Durable Objects have at most 2 MB, including the key. */
 const PART_BYTES = 1_000_000;
 
-/** What both kinds of handles can do. */
+/** The operations of both kinds of handles. */
 interface Connection {
   all(sql: string, ...parameters: unknown[]): any[];
   run(sql: string, ...parameters: unknown[]): void;
-  /** Runs `work` in one transaction; what it throws undoes everything. */
+  /** Runs `work` in one transaction. An exception rolls it back. */
   transaction<T>(kind: "read" | "write", work: () => T): T;
   durable(): Promise<void> | undefined;
 }
 
-/** Makes a transaction go back. */
+/** Thrown to roll back a transaction. */
 const REFUSED = Symbol("refused");
 
 /**
@@ -147,7 +147,7 @@ class SqliteStorage implements HostStorage {
     }
   }
 
-  /** The value in a row, and in the rows of its further parts. */
+  /** The value of a row, joined with the rows of its further parts. */
   #value(key: Uint8Array, row: { value: unknown; parts: number } | undefined): Uint8Array | undefined {
     if (!row) return undefined;
     const first = bytes(row.value);
@@ -180,24 +180,24 @@ function statements(table: string) {
   };
 }
 
-/** True if a disk, or the bound of a database, leaves no room. Drivers have the code in different places, or in the message alone. */
+/** True if the disk or the database is full. Drivers have the code in different places, or only in the message. */
 function isFull(error: unknown): error is Error {
   return error instanceof Error && /SQLITE_FULL|database or disk is full/.test(`${(error as { code?: unknown }).code} ${error.message}`);
 }
 
-/** The same with the name that a storage gives it. */
+/** The same error with the name that a storage must give it. */
 function noRoom(cause: Error): Error {
   return Object.assign(new Error(cause.message, { cause }), { name: "QuotaExceededError" });
 }
 
-/** A value in parts that fit a row; at least one. */
+/** Splits a value into parts that fit a row; at least one part. */
 function split(value: Uint8Array): Uint8Array[] {
   const parts = [value.subarray(0, PART_BYTES)];
   for (let at = PART_BYTES; at < value.length; at += PART_BYTES) parts.push(value.subarray(at, at + PART_BYTES));
   return parts;
 }
 
-/** A blob; some handles take or give nothing for an empty one. */
+/** The bytes of a blob. Some handles accept or return nothing for an empty blob. */
 function bytes(blob: unknown): Uint8Array {
   return blob instanceof Uint8Array ? blob : new Uint8Array((blob ?? 0) as ArrayBuffer);
 }
@@ -208,7 +208,7 @@ function database(handle: SqliteDatabase, { durability = "relaxed", busyTimeoutM
   try {
     handle.exec("PRAGMA journal_mode = WAL");
   } catch {
-    // Another process has the file at this moment. Every mode is right; this one lets readers and a writer go on side by side.
+    // Another process is using the file. Every mode is correct; WAL only lets readers and a writer work concurrently.
   }
   handle.exec(`PRAGMA synchronous = ${durability === "strict" ? "FULL" : "NORMAL"}`);
   const prepared = new Map<string, SqliteStatement>();
@@ -221,7 +221,7 @@ function database(handle: SqliteDatabase, { durability = "relaxed", busyTimeoutM
     all: (sql, ...parameters) => statement(sql).all(...parameters),
     run: (sql, ...parameters) => void statement(sql).run(...parameters),
     transaction(kind, work) {
-      // Who means to write says so at once: to find out later that another one was faster would be a failure and not a wait.
+      // A write takes the write lock at once. A later upgrade would fail, instead of waiting, if another writer was faster.
       statement(kind === "write" ? "BEGIN IMMEDIATE" : "BEGIN").run();
       try {
         const result = work();
@@ -231,7 +231,7 @@ function database(handle: SqliteDatabase, { durability = "relaxed", busyTimeoutM
         try {
           statement("ROLLBACK").run();
         } catch {
-          // SQLite has ended the transaction by itself.
+          // SQLite has already ended the transaction.
         }
         throw error;
       }
@@ -240,7 +240,7 @@ function database(handle: SqliteDatabase, { durability = "relaxed", busyTimeoutM
   };
 }
 
-/** A Durable Object, which keeps prepared statements itself, and takes buffers as they are and not as a view of them. */
+/** A Durable Object. It keeps prepared statements itself, and takes whole buffers, not views of them. */
 function durableObject(storage: DurableObjectStorage, { durability = "relaxed" }: SqliteOptions): Connection {
   const own = (value: unknown): unknown =>
     value instanceof Uint8Array && value.byteLength !== value.buffer.byteLength ? value.slice().buffer : value instanceof Uint8Array ? value.buffer : value;

@@ -1,4 +1,4 @@
-// What a storage is: a sorted map of bytes with atomic batches. Whoever has one can keep a database in it.
+// The interface of a storage: a sorted map of bytes with atomic batches. You can keep a database in any implementation.
 
 /** A value, or a promise of it. */
 export type Awaitable<T> = T | PromiseLike<T>;

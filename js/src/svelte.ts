@@ -6,7 +6,7 @@ import { databaseOf, sourceOf, type Followable, type Nothing, type Source, type 
 
 export type { Followable, Nothing, UseDatabaseOptions };
 
-/** A value that changes: read `current` where runes are followed, or use it as a store. */
+/** A changing value: read `current` in a reactive context, or use it as a store. */
 export interface Live<T> {
   /** The value; `undefined` until there is one, and on a server. It is kept up to date while an effect or a component reads it. After a failure, reading it throws the error. */
   readonly current: T | undefined;
@@ -55,7 +55,7 @@ function liveOf<T>(source: Source<T> | undefined): Live<T> {
     },
     subscribe(run) {
       run(source?.current);
-      // On a server a store is read once.
+      // On a server, a store is read only once.
       if (typeof window === "undefined" || !source) return () => {};
       return source.subscribe(run, (error) => {
         throw error;

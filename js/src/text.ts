@@ -1,9 +1,9 @@
-// Many short strings to and from one run of UTF-8 with offsets.
+// Packs many short strings into one run of UTF-8 with offsets, and unpacks them.
 
 import { BadValueError } from "./errors.js";
 
 const encoder = /* @__PURE__ */ new TextEncoder();
-// A byte order mark is a character like any other here.
+// Keep a byte order mark: it is a character like any other here.
 const decoder = /* @__PURE__ */ new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 
 /** Strings end to end; string i lies from `offsets[i]` to `offsets[i + 1]`. */
@@ -17,7 +17,7 @@ export function encodeText(text: string): Uint8Array {
   return encoder.encode(text);
 }
 
-/** Writes `text` at `at`; there must be room for three bytes a UTF-16 unit. Gives the number of bytes. */
+/** Writes `text` at `at`; there must be room for three bytes per UTF-16 unit. Returns the number of bytes. */
 export function writeText(text: string, into: Uint8Array, at: number): number {
   const length = text.length;
   // A call into the host costs more than a short loop.
@@ -37,7 +37,7 @@ export function writeText(text: string, into: Uint8Array, at: number): number {
 export function packText(values: readonly (string | undefined)[]): PackedText {
   const count = values.length;
   const offsets = new Uint32Array(count + 1);
-  // One call for all. If the bytes are as many as the UTF-16 units, all is ASCII and the offsets are the lengths.
+  // Encode everything in one call. If there are as many bytes as UTF-16 units, all is ASCII, and the lengths give the offsets.
   const joined = values.join("");
   let bytes = encoder.encode(joined);
   let end = 0;
@@ -48,7 +48,7 @@ export function packText(values: readonly (string | undefined)[]): PackedText {
     }
     return { offsets, bytes };
   }
-  // Apart, so that halves of a surrogate pair in neighbouring strings do not become one character.
+  // Encode strings separately, so that halves of a surrogate pair in neighbouring strings do not become one character.
   bytes = new Uint8Array(joined.length * 3);
   for (let i = 0; i < count; i++) {
     const value = values[i];
@@ -58,7 +58,7 @@ export function packText(values: readonly (string | undefined)[]): PackedText {
   return { offsets, bytes: bytes.subarray(0, end) };
 }
 
-/** One string from UTF-8. Invalid bytes are a {@link BadValueError}. */
+/** Decodes one string. Throws a {@link BadValueError} for invalid UTF-8. */
 export function decodeText(bytes: Uint8Array): string {
   try {
     return decoder.decode(bytes);
@@ -67,7 +67,7 @@ export function decodeText(bytes: Uint8Array): string {
   }
 }
 
-/** A function that gives string i of what {@link packText} made. */
+/** Returns a function that returns string i of what {@link packText} packed. */
 export function unpackText(offsets: Uint32Array, bytes: Uint8Array): (index: number) => string {
   const all = decodeText(bytes);
   if (all.length === bytes.length) return (i) => all.substring(offsets[i]!, offsets[i + 1]!);

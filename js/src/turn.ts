@@ -1,9 +1,9 @@
-// Turns of the event loop: what the page, its timers and its messages get while the engine works.
+// Turns of the event loop, in which the page, its timers and its messages run while the engine works.
 
 /**
- * Returns a promise that resolves when the event loop has had a turn; timers would be late by milliseconds. `undefined` where there is no such way.
+ * Returns a function whose promise resolves after a turn of the event loop; timers would be late by milliseconds. Returns `undefined` if the runtime cannot do this.
  *
- * Not `scheduler.yield`: it goes on before any timer or message of the page, so that these would wait until the work is done, and with them whoever wants to abort it.
+ * `scheduler.yield` would resume before timers and messages run, so an abort could not arrive.
  */
 export function hostTurn(): (() => Promise<void>) | undefined {
   const { setImmediate, MessageChannel } = globalThis as Partial<typeof globalThis>;
@@ -14,7 +14,7 @@ export function hostTurn(): (() => Promise<void>) | undefined {
       new Promise((resolve) => {
         const { port1, port2 } = new MessageChannel();
         port1.onmessage = () => {
-          // An open port would keep some runtimes from ending.
+          // An open port would keep some runtimes alive.
           port1.close();
           resolve();
         };

@@ -1,4 +1,4 @@
-// Blocks to columns for the caller: typed arrays where the type allows it.
+// Converts blocks to columns for the caller: typed arrays if the type allows it.
 
 import { DATE, DATE_F64, F64, I32, I64, isPresent, type Block, type Column } from "./block.js";
 import { setOwn } from "./own.js";
@@ -25,7 +25,7 @@ interface Part {
  * | dates | `Float64Array` of milliseconds | `NaN` |
  * | anything else | array of values | `undefined` |
  *
- * A single block's arrays are handed over as they are, without copying.
+ * The arrays of a single block are returned without copying.
  */
 export function blocksToColumns(blocks: readonly Block[], options: BSONReadOptions = {}): Columns {
   const rows = blocks.filter((block) => block.rows > 0);
@@ -48,7 +48,7 @@ function partsOf(blocks: readonly Block[], name: string): Part[] {
   return blocks.map(({ rows, columns }) => ({ rows, column: columns.find((column) => column.name === name && hasCells(column)) }));
 }
 
-/** Whether a row has a value. The type of a column without any says nothing: it comes from rows that are not in the result. */
+/** Whether any row has a value. The type of a column without values is meaningless: it comes from rows that are not in the result. */
 function hasCells({ presence, rows }: Column): boolean {
   for (let row = 0; row < rows; row++) if (isPresent(presence, row)) return true;
   return false;
@@ -82,7 +82,7 @@ function join(tagged: readonly Part[], options: BSONReadOptions): unknown {
   return fill(new Array(rows).fill(undefined), tagged, asIs ? { useBigInt64: true } : options);
 }
 
-/** Copies what is present; runs of typed values are copied whole. */
+/** Copies present values; runs of typed values are copied at once. */
 function fill<T extends Float64Array | Int32Array | BigInt64Array | unknown[]>(into: T, parts: readonly Part[], options: BSONReadOptions): T {
   let start = 0;
   for (const { rows, column } of parts) {

@@ -109,9 +109,9 @@ export interface CommandOptions {
   /** Any value, shown by `explain`. */
   comment?: unknown;
   /**
-   * How many milliseconds the engine may work on the command; a cursor, on all of its batches together. Default: 0, no limit.
+   * How many milliseconds the engine may work on the command, or on all batches of a cursor together. Default: 0, no limit.
    *
-   * Beyond it, the command is a `ServerError` 50 `MaxTimeMSExpired`.
+   * Beyond it, the command fails with `ServerError` 50 `MaxTimeMSExpired`.
    */
   maxTimeMS?: number | undefined;
   /**
@@ -269,7 +269,7 @@ export interface ListCollectionsOptions extends BSONReadOptions, CommandOptions 
 /** Options of {@link Database.command}. */
 export interface RunCommandOptions extends BSONReadOptions, CommandOptions {}
 
-/** A type of the host, where the host's types are among those of the project. */
+/** A type of the host, if your project includes the host's types. */
 type Host<Name extends string> = typeof globalThis extends { [K in Name]: { prototype: infer T } } ? T : never;
 type HostModule = typeof globalThis extends { WebAssembly: { Module: { prototype: infer T } } } ? T : object;
 

@@ -100,7 +100,7 @@ function once(give: (value: any) => unknown): (value: any) => unknown {
 const text = (means: Meaning | undefined, give: (value: any) => unknown): Shape => ({ type: dictionary(utf8(), int32()), ...(means && { means }), give });
 const json = (): Shape => text("json", once((value) => EJSON.stringify(withTypes(value), { relaxed: true })));
 
-/** The value with its whole doubles as `$numberDouble`: without a point, a reader takes a number for an integer. */
+/** The value with whole doubles as `$numberDouble`, because a reader takes a number without a decimal point for an integer. */
 function withTypes(value: any): unknown {
   if (isNull(value)) return value;
   switch (kindOf(value)) {

@@ -1,11 +1,11 @@
-// What a command of the command line is.
+// The shape of a command of the command line, and its common checks.
 
 import { statSync } from "node:fs";
 
-/** The exit code of a call that was not understood. */
+/** The exit code of a usage error. */
 export const USAGE_CODE = 2;
 
-/** A call that was not understood. */
+/** A usage error: the arguments are invalid. */
 export class Usage extends Error {
   override name = "Usage";
 }
@@ -22,7 +22,7 @@ export interface CliCommand {
   run(args: string[]): Promise<number>;
 }
 
-/** Exactly these arguments, in this order. */
+/** Requires exactly these arguments, in this order. */
 export function positional(given: string[], ...names: string[]): string[] {
   const missing = names[given.length];
   if (missing !== undefined) throw new Usage(`Missing argument: ${missing}`);
@@ -30,7 +30,7 @@ export function positional(given: string[], ...names: string[]): string[] {
   return given;
 }
 
-/** Refuses a file that does not exist: to look into one must not create it. */
+/** Refuses a file that does not exist, because reading must not create it. */
 export function existing(path: string): string {
   if (!statSync(path, { throwIfNoEntry: false })?.isFile()) throw new Error(`There is no file ${path}`);
   return path;

@@ -63,7 +63,7 @@ const OPTIONS = {
 
 type Values = ReturnType<typeof parsed>["values"];
 
-/** Rows a batch. Larger ones are slower, because their documents outlive the young generation of the heap, and take more memory. */
+/** Rows per batch. Larger batches take more memory, and are slower because their documents outlive the young generation of the heap. */
 export const ROWS_A_BATCH = 4096;
 
 const parsed = (args: string[]) => parseArgs({ args, allowPositionals: true, options: OPTIONS });
@@ -117,7 +117,7 @@ async function exportRows(values: Values, positionals: string[]): Promise<number
     const read = { signal, bsonRegExp: true, promoteValues: !keepsTypes };
     const cursor = (isCount: boolean): Cursor => {
       const { filter, pipeline, fields, limit } = wanted;
-      // Which rows a limit takes depends on the order; which fields all rows have does not.
+      // The order decides which rows a limit takes. It does not matter for the fields of all rows.
       const sort = isCount && limit === 0 ? undefined : (wanted.sort ?? (pipeline ? undefined : { [timeField]: 1 }));
       if (pipeline) return collection.aggregate([...pipeline, ...(isGiven(sort) ? [{ $sort: sort }] : []), ...(limit > 0 ? [{ $limit: limit }] : []), ...(fields ? [{ $project: projection(fields) }] : [])], { ...read, batchSize: ROWS_A_BATCH });
       const find = collection.find(filter ?? {}, { ...read, batchSize: ROWS_A_BATCH });
@@ -131,7 +131,7 @@ async function exportRows(values: Values, positionals: string[]): Promise<number
     try {
       let { fields } = wanted;
       const isAll = !wanted.filter && !wanted.pipeline && wanted.limit === 0;
-      // The summaries of buckets tell; to count what a filter leaves would take as long as the export.
+      // The summaries of buckets have the total. Counting the rows of a filter would take as long as the export.
       const all = isAll ? await collection.countDocuments({}, { signal }) : undefined;
       if (format.needsFields && !fields) {
         fields = isAll ? await fieldsOfCollection(db, name, timeField, metaField, signal) : await fieldsOfRows(cursor(true));
@@ -150,7 +150,7 @@ async function exportRows(values: Values, positionals: string[]): Promise<number
   });
 }
 
-/** What of the collection is wanted. */
+/** Reads from the options which rows and fields to export. */
 function askedFor(values: Values): { filter?: Document; pipeline?: Document[]; sort?: Document; limit: number; fields?: string[] } {
   const { query, pipeline, sort, fields } = values;
   if (query !== undefined && pipeline !== undefined) throw new Usage("--query and --pipeline exclude each other; begin the pipeline with a $match");
@@ -170,7 +170,7 @@ function askedFor(values: Values): { filter?: Document; pipeline?: Document[]; s
   return wanted;
 }
 
-/** The format of an ending, or the one that was named. */
+/** The format that was named, or the one that the ending of the path implies. */
 function formatOf(named: string | undefined, path: string | undefined): FileFormat {
   const names = WRITERS.map(({ name }) => name).join(", ");
   if (named !== undefined) {
@@ -193,12 +193,12 @@ function isGiven(sort: Document | undefined): sort is Document {
   return sort !== undefined && Object.keys(sort).length > 0;
 }
 
-/** The time-series collections of a database, as they are listed. */
+/** The time-series collections of a database, as `listCollections` describes them. */
 export async function timeSeries(db: Database): Promise<Document[]> {
   return (await db.listCollections().toArray()).filter(({ type }) => type === "timeseries");
 }
 
-/** A collection as it is listed. */
+/** A collection, as `listCollections` describes it. */
 export async function collectionOf(db: Database, file: string, name: string): Promise<Document> {
   const all = await timeSeries(db);
   const found = all.find((listed) => listed["name"] === name);

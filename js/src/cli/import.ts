@@ -71,7 +71,7 @@ async function run(args: string[]): Promise<number> {
   }
 }
 
-/** What is to be done for an input. */
+/** The work to do for an input. */
 function worksOf(input: string, options: ImportOptions): ((job: Import) => Promise<boolean>)[] {
   if (input !== "-" && !existsSync(input)) throw new Error(`There is no file ${input}`);
   if (input !== "-" && statSync(input).isDirectory()) return folderWorks(input, options);

@@ -40,7 +40,7 @@ export async function openInput(path: string): Promise<InputFile> {
   };
 }
 
-/** Pieces, of which the first can be looked at before they are read. */
+/** Pieces of a stream. You can look at the first ones before you read them. */
 class Peeked implements AsyncIterable<Uint8Array> {
   readonly #source: AsyncIterator<Uint8Array>;
   readonly #ahead: Uint8Array[] = [];
@@ -49,7 +49,7 @@ class Peeked implements AsyncIterable<Uint8Array> {
     this.#source = source;
   }
 
-  /** Whether there was another piece, which `next` will give. */
+  /** Returns the next piece without consuming it; `undefined` at the end. */
   async look(): Promise<Uint8Array | undefined> {
     const { value, done } = await this.#source.next();
     if (done) return undefined;
@@ -75,7 +75,7 @@ function counted(stream: Readable, count: (length: number) => void): Peeked {
   return new Peeked(pieces());
 }
 
-/** @throws Error that names the file, for zlib does not know it */
+/** @throws Error that names the file, because zlib does not know it */
 async function* decompressed(gunzip: Readable, path: string): AsyncGenerator<Uint8Array> {
   try {
     yield* gunzip;

@@ -1,7 +1,7 @@
 // The databases of a file: the one with the name of the file, and those that clients of `timepail serve` have created.
 
 import { existsSync } from "node:fs";
-// By name and not by path: the engine is the one that the rest of the program uses.
+// Import by name and not by path, so that the rest of the program uses the same engine.
 import { open } from "timepail";
 import { openFile } from "timepail/file";
 import type { Database } from "../database.js";
@@ -33,7 +33,7 @@ export async function openExisting(path: string, name = databaseName(path), dura
 export async function otherDatabases(path: string): Promise<string[]> {
   const handle = await openSqlite(existing(path));
   try {
-    // A file that no server has had open has no list of them.
+    // A file that was never opened by a server has no list of databases.
     const hasList = handle.prepare("SELECT 1 FROM sqlite_master WHERE name = 'timepail_databases'").all().length > 0;
     return hasList ? (handle.prepare("SELECT name FROM timepail_databases ORDER BY name").all() as { name: string }[]).map(({ name }) => name) : [];
   } finally {
@@ -50,7 +50,7 @@ async function within(places: FilePlaces, name: string): Promise<Database> {
   return db;
 }
 
-/** The same to look into: a file that does not exist is an empty database, and is not created. */
+/** The same for reading: a file that does not exist is an empty database, and is not created. */
 export async function lookInto(path: string, name = databaseName(path)): Promise<Database> {
   return existsSync(path) ? openDatabase(path, name) : open(name, { storage: "memory" });
 }

@@ -1,4 +1,4 @@
-// How far an import or an export has come, on the standard error.
+// The progress of an import or an export, on standard error.
 
 import process from "node:process";
 
@@ -7,7 +7,7 @@ const REDRAW_MS = 100;
 /** What is counted. */
 export type Noun = "row" | "bucket";
 
-/** Shows progress on a terminal: one line that is written again and again. With `isLines`, a line for each call instead. */
+/** Shows progress on a terminal as one line that is updated in place. With `isLines`, it writes a line for each call instead. */
 export class Progress {
   readonly #noun: Noun;
   readonly #isQuiet: boolean;
@@ -69,7 +69,7 @@ export class Progress {
 /** `1 row`, `12,000 rows`. */
 export const count = (number: number, noun: string): string => `${number.toLocaleString("en-US")} ${noun}${number === 1 ? "" : "s"}`;
 
-/** A time for people. */
+/** A readable duration. */
 function duration(seconds: number): string {
   if (seconds < 90) return `${seconds < 10 ? seconds.toFixed(1) : Math.round(seconds)} s`;
   return seconds < 5400 ? `${Math.round(seconds / 60)} min` : `${(seconds / 3600).toFixed(1)} h`;

@@ -3,7 +3,7 @@
 import { readFileSync } from "node:fs";
 import { parseArgs } from "node:util";
 import * as v8 from "node:v8";
-// By name and not by path: it lies beside this file, and is not in it.
+// Import by name and not by path: it is a separate file, and not bundled into this one.
 import { serve, type ServeOptions } from "timepail/server";
 import { Usage, positional, type CliCommand } from "./command.js";
 
@@ -65,8 +65,8 @@ async function run(args: string[]): Promise<number> {
 }
 
 /**
- * Messages are memory outside of V8's heap, and much of it against a heap of ten megabytes: V8 would begin to mark the heap for every second insert. Without marking in
- * steps it waits until the heap is full, and then takes some milliseconds at once. The server needs a third less processor time for inserts.
+ * Messages are in memory outside of V8's heap, and large compared with a heap of ten megabytes. V8 would begin to mark the heap for every second insert. Without
+ * incremental marking, it waits until the heap is full, and then pauses for some milliseconds. The server then needs a third less processor time for inserts.
  */
 function collectSeldom(): void {
   try {

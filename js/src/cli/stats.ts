@@ -35,7 +35,7 @@ async function run(args: string[]): Promise<number> {
   return 0;
 }
 
-/** Rows under the names of their columns; numbers stand at the right. */
+/** Rows under the names of their columns; numbers are right-aligned. */
 export function table(rows: readonly Record<string, string | number>[]): string {
   if (rows.length === 0) return "There are no collections.\n";
   const names = Object.keys(rows[0]!);

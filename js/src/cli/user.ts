@@ -34,7 +34,7 @@ async function run(args: string[]): Promise<number> {
   }
 }
 
-/** The first line of the standard input. On a terminal, what is typed is not shown. */
+/** The first line of the standard input. A terminal does not show what you type. */
 async function password(name: string): Promise<string> {
   const isTerminal = process.stdin.isTTY === true;
   if (isTerminal) process.stderr.write(`Password of ${name}: `);

@@ -1,4 +1,4 @@
-// `timepail validate`: whether what is stored is whole.
+// `timepail validate`: checks whether the stored data is intact.
 
 import { parseArgs } from "node:util";
 import { EJSON, type Document } from "bson";
@@ -28,7 +28,7 @@ async function run(args: string[]): Promise<number> {
   const [file, name, more] = positionals;
   if (file === undefined) throw new Usage("Missing argument: file");
   if (more !== undefined) throw new Usage(`Unexpected argument ${more}`);
-  // A repair that was answered is on disk.
+  // With `"strict"`, a repair is on disk when its command is answered.
   await using db = await openExisting(file, values.database, "strict");
   const collections = name === undefined ? await timeSeries(db) : [await collectionOf(db, file, name)];
   let isValid = true;

@@ -20,7 +20,7 @@ let hasWarned = false;
 export function open(name: string, options: OpenOptions = {}): Promise<Database> {
   if (!hasWarned && options?.storage === undefined && typeof indexedDB === "undefined") {
     hasWarned = true;
-    // Deno and Bun have it, too, but perhaps not always.
+    // Deno and Bun also have `emitWarning`, but possibly not always.
     globalThis.process?.emitWarning?.(
       `open(${JSON.stringify(name)}) keeps its data in memory and forgets it at the end. To keep it, use openFile of timepail/file, or say storage: "memory" if you mean it`,
       "TimepailWarning",

@@ -4,7 +4,7 @@ import { readFile } from "node:fs/promises";
 import { LoadError } from "../errors.js";
 import type { WasmSource } from "../types.js";
 
-/** A file is read, for `fetch` does not take files everywhere; a path counts as one. */
+/** Reads files itself, because `fetch` does not accept files in every runtime. A path counts as a file. */
 export async function readModule(source: WasmSource | Promise<WasmSource>): Promise<WasmSource> {
   const given = await source;
   const isFile = given instanceof URL ? given.protocol === "file:" : typeof given === "string" && !/^[a-z][a-z0-9+.-]+:/i.test(given);

@@ -1,4 +1,4 @@
-// Entry without any guess where the module is: for libraries and bundlers whose users bring it.
+// Entry that does not guess where the module is, for libraries and bundlers whose users pass it.
 
 import { openWith, type Database } from "../database.js";
 import type { Source } from "../instance.js";

@@ -1,4 +1,4 @@
-// Runtimes and bundlers that take WebAssembly as modules give it compiled.
+// Runtimes and bundlers that import WebAssembly as a module provide it compiled.
 
 declare module "*.wasm" {
   const module: WebAssembly.Module;

@@ -1,4 +1,4 @@
-// What an import of `timepail/timepail.wasm` gives: whatever the bundler or runtime makes of it, which `open` takes.
+// The type of an import of `timepail/timepail.wasm`: whatever the bundler or runtime provides. `open` accepts it.
 
 import type { WasmSource } from "../types.js";
 

@@ -1,4 +1,4 @@
-// Both sides of engines in workers. In a dedicated worker it serves; a page imports it for its own side. It imports nothing, because import maps do not reach workers.
+// Both sides of engines in workers: it serves in a dedicated worker, and a page imports its own side. The bundle imports nothing, because workers have no import maps.
 
 import { serve } from "../serve.js";
 

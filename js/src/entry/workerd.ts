@@ -1,4 +1,4 @@
-// Entry for Cloudflare Workers, where modules are compiled before the Worker starts and nothing else may be.
+// Entry for Cloudflare Workers, which compile modules only before the Worker starts.
 
 import wasm from "./timepail.wasm";
 import wasmMore from "./timepail-more.wasm";

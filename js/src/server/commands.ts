@@ -1,4 +1,4 @@
-// The commands of a server: who is there, who is connected, which databases there are. What a database does is the engine's.
+// The commands that the server answers itself: about the server, its connections and its databases. The engine runs the commands of a database.
 
 import { hostname, arch, cpus, platform, release, totalmem, type as osType } from "node:os";
 import { deserialize, Double, Long, serialize, UUID } from "bson";
@@ -12,10 +12,10 @@ import { Conversation, MECHANISM } from "./scram.js";
 import { sessionName, sessionOfCommand, type Sessions } from "./sessions.js";
 import type { Users } from "./users.js";
 
-/** The server that this one is like; drivers and shells decide by it what they may ask. */
+/** The version of MongoDB that this server resembles. Drivers and shells decide by it which commands they may send. */
 const VERSION = [7, 0, 0] as const;
 const WIRE_VERSION = 21;
-/** Characters that are kept of the name of a client's program. */
+/** Maximum length of the stored name of a client's program. */
 const APPLICATION_LENGTH_MAX = 128;
 /** How many times a client may fail to authenticate before its connection ends. */
 const FAILURES_MAX = 5;
@@ -32,19 +32,19 @@ export interface ServerState {
   connectionsMax: number;
   connectionsMade: () => number;
   started: Date;
-  /** Where it listens, as `host:port`. */
+  /** The address on which it listens, as `host:port`. */
   address: () => string;
   /** Arguments of the program, if it is one. */
   argv: readonly string[];
 }
 
 type Reply = Record<string, unknown> | Uint8Array;
-/** Gives the reply without `ok`, or bytes as they are, or nothing if the engine shall answer. */
+/** Returns the reply without `ok`, or a complete reply as bytes, or `undefined` if the engine must answer. */
 type Handler = (command: Command, client: Client, state: ServerState) => Reply | undefined | Promise<Reply | undefined>;
 
 const nothing: Handler = () => ({});
 
-/** Refuses a command as a server does that has not what it is about. */
+/** Refuses a command like a server that does not have the feature. */
 const refuse = (code: number, codeName: string, message: string): Handler => () => {
   throw new CommandError(code, codeName, message);
 };
@@ -70,13 +70,13 @@ const hello: Handler = (command, client, state) => {
   };
   const shared = Array.isArray(compression) ? COMPRESSORS.filter((name) => compression.includes(name)) : [];
   if (shared.length > 0) reply["compression"] = shared;
-  // The same for every name: who asks must not learn which exist.
+  // The same for every name, so that a client cannot learn which users exist.
   if (typeof saslSupportedMechs === "string" && state.users) reply["saslSupportedMechs"] = [MECHANISM];
   if (speculativeAuthenticate && state.users) {
     try {
       reply["speculativeAuthenticate"] = start(speculativeAuthenticate, client, state);
     } catch {
-      // It was a guess. The client asks properly, and then it is told what is wrong.
+      // The attempt was speculative. The client authenticates regularly afterwards, and then gets the error.
     }
   }
   return reply;
@@ -103,7 +103,7 @@ const saslContinue: Handler = (command, client) =>
       return { conversationId: 1, done: true, payload: Buffer.alloc(0) };
     }
     const signature = conversation.prove(payloadOf(payload));
-    // Clients that skip the empty exchange at the end do not come again.
+    // Clients that skip the empty exchange at the end send no further message.
     if (conversation.skipsEmptyExchange) {
       client.user = conversation.user;
       client.conversation = undefined;
@@ -111,7 +111,7 @@ const saslContinue: Handler = (command, client) =>
     return { conversationId: 1, done: conversation.skipsEmptyExchange, payload: Buffer.from(signature) };
   });
 
-/** Counts failures. A client that has failed often has to connect again. */
+/** Counts failures. A client that has failed too often must connect again. */
 function attempt(client: Client, work: () => Reply): Reply {
   if (client.failures >= FAILURES_MAX) throw new CommandError(18, "AuthenticationFailed", "Authentication failed too often on this connection");
   try {
@@ -130,12 +130,12 @@ function payloadOf(payload: unknown): string {
 }
 
 const buildInfo: Handler = async (_command, _client, { databases }) => {
-  // Strangers may ask this, and no name of theirs opens a database.
+  // Use `admin`: clients that have not authenticated may run this, and must not open databases by name.
   const engine = await ask(databases, "admin", { buildInfo: 1 });
   return {
     version: VERSION.join("."),
     versionArray: [...VERSION, 0],
-    // What answers, beside what it is like.
+    // The version of timepail, beside the version that the server resembles.
     timepail: { version: engine["version"] },
     gitVersion: "timepail",
     modules: [],
@@ -181,10 +181,10 @@ const listDatabases: Handler = async (command, _client, { databases }) => {
   return nameOnly ? { databases: shown } : { databases: shown, totalSize: new Double(total), totalSizeMb: Math.floor(total / 1_048_576) };
 };
 
-/** The stage that gives documents as they are: what is in them may look like an expression. */
+/** A stage that returns documents literally, because their content may look like an expression. */
 const documentsOf = (documents: readonly unknown[]): object => ({ $documents: { $literal: documents } });
 
-/** The documents that match, as the engine decides it. */
+/** The documents that match the filter, as evaluated by the engine. */
 async function filtered(databases: Databases, documents: Record<string, unknown>[], filter: unknown): Promise<unknown[]> {
   if (documents.length === 0) return [];
   const reply = await ask(databases, "admin", { aggregate: 1, pipeline: [documentsOf(documents), { $match: filter }], cursor: {} });
@@ -227,7 +227,7 @@ const getParameter: Handler = async (command, _client, { databases }) => {
   const known: Record<string, unknown> = { featureCompatibilityVersion: { version: `${VERSION[0]}.${VERSION[1]}` }, authenticationMechanisms: [MECHANISM] };
   const own = Object.entries(known).filter(([name]) => document["getParameter"] === "*" || Object.hasOwn(document, name));
   if (own.length === 0) return undefined;
-  // Those of time-series collections are the engine's. If none is among those that are asked, it refuses.
+  // The engine has the parameters of time-series collections. It fails if the command names none of them.
   const others = await ask(databases, command.database, document).catch(() => ({}));
   return { ...others, ...Object.fromEntries(own) };
 };
@@ -262,7 +262,7 @@ const serverStatus: Handler = async (command, _client, { databases, sessions, cl
     mem: { bits: 64, resident: Math.round(memory.rss / 1_048_576), supported: true },
     network: { bytesIn: Long.fromNumber(traffic.bytesIn), bytesOut: Long.fromNumber(traffic.bytesOut), numRequests: Long.fromNumber(total(Object.values(operations.counts))) },
     opcounters: Object.fromEntries(Object.entries(operations.counts).map(([kind, count]) => [kind, Long.fromNumber(count)])),
-    // Nobody waits for a lock here.
+    // No command waits for a lock in this server.
     globalLock: { totalTime: Long.fromNumber(uptimeMS * 1000), currentQueue: NOBODY, activeClients: { ...NOBODY, total: operations.size } },
   };
 };
@@ -286,7 +286,7 @@ function operations(asking: Client, { clients, users, address }: ServerState, { 
 
 const CURRENT_OP_OPTIONS = new Set(["allUsers", "idleConnections", "idleCursors", "idleSessions", "localOps", "truncateOps", "backtrace", "targetAllNodes"]);
 
-/** What the stage says. */
+/** The checked options of the stage. */
 function currentOpOptions(given: unknown): Record<string, boolean> {
   const wrong = (message: string): CommandError => new CommandError(9, "FailedToParse", message);
   if (typeof given !== "object" || given === null) throw wrong("$currentOp options must be specified in an object");
@@ -305,7 +305,7 @@ const killOp: Handler = async (command, _client, state) => {
   if (!Number.isInteger(op)) throw new CommandError(2, "BadValue", `Expected field "op" to have a value exactly representable as a 64-bit integer, but found ${op}`);
   const operation = state.operations.find(op);
   if (operation) await kill(state, operation);
-  // As on a server, it does not matter whether there is one.
+  // As on a MongoDB server, the reply does not depend on whether the operation exists.
   return { info: "attempting to kill op" };
 };
 
@@ -329,19 +329,19 @@ const aggregate: Handler = (command, client, state) => {
   return undefined;
 };
 
-/** `{ aggregate: 1 }`, seen without reading the pipeline. */
+/** Whether the command is `{ aggregate: 1 }`, without reading the pipeline. */
 function targetsDatabase({ bytes }: Command): boolean {
-  // Length, type, "aggregate", zero: a collection is a string.
+  // Layout: length, type, "aggregate", NUL. The name of a collection is a string.
   return bytes[4] !== 2;
 }
 
-/** Documents of the server through the rest of a pipeline. */
+/** Runs the rest of a pipeline on documents of the server. */
 async function listed(command: Command, { databases }: ServerState, documents: unknown[], rest: unknown[], cursor: unknown): Promise<Reply> {
   if (documents.length === 0) return { cursor: { id: Long.ZERO, ns: `${command.database}.$cmd.aggregate`, firstBatch: [] } };
   return databases.run(command.database, serialize({ aggregate: 1, pipeline: [documentsOf(documents), ...rest], cursor: cursor ?? {}, $db: command.database }));
 }
 
-/** Sessions end, and their cursors with them: those that are named, or all if none is. Whoever kills them ends their commands as well. */
+/** Ends the named sessions and their cursors. The commands that kill sessions also end their commands, and apply to all sessions if none is named. */
 const endSessions: Handler = async (command, client, state) => {
   const { databases, sessions, operations } = state;
   const named: unknown = command.document()[command.name];
@@ -351,13 +351,13 @@ const endSessions: Handler = async (command, client, state) => {
   for (const operation of isKill ? operations : []) {
     if (operation.client !== client && (ids.length === 0 || ids.includes(sessionOfCommand(operation.bytes) ?? ""))) await kill(state, operation);
   }
-  // Drivers end what they know. To end the sessions of all, one says so by naming none.
+  // Drivers use `endSessions` for their own sessions. Only a kill command that names none ends all sessions.
   const ended = ids.length === 0 && isKill ? sessions.end() : ids.flatMap((id) => sessions.end(id));
   for (const { database, collection, id } of ended) await ask(databases, database, { killCursors: collection, cursors: [Long.fromBigInt(id)] });
   return {};
 };
 
-/** What each command does that is not the engine's alone. */
+/** The handlers of commands that the engine does not answer alone. */
 export const COMMANDS: Readonly<Record<string, Handler>> = {
   hello,
   isMaster: hello,

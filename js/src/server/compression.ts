@@ -8,13 +8,13 @@ import { viewOf } from "./raw.js";
 
 const NOOP = 0;
 const ZLIB = 2;
-/** The opcode inside, the length inside, the compressor. */
+/** The inner opcode, the inner length and the compressor. */
 const PREFIX_BYTES = 9;
 
-/** What a server offers in its hello. */
+/** The compressors that a server offers in its hello. */
 export const COMPRESSORS = ["zlib"];
 
-/** A message as it was before it was compressed, and by what; others are given back as they are. */
+/** Decompresses a message, and returns it with its compressor. Returns other messages unchanged. */
 export function decompressed(message: Uint8Array, most: number): { message: Uint8Array; compressor?: number } {
   const view = viewOf(message);
   if (view.getInt32(12, true) !== OP_COMPRESSED) return { message };
@@ -46,7 +46,7 @@ function inflate(compressor: number, bytes: Uint8Array, length: number): Uint8Ar
   }
 }
 
-/** The parts of a message as one that is compressed. */
+/** Compresses the parts of a message into one message. */
 export function compressed(parts: Uint8Array[], compressor: number): Uint8Array[] {
   const whole = new Uint8Array(parts.reduce((sum, part) => sum + part.length, 0));
   let at = 0;

@@ -1,4 +1,4 @@
-// One client: its messages one after the other, each answered before the next is read.
+// One client connection. Its messages are handled one after the other, each answered before the next is read.
 
 import type { Socket } from "node:net";
 import { compressed, decompressed } from "./compression.js";
@@ -8,13 +8,13 @@ import { readMessage, writeReply, type Request } from "./messages.js";
 import { Scratch } from "./scratch.js";
 import type { Client, Dispatcher } from "./dispatch.js";
 
-/** Bytes of the largest message, as hello tells it. */
+/** Maximum size of a message in bytes, as hello announces it. */
 export const MESSAGE_BYTES_MAX = 48_000_000;
-/** Bytes of a message of a client that has not authenticated yet, where that is needed: a hello or a step of SCRAM. */
+/** Maximum size of a message in bytes before a required authentication: enough for a hello or a step of SCRAM. */
 const STRANGER_BYTES_MAX = 65_536;
-/** How long a client that has not authenticated may rest. Drivers watch a server by such connections, and ask every few seconds. */
+/** How long a client that has not authenticated may be idle. Drivers monitor a server over such connections, and send a command every few seconds. */
 const STRANGER_REST_MS = 300_000;
-/** Bytes that a client must send or take in a second, on average, once it has taken its time to stall. */
+/** Minimum average rate, in bytes per second, at which a client must send or read after the allowed stall. */
 const RATE_MIN = 8192;
 
 export interface Traffic {
@@ -24,27 +24,27 @@ export interface Traffic {
 
 /** What the connections of a server share. */
 export interface Limits {
-  /** Bytes that have gone through all of them. */
+  /** Total bytes over all connections. */
   readonly traffic: Traffic;
-  /** Bytes that they hold together of messages that are not complete. */
+  /** Total bytes of incomplete messages over all connections. */
   held: number;
   readonly heldMax: number;
-  /** How long nothing may come of a message that has begun, or of the first one, and nothing be taken of a reply. */
+  /** How long a client may pause within a message, before its first one, or while it takes a reply. */
   readonly stallMS: number;
 }
 
-/** Talks with a client until it goes. Never rejects. */
+/** Serves a client until it disconnects. Never rejects. */
 export async function converse(socket: Socket, client: Client, dispatcher: Dispatcher, limits: Limits): Promise<void> {
   const conversation = new Conversation(socket, client, dispatcher, limits);
   try {
     await conversation.run();
-    // What was written is still on its way.
+    // The last replies are still being sent.
     socket.setTimeout(limits.stallMS);
     socket.end(() => socket.destroy());
   } catch (error) {
     socket.destroy();
     if (error instanceof ProtocolError) dispatcher.log(`${client.remote}: ${error.message}`);
-    // Those of the network have a code, and there are many.
+    // Errors of the network have a code. They are frequent, so they are not logged.
     else if ((error as { code?: unknown }).code === undefined) dispatcher.log(`${client.remote}: ${(error as Error).stack ?? String(error)}`);
   } finally {
     conversation.end();
@@ -58,15 +58,15 @@ class Conversation {
   readonly #limits: Limits;
   readonly #scratch = new Scratch();
   readonly #frames = new Frames(this.#scratch);
-  /** Bytes that the limits know of. */
+  /** Bytes of this connection that are included in `limits.held`. */
   #counted = 0;
-  /** When the message began that has not come completely. */
+  /** The time at which the incomplete message began. */
   #began: number | undefined;
   #hasSpoken = false;
   #isAnswering = false;
-  /** Nothing more comes. */
+  /** No more data will arrive. */
   #isOver = false;
-  /** Tells the loop that something has come, or that nothing more will. */
+  /** Wakes the loop when data has arrived, or when no more will arrive. */
   #wake: (() => void) | undefined;
 
   constructor(socket: Socket, client: Client, dispatcher: Dispatcher, limits: Limits) {
@@ -76,7 +76,7 @@ class Conversation {
     this.#limits = limits;
     const over = (): void => {
       this.#isOver = true;
-      // The command that runs may be for nobody.
+      // The client may no longer need the result of the running command.
       if (this.#isAnswering) void dispatcher.gone(client);
       this.#wake?.();
     };
@@ -89,7 +89,7 @@ class Conversation {
     socket.on("data", (chunk: Uint8Array) => {
       this.#frames.push(chunk);
       limits.traffic.bytesIn += chunk.length;
-      // A client that sends more while it waits has to wait with it. What stands still is read, so that its end is noticed.
+      // Pause a client that sends more while a command runs. A silent socket is not paused, so that its end is noticed.
       if (this.#isAnswering) socket.pause();
       else this.#wake?.();
     });
@@ -105,7 +105,7 @@ class Conversation {
         this.#began = undefined;
         this.#hasSpoken = true;
         this.#count();
-        // A command takes the time that it takes.
+        // A running command has no timeout.
         this.#socket.setTimeout(0);
         this.#isAnswering = true;
         const isTaken = await this.#answer(message);
@@ -127,7 +127,7 @@ class Conversation {
     }
   }
 
-  /** Gives back what is held. */
+  /** Subtracts this connection from the limits. */
   end(): void {
     this.#limits.held -= this.#counted;
     this.#counted = 0;
@@ -144,14 +144,14 @@ class Conversation {
     if (this.#limits.held > this.#limits.heldMax) throw new ProtocolError("Too many messages are incomplete");
   }
 
-  /** Whoever sends a byte now and then does not stall, and holds memory all the same. */
+  /** Refuses slow messages: a client that sends a byte now and then does not stall, but still holds memory. */
   #checkRate(): void {
     this.#began ??= performance.now();
     const seconds = (performance.now() - this.#began - this.#limits.stallMS) / 1000;
     if (this.#frames.held < seconds * RATE_MIN) throw new ProtocolError("A message comes too slowly");
   }
 
-  /** Whether the client may go on: it has taken its reply, or wants none. */
+  /** Answers a message. Resolves to true if the client has taken its reply, or wants none. */
   async #answer(given: Uint8Array): Promise<boolean> {
     const { message, compressor } = decompressed(given, this.#bytesMax);
     const request = readMessage(message, this.#scratch);
@@ -160,7 +160,7 @@ class Conversation {
     return !this.#socket.destroyed && this.#send(request, reply, compressor);
   }
 
-  /** Resolves when what was written can be forgotten. */
+  /** Sends a reply. Resolves when its memory can be reused. */
   async #send(request: Request, reply: Uint8Array, compressor: number | undefined): Promise<boolean> {
     const socket = this.#socket;
     const parts = writeReply(request, reply);
@@ -175,7 +175,7 @@ class Conversation {
     return !socket.destroyed;
   }
 
-  /** Waits until the client has taken what was written, or is gone. */
+  /** Waits until the client has taken the written bytes, or is gone. */
   #drained(bytes: number): Promise<void> {
     const socket = this.#socket;
     const { stallMS } = this.#limits;

@@ -21,7 +21,7 @@ function makeTables(): Uint32Array[] {
   return made;
 }
 
-/** The checksum of `bytes`, as an unsigned number. `before` goes on from that of what stands in front of them. */
+/** The checksum of `bytes`, as an unsigned number. `before` is the checksum of the bytes in front of them. */
 export function crc32c(bytes: Uint8Array, before = 0): number {
   const [t0, t1, t2, t3, t4, t5, t6, t7] = (tables ??= makeTables()) as [Uint32Array, Uint32Array, Uint32Array, Uint32Array, Uint32Array, Uint32Array, Uint32Array, Uint32Array];
   const length = bytes.length;

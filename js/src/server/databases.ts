@@ -1,20 +1,20 @@
-// The databases of a server, each opened when the first command comes for it.
+// The databases of a server, each opened by the first command for it.
 
 import { OpenDatabase, type EngineSettings } from "./engine.js";
 import { CommandError } from "./errors.js";
 import type { Places } from "./places.js";
 
-/** Databases that stay open at once. A client can name as many as it likes, and most of them are empty. */
+/** Maximum number of open databases. A client can name any number of them, and most of them are empty. */
 const OPEN_MAX = 64;
-/** Bytes that a name may have, and characters that none has. */
+/** Maximum size of a name in bytes, and characters that are not allowed. */
 const NAME_BYTES_MAX = 63;
 const FORBIDDEN = /[\0-\x1f/\\. "$*<>:|?]/;
 
-/** Opens databases, and closes those that are not used if there are many. */
+/** Opens databases, and closes unused ones if there are many. */
 export class Databases {
   readonly #places: Places;
   readonly #settings: EngineSettings;
-  /** The one used last is at the end. */
+  /** In order of last use; the most recent one is at the end. */
   readonly #open = new Map<string, Promise<OpenDatabase>>();
   #isClosed = false;
 
@@ -59,7 +59,7 @@ export class Databases {
     return opening;
   }
 
-  /** Closes databases that have not been used for longest. Cursors that they had are gone, as after a restart. */
+  /** Closes the least recently used databases. Their cursors are gone, as after a restart. */
   async #shrink(): Promise<void> {
     for (const [name, opening] of this.#open) {
       if (this.#open.size <= OPEN_MAX) return;

@@ -10,23 +10,23 @@ import { numberAt, rawFields, stringAt, viewOf, type RawField } from "./raw.js";
 import type { Conversation } from "./scram.js";
 import { sessionOf } from "./sessions.js";
 
-/** A connection, as commands know it. */
+/** A connection, as commands see it. */
 export interface Client {
   readonly id: number;
   /** Address and port. */
   readonly remote: string;
   readonly since: Date;
-  /** The program that it is, as it has said in its hello. */
+  /** The name of its program, from its hello. */
   application?: string;
   user?: string;
   conversation?: Conversation | undefined;
   /** Attempts to authenticate that have failed. */
   failures: number;
-  /** The command that runs. */
+  /** The running command. */
   running?: Operation;
 }
 
-/** A command that has come, and the fields of it that a server looks at. */
+/** A received command, and the fields of it that the server inspects. */
 export interface Command {
   name: string;
   database: string;
@@ -35,21 +35,21 @@ export interface Command {
   document(): Record<string, any>;
 }
 
-/** Bytes that a document may have: 16 MB, and some for what a command has around one. */
+/** Maximum size of a document in bytes: 16 MB, and some for the command around it. */
 const DOCUMENT_BYTES_MAX = 16_793_600;
 
-/** Fields that a server looks at whatever the command is. */
+/** Fields that the server inspects in every command. */
 const LOOKED_AT = new Set(["$db", "apiVersion", "apiStrict", "readConcern", "writeConcern", "txnNumber", "startTransaction", "autocommit", "lsid"]);
 /** How the engine spells commands that clients also send in another spelling of the same length. */
 const SPELLINGS: Readonly<Record<string, string>> = { collstats: "collStats", dbstats: "dbStats", findandmodify: "findAndModify", listcollections: "listCollections" };
 /** Commands that open cursors, use them or end them. */
 const CURSORS = new Set(["find", "aggregate", "getMore", "killCursors", "listCollections", "listcollections", "listIndexes"]);
-/** What may be asked before authentication. */
+/** Commands that are allowed before authentication. */
 const OPEN = new Set(["hello", "isMaster", "ismaster", "saslStart", "saslContinue", "ping", "buildInfo", "buildinfo", "logout", "connectionStatus", "whatsmyuri", "endSessions"]);
 
-/** Commands that end when their client is gone; an aggregation does if it writes nothing. */
+/** Commands that end when their client is gone. An aggregation also ends if it writes nothing. */
 const READS = new Set(["find", "getMore", "count", "distinct", "explain", "listCollections", "listIndexes", "collStats", "dbStats"]);
-/** The beginning of an int32 field. */
+/** The type and the name of the int32 field `opKey`. */
 const KEY = new TextEncoder().encode("\x10opKey\0");
 
 const decoder = new TextDecoder();
@@ -69,7 +69,7 @@ export class Dispatcher {
     return this.#state.users !== undefined && client.user === undefined;
   }
 
-  /** The reply to a command, as BSON. Only a message that is none rejects. */
+  /** The reply to a command, as BSON. Rejects only for an invalid message. */
   async run(request: Request, client: Client): Promise<Uint8Array> {
     try {
       return await this.#run(request, client);
@@ -83,12 +83,12 @@ export class Dispatcher {
     }
   }
 
-  /** A client is gone: nobody waits any more for what it reads. What it writes goes on, as on a server. */
+  /** Called when a client is gone. Its read ends, because no one waits for it. Its write goes on, as on a server. */
   async gone({ running }: Client): Promise<void> {
     try {
       if (running && isRead(running)) await kill(this.#state, running);
     } catch {
-      // It ends by itself: it cannot be read, or the server closes.
+      // The command ends by itself: it cannot be read, or the server closes.
     }
   }
 
@@ -103,7 +103,7 @@ export class Dispatcher {
     for (const field of rawFields(bytes)) {
       first ??= field;
       if (LOOKED_AT.has(field.name)) fields.set(field.name, field);
-      // The server gives it, and no client.
+      // Only the server may set `opKey`.
       hasKey ||= field.name === "opKey";
     }
     if (!first) throw new CommandError(9, "FailedToParse", "The command document is empty");
@@ -131,7 +131,7 @@ export class Dispatcher {
     return reply;
   }
 
-  /** Keeps in mind which cursors a session has. */
+  /** Records which cursors a session has. */
   #note(session: string, { name, database, bytes, document }: Command, first: RawField, reply: Uint8Array): void {
     const { sessions } = this.#state;
     if (name !== "killCursors") sessions.note(session, database, reply, name === "getMore" && first.type === 18 ? viewOf(bytes).getBigInt64(first.start, true) : undefined);
@@ -139,7 +139,7 @@ export class Dispatcher {
   }
 }
 
-/** A command as an object. Its inner documents have not been looked at before. */
+/** A command as an object. Its inner documents have not been checked before. */
 function documentOf(bytes: Uint8Array): Record<string, any> {
   try {
     return deserialize(bytes, { promoteBuffers: true });
@@ -166,10 +166,10 @@ function spelled({ name, bytes }: Command, first: RawField): Uint8Array {
   return copy;
 }
 
-/** The command with the number by which the engine can end it. An insert is not ended once it has begun, and is too large to be copied for nothing. */
+/** The command with the number by which the engine can end it. An insert does not end early, and is too large to copy without need. */
 function keyed(bytes: Uint8Array, { id, name }: Operation): Uint8Array {
   if (name === "insert") return bytes;
-  // In place of the last zero: type, name, number, zero.
+  // Replace the final NUL by type, name, number and NUL.
   const longer = new Uint8Array(bytes.length + KEY.length + 4);
   longer.set(bytes);
   longer.set(KEY, bytes.length - 1);
@@ -186,7 +186,7 @@ function isRead({ name, bytes }: Operation): boolean {
   return Array.isArray(pipeline) && !["$out", "$merge"].some((stage) => stage in (pipeline.at(-1) ?? {}));
 }
 
-/** Refuses what a server that stands alone refuses: transactions, and promises about other members. */
+/** Refuses what a standalone server refuses: transactions, and read and write concerns that involve other members. */
 function checkGeneric(name: string, bytes: Uint8Array, fields: Map<string, RawField>): void {
   if (fields.size <= 1) return;
   const inner = (of: string): Map<string, RawField> | undefined => {

@@ -1,4 +1,4 @@
-// The engine of a server: commands in and replies out as bytes, in an instance of the module of its own.
+// The engine of a server: takes commands and returns replies as bytes, in its own instance of the module.
 
 import { encodeDocument } from "../bson.js";
 import { readModule } from "../entry/read-module.js";
@@ -20,13 +20,13 @@ const openEngine = wasmEngine(
   () => readModule(new URL("./timepail-more.wasm", import.meta.url)),
 );
 
-/** An open database, which looks after itself. */
+/** An open database, which runs its own maintenance. */
 export class OpenDatabase {
   readonly name: string;
   readonly #engine: Engine;
   readonly #timer: ReturnType<typeof setInterval>;
   #isMaintaining = false;
-  /** Commands that run. */
+  /** The number of running commands. */
   running = 0;
 
   private constructor(name: string, engine: Engine) {
@@ -39,12 +39,12 @@ export class OpenDatabase {
   static async open(name: string, storage: HostStorage, { durability }: EngineSettings): Promise<OpenDatabase> {
     const engine = await openEngine(name, { storage: "host", durability, context: newContext() }, storage);
     const database = new OpenDatabase(name, engine);
-    // What processes have left that were ended: work for later, and no hurry.
+    // Fold the journals that ended processes have left. This is not urgent, so it is not awaited.
     database.#aside({ foldJournals: 1, alive: [] });
     return database;
   }
 
-  /** Runs a command. A failure is a reply, too. */
+  /** Runs a command. A failure is a reply as well. */
   async run(command: Uint8Array): Promise<Uint8Array> {
     this.running++;
     try {
@@ -67,7 +67,7 @@ export class OpenDatabase {
     void this.#aside({ maintain: 1 }).finally(() => (this.#isMaintaining = false));
   }
 
-  /** What fails leaves everything as it was; the next one tries again. */
+  /** Runs a command in the background. A failure changes nothing; the next such command tries again. */
   async #aside(command: object): Promise<void> {
     await this.#engine.run_command(encodeDocument(command), null, true).catch(() => {});
   }

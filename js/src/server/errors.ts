@@ -1,4 +1,4 @@
-// What a server refuses: a message that it cannot read, and a command that it does not run.
+// Errors of a server: a message that it cannot read, and a command that it refuses.
 
 /** A message that is not one of the protocol. The connection ends. */
 export class ProtocolError extends Error {
@@ -17,7 +17,7 @@ export class CommandError extends Error {
     this.codeName = codeName;
   }
 
-  /** The reply that says so. */
+  /** The reply with this error. */
   get reply(): Record<string, unknown> {
     return { ok: 0, errmsg: this.message, code: this.code, codeName: this.codeName };
   }

@@ -1,4 +1,4 @@
-// A stream of bytes into messages. Nothing is allocated because of a length that a client has only announced.
+// Splits a stream of bytes into messages. A length that a client merely announces causes no allocation.
 
 import { ProtocolError } from "./errors.js";
 import type { Scratch } from "./scratch.js";
@@ -14,7 +14,7 @@ export class Frames {
   /** Length of the message that is being received; 0 as long as it is not known. */
   #wanted = 0;
 
-  /** A message that comes in pieces is put together in `scratch`. */
+  /** A message that comes in pieces is assembled in `scratch`. */
   constructor(scratch: Scratch) {
     this.#scratch = scratch;
   }
@@ -31,9 +31,9 @@ export class Frames {
   }
 
   /**
-   * The next message, if all of it has come; a view of what was pushed where that is possible. It is good until the scratch is released.
+   * The next message, if it is complete. It is a view of the pushed bytes if possible, and is valid until the scratch is released.
    *
-   * @param most - bytes that a message may have
+   * @param most - maximum size of a message in bytes
    * @throws ProtocolError if it announces more, or less than its header has
    */
   next(most: number): Uint8Array | undefined {
@@ -50,7 +50,7 @@ export class Frames {
     return message;
   }
 
-  /** The length that the header says, which may lie in several chunks. */
+  /** The length from the header, which may span several chunks. */
   #announced(): number {
     let length = 0;
     let at = 0;
@@ -61,7 +61,7 @@ export class Frames {
     return length;
   }
 
-  /** So many bytes from the front. */
+  /** Removes this many bytes from the front. */
   #taken(bytes: number): Uint8Array {
     const first = this.#chunks[0]!;
     this.#held -= bytes;

@@ -140,7 +140,7 @@ class WireServer implements Server {
       listener.on("tlsClientError", (error) => this.#log(`TLS: ${error.message}`));
       this.#listener = listener;
     } else {
-      // A client that sends no more still gets its replies. With TLS it does not: a connection that ends within the handshake would stay half open.
+      // A client that has closed its sending side still gets its replies. Not so with TLS, because a connection that ends within the handshake would stay half open.
       this.#listener = createServer({ allowHalfOpen: true }, accept);
     }
     this.#listener.maxConnections = this.#connectionsMax;

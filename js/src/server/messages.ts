@@ -1,4 +1,4 @@
-// Messages of MongoDB's wire protocol: OP_MSG, and OP_QUERY for the first question of old drivers.
+// Messages of MongoDB's wire protocol: OP_MSG, and OP_QUERY for the first command of old drivers.
 
 import { crc32c } from "./crc32c.js";
 import { ProtocolError } from "./errors.js";
@@ -11,11 +11,11 @@ export const OP_QUERY = 2004;
 export const OP_COMPRESSED = 2012;
 export const OP_MSG = 2013;
 
-/** Flags of OP_MSG. Of the lower 16 bits a receiver must know each that is set. */
+/** Flags of OP_MSG. A receiver must know each flag that is set in the lower 16 bits. */
 const CHECKSUM_PRESENT = 1;
 const MORE_TO_COME = 2;
 const REQUIRED = 0xffff;
-/** What an OP_MSG has before its first section. */
+/** The number of bytes before the first section of an OP_MSG. */
 const FLAGS_END = HEADER_BYTES + 4;
 const CHECKSUM_BYTES = 4;
 
@@ -27,10 +27,10 @@ export interface Request {
   /** The command: one document, with the document sequences of the message as arrays. */
   command: Uint8Array;
   kind: typeof OP_MSG | typeof OP_QUERY;
-  /** No reply is wanted. */
+  /** True if the client wants no reply. */
   isSilent: boolean;
   hasChecksum: boolean;
-  /** Bytes of its largest document: the command itself, or one that stands beside it. */
+  /** Size of its largest document in bytes: the command itself, or one of a document sequence. */
   documentBytes: number;
 }
 
@@ -48,7 +48,7 @@ export function readMessage(message: Uint8Array, scratch: Scratch): Request {
   }
 }
 
-/** Documents that belong into the command as an array. */
+/** A document sequence, which becomes an array of the command. */
 interface Sequence {
   name: Uint8Array;
   start: number;
@@ -146,7 +146,7 @@ function namesLength(count: number): number {
   return bytes;
 }
 
-/** Writes the digits of a number, and gives where they end. */
+/** Writes the digits of a number, and returns the position after them. */
 function writeIndex(bytes: Uint8Array, at: number, index: number): number {
   let digits = 1;
   for (let rest = index; rest >= 10; rest = Math.trunc(rest / 10)) digits++;
@@ -158,7 +158,7 @@ function writeIndex(bytes: Uint8Array, at: number, index: number): number {
 }
 
 function readQuery(message: Uint8Array, view: DataView, id: number): Request {
-  // Flags; the name of the collection; how many to skip, and how many to give.
+  // Layout: flags, name of the collection, number to skip, number to return.
   const zero = nameEnd(message, FLAGS_END, message.length);
   const at = zero + 9;
   if (!decoder.decode(message.subarray(FLAGS_END, zero)).endsWith(".$cmd")) throw new ProtocolError("OP_QUERY is supported for commands only");
@@ -182,7 +182,7 @@ function header(length: number, responseTo: number, opcode: number, more: number
 export function writeReply({ id, kind, hasChecksum }: Pick<Request, "id" | "kind" | "hasChecksum">, reply: Uint8Array): Uint8Array[] {
   if (kind === OP_QUERY) {
     const [head, view] = header(HEADER_BYTES + 20 + reply.length, id, OP_REPLY, 20);
-    // The flag says that a server can wait for data; then the cursor, where it starts, and how many documents come.
+    // The flag AwaitCapable, then the cursor, its starting position, and the number of documents.
     view.setInt32(16, 8, true);
     view.setInt32(32, 1, true);
     return [head, reply];

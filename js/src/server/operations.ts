@@ -1,4 +1,4 @@
-// The commands that run now: what `currentOp` shows, and what `killOp` ends.
+// The running commands, which `currentOp` shows and `killOp` ends.
 
 import { deserialize, Long } from "bson";
 import type { Client } from "./dispatch.js";
@@ -6,26 +6,26 @@ import { rawFields, stringAt } from "./raw.js";
 
 /** Larger commands are shown by their name alone. */
 const SHOWN_BYTES_MAX = 4096;
-/** What some commands are to a server, besides "command". */
+/** The kinds of operation that a server reports for some commands, instead of "command". */
 const KINDS: Readonly<Record<string, string>> = { find: "query", getMore: "getmore", insert: "insert", update: "update", delete: "remove" };
 const COUNTED: Readonly<Record<string, keyof Operations["counts"]>> = { find: "query", getMore: "getmore", insert: "insert", update: "update", delete: "delete" };
-/** What nobody shall read who looks at the commands of others. */
+/** Commands whose content must stay hidden from other clients. */
 const SECRET = /^sasl/;
 
-/** A command that runs. */
+/** A running command. */
 export interface Operation {
   /** What `killOp` names. The engine knows the command by the same number. */
   readonly id: number;
   readonly client: Client;
   readonly name: string;
   readonly database: string;
-  /** The command as it has come. It lies in memory that the next message takes. */
+  /** The command as received. The next message reuses its memory. */
   readonly bytes: Uint8Array;
   readonly since: number;
   isKilled: boolean;
 }
 
-/** All commands that run. */
+/** All running commands. */
 export class Operations {
   readonly #running = new Map<number, Operation>();
   /** How many there have been of each kind. */
@@ -95,7 +95,7 @@ function commandOf({ name, database, bytes }: Operation): { ns: string; command:
     const command = deserialize(bytes, { promoteValues: false });
     return { ns: name === "getMore" ? `${database}.${String(command["collection"])}` : ns, command };
   } catch {
-    // The command is about to be refused.
+    // The command cannot be read, and is about to be refused.
     return { ns, command: { [name]: target ?? 1, $db: database } };
   }
 }

@@ -1,4 +1,4 @@
-// Where the databases of a server are kept: a SQLite file with many, or storages that a program gives.
+// Where the databases of a server are kept: a SQLite file with many of them, or storages that a program passes.
 
 import { databaseName, openSqlite, type SqliteHandle } from "../sqlite-file.js";
 import { sqliteStorage } from "../sqlite.js";
@@ -7,9 +7,9 @@ import { credentialsOf, type Credentials, type Users } from "./users.js";
 
 /** A place for databases. */
 export interface Places {
-  /** The databases that there may be; some may be empty. */
+  /** The names of known databases; some may be empty. */
   names(): string[];
-  /** The storage of a database. What does not exist yet is made by its first commit. */
+  /** The storage of a database. If it does not exist yet, its first commit creates it. */
   storage(name: string): HostStorage;
   users?: UserTable;
   close(): void;
@@ -21,7 +21,7 @@ export interface UserTable extends Users {
   remove(name: string): boolean;
 }
 
-/** Storages that a program gives: one for one database, or one for each that it knows. */
+/** Storages that a program passes: one for one database, or one for each that it knows. */
 export function givenPlaces(given: HostStorage | ((name: string) => HostStorage | undefined), name: string): Places {
   if (typeof given !== "function") return { names: () => [name], storage: (wanted) => (wanted === name ? given : nowhere(wanted)), close() {} };
   const known = new Set<string>();
@@ -36,7 +36,7 @@ export function givenPlaces(given: HostStorage | ((name: string) => HostStorage 
   };
 }
 
-/** A database that stays empty: clients ask others than they are told of, and find nothing there. */
+/** A database that stays empty. Clients also ask for databases that are not listed, and find nothing there. */
 function nowhere(name: string): HostStorage {
   return new LazyStorage(
     () => undefined,
@@ -47,7 +47,7 @@ function nowhere(name: string): HostStorage {
 }
 
 /**
- * A SQLite file. The database that is named like the file is the one that `openFile` opens; each other one has a table of its own, which a list of databases names.
+ * A SQLite file. The database with the name of the file is the one that `openFile` opens. Each other database has its own table, according to a list of databases.
  */
 export class FilePlaces implements Places {
   readonly #handle: SqliteHandle;
@@ -90,7 +90,7 @@ export class FilePlaces implements Places {
         return place === undefined ? undefined : this.#table(`timepail_${place}`);
       },
       () => {
-        // Both in one statement: another process may do the same at this moment.
+        // Use one statement, because another process may do the same at this moment.
         this.#handle.prepare("INSERT OR IGNORE INTO timepail_databases (name, place) SELECT ?, coalesce(max(place), 0) + 1 FROM timepail_databases").run(name);
         return this.#table(`timepail_${this.#place(name)}`);
       },
@@ -110,7 +110,7 @@ export class FilePlaces implements Places {
   }
 }
 
-/** Users in a table of the file. Of a password it has what SCRAM-SHA-256 needs to check it. */
+/** Users in a table of the file. It stores only what SCRAM-SHA-256 needs to check a password. */
 class SqliteUsers implements UserTable {
   readonly #handle: SqliteHandle;
 
@@ -140,7 +140,7 @@ class SqliteUsers implements UserTable {
   }
 }
 
-/** A storage that need not exist: it is empty until its first commit. */
+/** A storage that may not exist yet: it is empty until its first commit. */
 class LazyStorage implements HostStorage {
   readonly #find: () => HostStorage | undefined;
   readonly #make: () => HostStorage;
@@ -151,7 +151,7 @@ class LazyStorage implements HostStorage {
     this.#make = make;
   }
 
-  /** Another process may have made it meanwhile. */
+  /** Look again each time, because another process may have created it meanwhile. */
   get #existing(): HostStorage | undefined {
     return (this.#storage ??= this.#find());
   }

@@ -1,10 +1,10 @@
-// Commands as bytes: the names and places of their fields, read without making values of them.
+// Commands as bytes: reads the names and positions of their fields, without decoding values.
 
 import { ProtocolError } from "./errors.js";
 
 const decoder = new TextDecoder("utf-8", { fatal: true });
 
-/** A field of a document, by where it stands. */
+/** A field of a document, by its position. */
 export interface RawField {
   name: string;
   type: number;
@@ -14,7 +14,7 @@ export interface RawField {
   end: number;
 }
 
-/** Bytes of the values whose type decides their length. */
+/** Sizes in bytes of the types with a fixed length. */
 const FIXED: Readonly<Record<number, number>> = { 1: 8, 6: 0, 7: 12, 8: 1, 9: 8, 10: 0, 16: 4, 17: 8, 18: 8, 19: 16, 127: 0, 255: 0 };
 const OBJECT = 3;
 const ARRAY = 4;
@@ -25,21 +25,21 @@ export function viewOf(bytes: Uint8Array): DataView {
   return new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
 }
 
-/** The length that a document at `at` says it has; it ends by `end`, and with a zero. */
+/** The length that a document at `at` states. Checks that it ends at or before `end`, with a NUL. */
 export function documentLength(bytes: Uint8Array, view: DataView, at: number, end: number): number {
   const length = end - at >= 5 ? view.getInt32(at, true) : 0;
   if (length < 5 || length > end - at || bytes[at + length - 1] !== 0) throw new ProtocolError("A document has an invalid length");
   return length;
 }
 
-/** Where the zero of a name at `at` stands. */
+/** The position of the NUL after a name at `at`. */
 export function nameEnd(bytes: Uint8Array, at: number, end: number): number {
   const zero = bytes.indexOf(0, at);
   if (zero < 0 || zero >= end) throw new ProtocolError("A name has no terminating NUL");
   return zero;
 }
 
-/** The fields of a document, one after the other. Values inside are not looked at: the engine does that. */
+/** The fields of a document, one after the other. The values are not inspected, because the engine does that. */
 export function* rawFields(bytes: Uint8Array): Generator<RawField, void> {
   const view = viewOf(bytes);
   const last = documentLength(bytes, view, 0, bytes.length) - 1;
@@ -64,7 +64,7 @@ function valueLength(bytes: Uint8Array, view: DataView, type: number, at: number
   const length = view.getInt32(at, true);
   if (length < 0) throw new ProtocolError("A length is negative");
   if (type === BINARY) return length + 5;
-  // Strings, code and symbols; a database pointer has an id behind its string, and code with scope counts its own length.
+  // Strings, code and symbols. A database pointer has an id after its string, and code with scope includes its own length.
   if (type === 2 || type === 13 || type === 14) return length + 4;
   if (type === 12) return length + 16;
   if (type === 15) return length;
@@ -87,7 +87,7 @@ export function numberAt(bytes: Uint8Array, { type, start }: RawField): number |
 }
 
 function text(bytes: Uint8Array): string {
-  // Most names are short, and to call the decoder takes longer than to read them.
+  // Most names are short, and a call of the decoder takes longer than this loop.
   if (bytes.length < 24) {
     let made = "";
     for (const byte of bytes) {

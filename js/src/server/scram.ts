@@ -6,7 +6,7 @@ import { hmac, sha256, type Credentials, type Users } from "./users.js";
 
 export const MECHANISM = "SCRAM-SHA-256";
 
-/** A conversation fails in one way: who tries names must not learn which exist. */
+/** Every failure has the same error, so that a client cannot learn which users exist. */
 const failed = (): CommandError => new CommandError(18, "AuthenticationFailed", "Authentication failed.");
 
 /** For unknown users: a fixed salt per name, so that they cannot be distinguished from known ones. */
@@ -17,13 +17,13 @@ function nobody(name: string): Credentials {
   return { salt, iterations: 15_000, storedKey: new Uint8Array(32), serverKey: new Uint8Array(32) };
 }
 
-/** One authentication: first message, proof, and perhaps an empty last word. */
+/** One authentication: first message, proof, and possibly an empty last message. */
 export class Conversation {
   readonly user: string;
   readonly #known: boolean;
   readonly #credentials: Credentials;
   readonly #nonce: string;
-  /** What the proof is made over, but for the last message. */
+  /** The messages that the proof covers, without the last one. */
   readonly #begun: string;
   readonly #binding: string;
   readonly first: string;

@@ -1,10 +1,10 @@
-// Which session has opened which cursor, so that a session takes its cursors along when it ends.
+// Tracks which session has opened which cursor, so that the end of a session ends its cursors.
 
 import { rawFields, stringAt, viewOf, type RawField } from "./raw.js";
 
-/** Sessions that are known at once. Cursors of those that are forgotten end by themselves, ten minutes after their last use. */
+/** Maximum number of known sessions. Cursors of forgotten sessions end by themselves, ten minutes after their last use. */
 const SESSIONS_MAX = 10_000;
-/** Cursors of a session that are known at once. */
+/** Maximum number of known cursors of a session. */
 const CURSORS_MAX = 1000;
 
 /** An open cursor. */
@@ -14,7 +14,7 @@ export interface OpenCursor {
   id: bigint;
 }
 
-/** The cursors of sessions. A session without one is not known. */
+/** The cursors of sessions. A session without cursors is not known. */
 export class Sessions {
   readonly #cursors = new Map<string, Map<bigint, OpenCursor>>();
 
@@ -25,10 +25,10 @@ export class Sessions {
     return count;
   }
 
-  /** Reads from a reply which cursor it has opened, or ended. `more` is the id in a `getMore`. */
+  /** Reads from a reply which cursor the command has opened or ended. `more` is the id in a `getMore`. */
   note(session: string, database: string, reply: Uint8Array, more?: bigint): void {
     const cursor = cursorOf(reply);
-    // A getMore that fails has ended its cursor, too.
+    // A getMore that fails has also ended its cursor.
     if (more !== undefined && cursor?.id !== more) this.forget(session, more);
     if (!cursor || cursor.id === 0n) return;
     let open = this.#cursors.get(session);
@@ -40,7 +40,7 @@ export class Sessions {
     open.set(cursor.id, { database, collection: cursor.ns.slice(database.length + 1), id: cursor.id });
   }
 
-  /** Ends a session, or all of them; gives the cursors that were open. */
+  /** Ends a session, or all of them. Returns the cursors that were open. */
   end(session?: string): OpenCursor[] {
     const ended = session === undefined ? [...this.#cursors.values()] : [this.#cursors.get(session) ?? new Map<bigint, OpenCursor>()];
     if (session === undefined) this.#cursors.clear();

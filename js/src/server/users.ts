@@ -1,13 +1,13 @@
-// Users: what a server knows of a password, which is not the password.
+// Users: a server stores what it needs to check a password, and not the password itself.
 
 import { createHash, createHmac, pbkdf2Sync, randomBytes } from "node:crypto";
 import { saslprep } from "@mongodb-js/saslprep";
 
-/** Rounds of PBKDF2, as many as a server takes. */
+/** Rounds of PBKDF2, as many as a MongoDB server uses. */
 const ITERATIONS = 15_000;
 const SALT_BYTES = 28;
 
-/** What SCRAM-SHA-256 keeps of a user. */
+/** What SCRAM-SHA-256 stores for a user. */
 export interface Credentials {
   salt: Uint8Array;
   iterations: number;
@@ -25,7 +25,7 @@ export const hmac = (key: Uint8Array, text: string): Uint8Array => createHmac("s
 export const sha256 = (bytes: Uint8Array): Uint8Array => createHash("sha256").update(bytes).digest();
 
 /**
- * Makes credentials of a password.
+ * Creates credentials from a password.
  *
  * @throws TypeError if the password is empty, or has characters that SASLprep refuses
  */

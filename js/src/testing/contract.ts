@@ -1,4 +1,4 @@
-// What every storage must do, as tests that run anywhere: they need no test runner and no assertions of one.
+// The rules of every storage, as tests that run anywhere, without a test runner or its assertions.
 
 import type { HostStorage, StorageChange, StorageEntry, StorageRange } from "../storage.js";
 import { bytesOf as b, compareBytes, textOf } from "../bytes.js";

@@ -1,4 +1,4 @@
-// A storage in memory whose owner decides what goes wrong.
+// A storage in memory, with failures on demand.
 
 import type { HostStorage, StorageChange, StorageEntry, StoragePage, StorageRange } from "../storage.js";
 import { compareBytes } from "../bytes.js";
@@ -6,7 +6,7 @@ import { compareBytes } from "../bytes.js";
 /** The methods of a storage that can be made to fail. */
 export type StorageMethod = "getMany" | "scan" | "commit";
 
-/** A way to fail: before anything was done, or behind a commit that took place. */
+/** A fault: before anything is done, or after a commit has taken place. */
 interface Fault {
   error: Error;
   isLate: boolean;
@@ -102,7 +102,7 @@ export class MemoryStorage implements HostStorage {
     }
   }
 
-  /** Counts a call, and throws if it is to fail now. Answers how it is to fail later. */
+  /** Counts a call, and throws if it must fail now. Returns the fault to raise after the commit. */
   #enter(method: StorageMethod): Fault | undefined {
     this.calls[method]++;
     const fault = this.#faults[method].shift();
@@ -110,7 +110,7 @@ export class MemoryStorage implements HostStorage {
     return fault;
   }
 
-  /** Where `key` stands, or where it belongs. */
+  /** The position of `key`, or the position at which to insert it. */
   #find(key: Uint8Array): { at: number; isThere: boolean } {
     let [low, high] = [0, this.#entries.length];
     while (low < high) {

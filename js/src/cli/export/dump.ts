@@ -14,14 +14,14 @@ export interface DumpOptions {
   gzip: boolean;
   force: boolean;
   signal: AbortSignal;
-  /** Hears of each piece that is written how many buckets it has, and how many there are in all. */
+  /** Called for each piece that is written, with its number of buckets and their total number. */
   wrote: (buckets: number, all: number) => void;
 }
 
-/** Options of a collection that a server does not have, and refuses. */
+/** Collection options that a server does not know, and refuses. */
 const OWN_OPTIONS = ["dedupe", "maxBytes"];
 
-/** Writes buckets and options of collections. The measurements that are in no bucket yet come into buckets first. */
+/** Writes buckets and options of collections. It first folds the journal, so that all measurements are in buckets. */
 export async function dump(db: Database, collections: readonly Document[], options: DumpOptions): Promise<void> {
   const { folder, gzip, force, file, signal, wrote } = options;
   const inside = join(folder, db.databaseName);
@@ -44,7 +44,7 @@ export async function dump(db: Database, collections: readonly Document[], optio
   }
 }
 
-/** What mongorestore creates a collection with. It ignores what it does not know, such as `timepail`. */
+/** The metadata from which mongorestore creates a collection. It ignores unknown fields, such as `timepail`. */
 async function metadataOf(db: Database, { name, options, info }: Document): Promise<Document> {
   const known = Object.entries(options as Document);
   const own = known.filter(([option]) => OWN_OPTIONS.includes(option));
@@ -59,7 +59,7 @@ async function metadataOf(db: Database, { name, options, info }: Document): Prom
   };
 }
 
-/** The name of a collection in the name of a file, as the tools of MongoDB write it. */
+/** Escapes the name of a collection for a file name, as the tools of MongoDB do. */
 export function escaped(name: string): string {
   const others = encodeURIComponent(name).replaceAll(/[!'()*]/g, (char) => `%${char.charCodeAt(0).toString(16).toUpperCase()}`);
   return others.replaceAll(/%(24|26|2B|3A|3D|40)/g, (code) => decodeURIComponent(code));

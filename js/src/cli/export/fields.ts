@@ -6,7 +6,7 @@ import { bsonType, isPlain } from "../../bson.js";
 import { leaves } from "../formats/flat.js";
 import type { Cursor } from "../formats/model.js";
 
-/** The paths of a cursor's rows, in the order in which they first come. */
+/** The paths of a cursor's rows, in order of first occurrence. */
 export async function fieldsOfRows(cursor: Cursor): Promise<string[]> {
   const found = new Set<string>();
   const add = (path: string): unknown => found.add(path);
@@ -17,7 +17,7 @@ export async function fieldsOfRows(cursor: Cursor): Promise<string[]> {
 /**
  * The paths of all measurements of a collection: those of the time, of the metadata, and then of the others.
  *
- * The summaries of buckets name the fields, so that no column is decoded. A field that may hold documents is read, because a summary joins the fields of all documents
+ * The summaries of buckets name the fields, so no column is decoded. A field that may hold documents is read, because a summary merges the fields of all documents
  * and hides empty ones.
  */
 export async function fieldsOfCollection(db: Database, name: string, timeField: string, metaField: string | undefined, signal: AbortSignal): Promise<string[]> {
@@ -34,7 +34,7 @@ export async function fieldsOfCollection(db: Database, name: string, timeField: 
   const nested = [...fields.keys()].filter((field) => fields.get(field) === "documents");
   const inside = new Map<string, string[]>(nested.map((field) => [field, []]));
   if (nested.length > 0) {
-    // A projection takes dots for paths; then all fields are read.
+    // A projection would interpret a dot as a path and `$` as an expression. For such names, read all fields.
     const projection: Record<string, 1> = nested.some((field) => /^\$|\./.test(field)) ? {} : Object.fromEntries(nested.map((field) => [field, 1] as const));
     for (const path of await fieldsOfRows(db.collection(name).find({}, { projection, signal, batchSize: 4096 }))) {
       const field = nested.find((each) => path === each || path.startsWith(`${each}.`));
@@ -44,7 +44,7 @@ export async function fieldsOfCollection(db: Database, name: string, timeField: 
   return [...new Set([timeField, ...meta, ...[...fields.keys()].flatMap((field) => inside.get(field) ?? [field])])];
 }
 
-/** Whether there may be a document between the least and the greatest value of a field. Values are ordered by type first. */
+/** Whether there may be a document between the minimum and the maximum of a field. Values are ordered by type first. */
 function mayHoldDocuments(min: unknown, max: unknown): boolean {
   return !(isBelowDocuments(min) && isBelowDocuments(max)) && !(isAboveDocuments(min) && isAboveDocuments(max));
 }
@@ -56,7 +56,7 @@ function isBelowDocuments(value: unknown): boolean {
   return !isPlain(value) && BELOW.includes(bsonType(value));
 }
 
-/** Arrays, and all types behind them. A DBRef is a document that bson shows as a class. */
+/** Arrays, and all types that sort after them. A DBRef is a document, although `bson` represents it as a class. */
 function isAboveDocuments(value: unknown): boolean {
   if (typeof value !== "object" || value === null) return typeof value === "boolean";
   return !isPlain(value) && bsonType(value) !== "DBRef" && !isBelowDocuments(value);

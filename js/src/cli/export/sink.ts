@@ -11,17 +11,17 @@ import { USAGE_CODE } from "../command.js";
 
 export type Bytes = AsyncIterable<Uint8Array>;
 
-/** The bytes compressed. An error of theirs is one of the result. */
+/** Compresses the bytes. An error of the input becomes an error of the result. */
 export async function* gzipped(pieces: Bytes): Bytes {
   const gzip = createGzip();
   const fed = pipeline(Readable.from(pieces), gzip);
-  // The reader of the result gets the error.
+  // The reader of the result gets the error, so ignore it here.
   fed.catch(() => {});
   yield* gzip as Bytes;
   await fed;
 }
 
-/** Refuses a path that an export would overwrite, unless it may, and one that is the database itself. */
+/** Refuses the path of the database itself, and that of an existing file unless it may be overwritten. */
 export function checkTarget(path: string, mayOverwrite: boolean, database: string): void {
   const found = statSync(path, { throwIfNoEntry: false });
   if (!found) return;
@@ -58,7 +58,7 @@ export async function writeFileWhole(path: string, pieces: Bytes, { force, signa
 export async function writeToStdout(pieces: Bytes, signal?: AbortSignal): Promise<boolean> {
   const out = process.stdout;
   let failure: NodeJS.ErrnoException | undefined;
-  // It stays: the error of the last write may come late.
+  // Keep the listener, because the error of the last write may come late.
   out.on("error", (error) => (failure ??= error));
   try {
     for await (const piece of pieces) {
@@ -66,7 +66,7 @@ export async function writeToStdout(pieces: Bytes, signal?: AbortSignal): Promis
       if (failure) throw failure;
       if (piece.length > 0 && !out.write(piece)) await once(out, "drain", signal ? { signal } : {});
     }
-    // What is left in memory may still fail.
+    // Writing the rest of the buffer may still fail.
     await new Promise<void>((resolve, reject) => out.write("", (error) => (error ? reject(error) : resolve())));
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === "EPIPE") return false;
@@ -76,8 +76,8 @@ export async function writeToStdout(pieces: Bytes, signal?: AbortSignal): Promis
 }
 
 /**
- * Runs work that Ctrl-C ends early, after it has cleared up. Resolves to the exit code, which is that of a program that a signal ended.
- * A usage error or any other is thrown.
+ * Runs work that Ctrl-C aborts. Resolves to the exit code of the work. After a signal, it waits for the work to clean up, and exits with the code of that signal.
+ * All errors before a signal are thrown.
  */
 export async function interruptible(work: (signal: AbortSignal) => Promise<number>): Promise<number> {
   const stop = new AbortController();

@@ -4,7 +4,7 @@ import { openDocuments, type Piece } from "../import/documents.js";
 import { BATCH_ROWS } from "../import/limits.js";
 import type { FileFormat, InputFile } from "./model.js";
 
-/** How the file format begins; the stream format begins with a length. */
+/** The first bytes of the file format. The stream format begins with a length. */
 const MAGIC = "ARROW1";
 
 async function whole(file: InputFile): Promise<Uint8Array> {

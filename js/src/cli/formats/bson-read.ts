@@ -5,13 +5,13 @@ import { openDocuments, type Piece } from "../import/documents.js";
 import type { FileFormat, InputFile } from "./model.js";
 
 const DOCUMENT_MAX = 16 * 1024 * 1024 + 16 * 1024;
-/** Nothing is promoted, so that a number stays what it was: 32 bits, 64 bits or a double. */
+/** Nothing is promoted, so that a number keeps its type: 32 bits, 64 bits or a double. */
 const AS_STORED = { promoteValues: false, promoteLongs: false, promoteBuffers: false, bsonRegExp: true };
 
 export const BSON_FILE: FileFormat = {
   name: "bson",
   endings: [".bson"],
-  // A length with a zero byte, which no text has, and then the type of an element.
+  // A length with a zero byte, which does not occur in text, followed by the type of an element.
   matches: (beginning) => beginning.length > 5 && beginning[3] === 0 && beginning[4]! > 0 && beginning[4]! < 32,
   async open(file, options) {
     return { about: "BSON", ...(await openDocuments(documentsOf(file), file.name, options)) };

@@ -1,4 +1,4 @@
-// Writes BSON documents one behind the other, as in a dump.
+// Writes concatenated BSON documents, as in a dump.
 
 import { encodeDocument } from "../../bson.js";
 import type { Cursor, FileFormat, WriteOptions } from "./model.js";

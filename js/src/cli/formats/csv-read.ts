@@ -24,7 +24,7 @@ async function open(file: InputFile, options: ReadOptions): Promise<OpenedFile> 
   const text = texts(file, options.encoding);
   let beginning = "";
   let isEnd = false;
-  // The first line says what separates cells, and how lines end.
+  // The first line determines the delimiter and the line ending.
   while (!isEnd && !/[\n\r]./s.test(beginning)) {
     const { value, done } = await text.next();
     if (done) isEnd = true;
@@ -65,7 +65,7 @@ async function open(file: InputFile, options: ReadOptions): Promise<OpenedFile> 
       try {
         for await (const piece of text) yield* converter.take(reader.push(piece), false);
       } catch (error) {
-        // What stands before the damage is whole.
+        // The rows before the damage are intact.
         yield* converter.take({ cells: [], lines: [], bad: [] }, true);
         throw error;
       }
@@ -101,7 +101,7 @@ function columnsOf(names: readonly string[], rows: readonly string[][], options:
     const cells = sample.map((row) => row[place]!.trim()).filter((cell) => !isNothing(cell));
     const times = timeRules(cells, options.times);
     const type = (options.types.get(name) as FieldType | undefined) ?? typeOf(name, cells, options, times);
-    // Numbers that are times count something; texts may have two orders.
+    // Numeric times have a unit. Textual times may have two orders.
     const unit = type === "date" && times.unit && cells.some((cell) => /^[-+]?\d+(\.\d*)?$/.test(cell)) ? `${UNIT_NAMES[times.unit]} since 1970` : undefined;
     const order = type === "date" && times.order && cells.some((cell) => cell.includes("/")) ? ORDERS[times.order] : undefined;
     return { name, type, note: unit ?? order, read: fromText(type, { times, hasCommas: options.hasCommas }) };
@@ -117,7 +117,7 @@ function timeRules(cells: readonly string[], given: TimeRules = {}): TimeRules {
 function typeOf(name: string, cells: readonly string[], { timeField, hasCommas = false }: ReadOptions & ValueRules, times: TimeRules): FieldType {
   if (name === timeField) return "date";
   if (cells.length === 0) return "mixed";
-  // What is called a time is one, even if some rows have none.
+  // A field with the name of a time is one if most of its values are times.
   if (timeField === undefined && TIME_NAME.test(name) && cells.filter((cell) => !Number.isNaN(timeOfText(cell, times))).length > cells.length / 2) return "date";
   if (cells.every((cell) => isNumberText(cell, hasCommas))) {
     return cells.some((cell) => /^[-+]?\d{16,}$/.test(cell) && !Number.isSafeInteger(Number(cell))) ? wideType(cells) : "number";
@@ -127,7 +127,7 @@ function typeOf(name: string, cells: readonly string[], { timeField, hasCommas =
   return cells.every((cell) => !Number.isNaN(timeOfText(cell, times))) ? "date" : "string";
 }
 
-/** Of whole numbers among which some have more digits than a double keeps. */
+/** The type of whole numbers, some of which have more digits than a double keeps. */
 function wideType(cells: readonly string[]): FieldType {
   return cells.every((cell) => /^[-+]?\d+$/.test(cell) && BigInt.asIntN(64, BigInt(cell.replace("+", ""))) === BigInt(cell.replace("+", ""))) ? "long" : "string";
 }
@@ -144,7 +144,7 @@ class RowReader {
     this.#clear();
   }
 
-  /** The values of records, those that do not fit left out. */
+  /** The values of records, without those that do not fit. */
   sample(rows: readonly string[][]): Sampled[] {
     for (const cells of rows) this.#add(cells, 0);
     const sampled = this.#columns.map(({ name, type }, at) => ({ name, type, values: this.#values[at]! }));
@@ -152,7 +152,7 @@ class RowReader {
     return sampled;
   }
 
-  /** Batches that are full. What is left waits for more records, unless these are the last ones. */
+  /** Yields full batches. The rest waits for more records, unless these are the last ones. */
   *take({ cells, lines, bad }: Records, isEnd: boolean): Generator<Batch> {
     this.#bad.push(...bad);
     for (const [at, row] of cells.entries()) {

@@ -23,7 +23,7 @@ function delimited(name: string, endings: readonly string[], delimiter: string):
       const cells = rows.cells(document);
       let line = "";
       for (let at = 0; at < cells.length; at++) line += at === 0 ? cell(cells[0]) : delimiter + cell(cells[at]);
-      // Readers skip empty lines, and with them a row of one empty cell.
+      // Readers skip empty lines, so a row of one empty cell needs quotes.
       if (pieces.add(`${line === "" ? '""' : line}\n`, 1)) yield pieces.take();
     }
     yield pieces.take();

@@ -21,7 +21,7 @@ export function leaves(document: Document, visit: (path: string, value: unknown)
   }
 }
 
-/** The text of a value that is neither missing nor a string. Dates are ISO 8601; arrays and whatever text has no form for are Extended JSON. */
+/** The text of a value that is neither missing nor a string. Dates are ISO 8601; arrays and types without a text form are Extended JSON. */
 export function cellText(value: unknown): string {
   if (typeof value === "number") return Object.is(value, -0) ? "-0" : String(value);
   if (typeof value === "boolean" || typeof value === "bigint") return String(value);
@@ -46,7 +46,7 @@ export function cellText(value: unknown): string {
 let lastMs = NaN;
 let lastText = "";
 
-/** The text of a date. Rows in the order of their times often have the same one. */
+/** The text of a date. The last one is cached, because rows in order of time often repeat it. */
 function isoText(date: Date): string {
   const ms = checkedMs(date);
   if (ms !== lastMs) [lastMs, lastText] = [ms, date.toISOString()];
@@ -56,7 +56,7 @@ function isoText(date: Date): string {
 /** Puts documents into rows of cells. */
 export class FlatRows {
   readonly #columns: ReadonlyMap<string, number>;
-  /** Paths of documents that have columns inside. */
+  /** Paths of documents whose fields have columns. */
   readonly #outer = new Set<string>();
   readonly #isChosen: boolean;
 

@@ -3,7 +3,7 @@
 import { EJSON, type Document } from "bson";
 import { bsonType, isDate, isPlain } from "../../bson.js";
 
-/** Years that relaxed Extended JSON writes as text. */
+/** The range of dates that relaxed Extended JSON writes as text. */
 const [ISO_FIRST_MS, ISO_LAST_MS] = [0, Date.UTC(9999, 11, 31, 23, 59, 59, 999)];
 
 /**

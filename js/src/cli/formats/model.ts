@@ -1,4 +1,4 @@
-// What a file format of `import` and `export` is. Readers and writers of all formats have these shapes.
+// The interfaces of a file format of `import` and `export`. The readers and writers of all formats implement them.
 
 import type { Document } from "bson";
 import type { Collection, FindCursor, AggregationCursor } from "../../index.js";
@@ -6,19 +6,19 @@ import type { TimeRules, TimeUnit } from "../import/times.js";
 
 /** Bytes that are read once, in order. */
 export interface InputFile {
-  /** The name that is shown; a format is known by its ending, without `.gz`. */
+  /** The name that is shown. Its ending, without `.gz`, determines the format. */
   readonly name: string;
-  /** The path, for formats whose directory stands at the end; `undefined` for standard input, and for a file that is compressed as a whole. */
+  /** The path, for formats with their directory at the end; `undefined` for standard input, and for a file that is compressed as a whole. */
   readonly path: string | undefined;
   /** Length in bytes, compressed if the file is; `undefined` if it is not known. */
   readonly size: number | undefined;
-  /** The first bytes, decompressed: a format may know itself by them. */
+  /** The first bytes, decompressed, by which a format may be recognised. */
   readonly beginning: Uint8Array;
   /** The bytes, decompressed. May be called once. */
   bytes(): AsyncIterable<Uint8Array>;
-  /** Bytes of the file, compressed if it is, that have been read until now. */
+  /** The number of bytes read so far, compressed if the file is. */
   bytesRead(): number;
-  /** Ends a read that waits for bytes, too. */
+  /** Closes the file. Also ends a read that waits for bytes. */
   close(): void;
 }
 
@@ -46,9 +46,9 @@ export interface FieldGuess {
   type: string;
   /** Its first value, as text. */
   sample: string;
-  /** What else is known of it, such as the unit of its times. */
+  /** Further findings, such as the unit of its times. */
   note?: string | undefined;
-  /** What values of the type `date` are in the batches, where they are no dates yet: texts, or numbers of a unit. Numbers of columns are milliseconds otherwise. */
+  /** How batches hold values of the type `date` that are not dates yet: as texts, or as numbers of a unit. Otherwise, numbers of columns are milliseconds. */
   from?: "text" | TimeUnit | undefined;
 }
 
@@ -62,24 +62,24 @@ export interface ReadOptions {
   names?: readonly string[] | undefined;
   /** What separates cells of delimited text; guessed if it is not given. */
   delimiter?: string | undefined;
-  /** The encoding of text. Default: UTF-8, or the UTF-16 that a byte order mark tells. */
+  /** The encoding of text. Default: UTF-8, or UTF-16 if a byte order mark indicates it. */
   encoding?: string | undefined;
   /** The field that holds the time, if it is known. */
   timeField?: string | undefined;
-  /** How times are read from texts and numbers. A format that reads them adds what it has found out, such as the unit. */
+  /** How times are read from texts and numbers. A format that reads them adds its findings, such as the unit. */
   times?: TimeRules | undefined;
 }
 
-/** A file that has been opened: its beginning has been looked at. */
+/** An opened file, whose beginning has been inspected. */
 export interface OpenedFile {
-  /** What the file is, for people: `CSV, separated by commas`. */
+  /** A readable description of the file: `CSV, separated by commas`. */
   about?: string | undefined;
   fields: FieldGuess[];
   /** Guesses for a collection that is created. */
   timeField?: string | undefined;
   metaField?: string | undefined;
   span?: Span | undefined;
-  /** Whether the values of the batches have the types of `fields` already, those that the user has chosen among them. Otherwise they are converted. */
+  /** Whether the values of the batches already have the types of `fields`, including the types that the user has chosen. Otherwise they are converted. */
   isTyped?: boolean | undefined;
   batches(): AsyncIterable<Batch>;
 }
@@ -98,7 +98,7 @@ export interface WriteOptions {
   width?: number | undefined;
 }
 
-/** A format. A row of the tables of `import` and `export`. */
+/** A format: an entry of the tables of `import` and `export`. */
 export interface FileFormat {
   /** `csv`, `tsv`, `ndjson`, `json`, `bson`, `arrow` or `parquet`: what `--format` takes. */
   readonly name: string;
@@ -108,11 +108,11 @@ export interface FileFormat {
   readonly needsFields?: boolean;
   /** True if `write` wants values with their stored types: a cursor with `promoteValues: false`. */
   readonly keepsTypes?: boolean;
-  /** True if people cannot read it, so that a terminal does not get it. */
+  /** True if it is not readable text, so that it is not written to a terminal. */
   readonly isBinary?: boolean;
-  /** Whether a file begins as this format does. Asked if neither `--format` nor its name tells. */
+  /** Whether a file begins like this format. Called if neither `--format` nor the name of the file decides. */
   matches?(beginning: Uint8Array): boolean;
   open?(file: InputFile, options: ReadOptions): Promise<OpenedFile>;
-  /** Bytes of the file, in pieces that are written as they come. `onRows` is told of every piece. */
+  /** Bytes of the file, in pieces that are written as they come. `onRows` is called for every piece. */
   write?(cursor: Cursor, options: WriteOptions, onRows: (rows: number) => void): AsyncIterable<Uint8Array>;
 }

@@ -5,7 +5,7 @@ import { jsonText } from "./json-text.js";
 import type { Cursor, FileFormat, WriteOptions } from "./model.js";
 import { Pieces } from "./pieces.js";
 
-/** What stands before the first document, before each other one, behind the last, and in place of all if there is none. */
+/** The text before the first document, before each later one, after the last, and instead of all if there is none. */
 interface Frame {
   open: string;
   between: string;

@@ -1,4 +1,4 @@
-// Files of Apache Parquet. A file of the package by itself, which the command line loads when it needs it: the libraries in it are larger than the rest.
+// Files of Apache Parquet. This is a separate file of the package, which the command line loads on demand, because its libraries are larger than the rest.
 
 import { openAsBlob } from "node:fs";
 import { Binary, Decimal128, EJSON, Int32, ObjectId, UUID, type Document } from "bson";
@@ -12,7 +12,7 @@ import type { Cursor, InputFile } from "./model.js";
 
 /** Rows that are compressed together. */
 const GROUP_ROWS = 100_000;
-/** The key under which a file says what its texts stand for, by path. */
+/** The key under which a file lists the types that its texts stand for, by path. */
 const MEANINGS = "timepail";
 
 type Meaning = "objectId" | "decimal128" | "uuid" | "json";
@@ -38,7 +38,7 @@ export async function written(cursor: Cursor): Promise<{ bytes: Uint8Array; rows
   return { bytes: new Uint8Array(writer.getBuffer()), rows };
 }
 
-/** What Parquet says of a field, and of those below it; notes what its texts stand for. */
+/** The Parquet schema of a field and of the fields below it. Adds to `meanings` the types that texts stand for. */
 function elementsOf({ name, type, metadata }: Field, path: string, meanings: Record<string, string>): SchemaElement[] {
   const of = "dictionary" in type ? (type.dictionary as typeof type) : type;
   const means = metadata?.get(MEANINGS);
@@ -76,7 +76,7 @@ function valuesOf({ type }: Field, values: any): any {
   return give ? Array.from(values as Iterable<unknown>, give) : values;
 }
 
-/** How values with lists in them become values with arrays, which typed arrays are not to the writer; `undefined` if there are none. */
+/** A function that converts lists in values to plain arrays, because the writer does not accept typed arrays; `undefined` if there are no lists. */
 function listed(type: any): ((value: any) => any) | undefined {
   const unlessNull = (give: (value: any) => any) => (value: any) => (value === null || value === undefined ? value : give(value));
   if (type.typeId === Type.List) return unlessNull((list: Iterable<unknown>) => Array.from(list));
@@ -90,7 +90,7 @@ function listed(type: any): ((value: any) => any) | undefined {
   });
 }
 
-/** The rows of a file as documents, some at a time. A file on disk is read where it is needed, another one is held in memory. */
+/** The rows of a file as documents, some at a time. A file on disk is read in parts as needed; any other input is held in memory. */
 export async function* documentsOf(input: InputFile, rows: number): AsyncGenerator<Document[], void, void> {
   const file = await bufferOf(input);
   const metadata = await parquetMetadataAsync(file);
@@ -154,5 +154,5 @@ function valueReader(node: SchemaTree, path: string, meanings: Record<string, Me
   return (value) => (value instanceof Uint8Array ? new Binary(value) : isInteger && typeof value === "number" ? integer(value) : value);
 }
 
-/** An unsigned integer may be larger than the signed ones of 32 bits. */
+/** An unsigned integer may exceed the range of signed 32-bit integers. */
 const integer = (value: number): Int32 | bigint => (value === (value | 0) ? new Int32(value) : BigInt(value));

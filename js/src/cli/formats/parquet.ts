@@ -4,7 +4,7 @@ import { openDocuments, type Piece } from "../import/documents.js";
 import { BATCH_ROWS } from "../import/limits.js";
 import type { FileFormat, InputFile } from "./model.js";
 
-/** How a file begins and ends. */
+/** The first and the last bytes of a file. */
 const MAGIC = "PAR1";
 
 async function* read(file: InputFile): AsyncGenerator<Piece> {

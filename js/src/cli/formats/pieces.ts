@@ -1,8 +1,8 @@
-// Lines of text as pieces of bytes that are worth a write each.
+// Collects lines of text into pieces of bytes that are each large enough for a write.
 
 const PIECE_CHARS = 65_536;
 
-/** Collects text, and gives it as bytes when there is enough of it. */
+/** Collects text, and returns it as bytes when there is enough of it. */
 export class Pieces {
   #text = "";
   #rows = 0;

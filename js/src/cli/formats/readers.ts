@@ -8,10 +8,10 @@ import type { FileFormat, InputFile } from "./model.js";
 import { NDJSON } from "./ndjson-read.js";
 import { PARQUET } from "./parquet.js";
 
-/** A row for each format. Where neither an option nor the name of a file tells, the first that knows its beginning reads it, and delimited text is the rest. */
+/** The formats. If neither an option nor the name of a file decides, the first format that matches its beginning reads it; the fallback is delimited text. */
 export const READERS: readonly FileFormat[] = [CSV, NDJSON, BSON_FILE, ARROW, PARQUET];
 
-/** The ending of a name without that of gzip. */
+/** A name without the ending of gzip. */
 export const bareName = (name: string): string => name.replace(/\.gz$/i, "");
 
 /** Whether a name ends like a file of one of the formats. */

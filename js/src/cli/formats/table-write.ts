@@ -8,12 +8,12 @@ import type { Cursor, FileFormat, WriteOptions } from "./model.js";
 /** Rows that are laid out together. The names are printed again if later rows have other fields or longer values. */
 const ROWS_TOGETHER = 500;
 const GAP = "  ";
-/** A column is not made narrower than this. */
+/** The minimum width of a column. */
 const WIDTH_MIN = 6;
 const NUMBERS: readonly unknown[] = ["Double", "Int32", "Long", "Decimal128"];
 /** Characters that take two columns of a terminal. */
 const WIDE = /[\u1100-\u115f\u2e80-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6\u{1f300}-\u{1faff}]/u;
-/** Characters that move the cursor of a terminal, or hide. */
+/** Characters that control a terminal, or that are invisible. */
 const CONTROL = /[\u0000-\u001f\u007f-\u009f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]/g;
 
 interface Column {
@@ -49,7 +49,7 @@ async function* write(cursor: Cursor, { width = 120 }: WriteOptions, onRows: (ro
 
 export const tableWriter: FileFormat = { name: "table", endings: [], write };
 
-/** The columns of rows, those of the rows before included and as wide as they were. */
+/** The columns of rows, including those of earlier rows with at least their width. */
 function columnsOf(rows: readonly Map<string, unknown>[], before: readonly Column[]): Column[] {
   const columns = new Map(before.map((column) => [column.name, { ...column }]));
   for (const row of rows) {
@@ -63,7 +63,7 @@ function columnsOf(rows: readonly Map<string, unknown>[], before: readonly Colum
   return [...columns.values()];
 }
 
-/** Columns as wide as a line has room for: the widest are made narrower, and if that is not enough, the last are left out. */
+/** Fits columns into a line: the widest are made narrower, and if that is not enough, the last are left out. */
 function fitted(columns: readonly Column[], width: number): { shown: Column[]; hidden: number } {
   const shown = columns.map((column) => ({ ...column }));
   const total = (): number => shown.reduce((sum, column) => sum + column.width + GAP.length, -GAP.length);
@@ -92,7 +92,7 @@ function line(cells: readonly string[]): string {
   return `${cells.join(GAP).trimEnd()}\n`;
 }
 
-/** Text in a column: cut if it is too long, and filled up. */
+/** Text in a column: cut if it is too long, then padded. */
 function aligned(text: string, { width, isNumber }: Column): string {
   let shown = text;
   if (widthOf(text) > width) {
@@ -114,7 +114,7 @@ function shownText(value: unknown): string {
   return safe(value === null ? "null" : typeof value === "string" ? value : cellText(value));
 }
 
-/** Text without what would act on a terminal. */
+/** Text with characters that control a terminal escaped. */
 function safe(text: string): string {
   return text.replaceAll(CONTROL, (char) => (char === "\n" ? "\\n" : char === "\t" ? "\\t" : char === "\r" ? "\\r" : `\\u${char.charCodeAt(0).toString(16).padStart(4, "0")}`));
 }

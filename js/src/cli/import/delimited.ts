@@ -1,4 +1,4 @@
-// Takes delimited text apart, piece by piece, and says on which line each record begins. Papa Parse finds the cells.
+// Splits delimited text, piece by piece, and reports on which line each record begins. Papa Parse finds the cells.
 
 import Papa from "papaparse";
 import type { BadRow } from "../formats/model.js";
@@ -22,7 +22,7 @@ export function delimiterOf(line: string): string {
   return counts.reduce((best, one) => (one[0] > best[0] ? one : best))[1];
 }
 
-/** Reads records from pieces of text: `push` gives those that are whole, `end` the rest. Lines without any text are left out. */
+/** Reads records from pieces of text: `push` returns complete records, `end` the rest. Empty lines are skipped. */
 export class DelimitedReader {
   readonly #delimiter: string;
   readonly #newline: "\n" | "\r";
@@ -70,11 +70,11 @@ export class DelimitedReader {
     return records;
   }
 
-  /** The whole records at the beginning of a text, how long they are together, and what is wrong with the next one. */
+  /** The complete records at the beginning of a text, their total length, and the problem of the next one. */
   #parse(text: string, isLast: boolean): { rows: string[][]; length: number; problem?: string } {
     const parse = (preview: number): any => new Papa.Parser({ delimiter: this.#delimiter, newline: this.#newline, preview }).parse(text, 0, !isLast);
     const { data, errors, meta } = parse(0);
-    // What is wrong with a record that has not ended may be that it has not ended.
+    // Ignore the error of an incomplete record: its missing end may be the only problem.
     const [error] = errors.filter(({ row }: { row: number }) => row < data.length);
     if (!error) return { rows: data, length: isLast ? text.length : meta.cursor };
     const problem = error.code === "MissingQuotes" ? "a quote is not closed" : "a quote is in the wrong place";

@@ -1,4 +1,4 @@
-// Files of documents: their first rows looked at, and all rows in batches.
+// Files of documents: inspects their first rows, and yields all rows in batches.
 
 import { EJSON, type Document } from "bson";
 import type { BadRow, Batch, FieldGuess, OpenedFile, ReadOptions } from "../formats/model.js";
@@ -7,14 +7,14 @@ import { BATCH_ROWS, SAMPLE_ROWS } from "./limits.js";
 import { bsonTypeOf } from "./values.js";
 import { timeOfText, unitOf, UNIT_NAMES, type TimeUnit } from "./times.js";
 
-/** Documents that were read, and what could not be. */
+/** Documents that were read, and rows that could not be read. */
 export interface Piece {
   documents: Document[];
   lines: number[];
   bad: BadRow[];
 }
 
-/** What a file of documents is. `pieces` gives all of them, from the first. */
+/** Inspects a file of documents. `pieces` yields all of them, from the first. */
 export async function openDocuments(pieces: AsyncGenerator<Piece>, name: string, options: ReadOptions): Promise<OpenedFile> {
   const first: Piece = { documents: [], lines: [], bad: [] };
   while (first.documents.length < SAMPLE_ROWS) {
@@ -50,7 +50,7 @@ async function* batches(first: Piece, pieces: AsyncGenerator<Piece>): AsyncGener
       if (done) break;
       append(waiting, value);
     } catch (error) {
-      // What stands before the damage is whole.
+      // The rows before the damage are intact.
       if (waiting.documents.length + waiting.bad.length > 0) yield take(waiting.documents.length);
       throw error;
     }
@@ -58,7 +58,7 @@ async function* batches(first: Piece, pieces: AsyncGenerator<Piece>): AsyncGener
   if (waiting.documents.length + waiting.bad.length > 0) yield take(waiting.documents.length);
 }
 
-/** The top-level fields of documents, in the order in which they come. */
+/** The top-level fields of documents, in order of first occurrence. */
 function fieldsOf(documents: readonly Document[]): Sampled[] {
   const found = new Map<string, unknown[]>();
   for (const [row, document] of documents.entries()) {
@@ -71,7 +71,7 @@ function fieldsOf(documents: readonly Document[]): Sampled[] {
   return [...found].map(([name, values]) => ({ name, type: typeOfValues(values), values: Array.from(values) }));
 }
 
-/** A field of texts or numbers that are times, as times: documents of JSON have no others. What was found is noted in the guess. */
+/** Converts a field of texts or numbers to times, because plain JSON has no dates. Records its findings in `guess`. */
 function asTimes(field: Sampled, { timeField, times, types }: ReadOptions, guess: FieldGuess): Sampled {
   const { name, type, values } = field;
   const isChosen = name === timeField || types.get(name) === "date";
@@ -86,7 +86,7 @@ function asTimes(field: Sampled, { timeField, times, types }: ReadOptions, guess
     read = (value) => timeOfText(String(value), { unit });
   } else if (type !== "string") return field;
   const dates = values.map((value) => (value === undefined || value === null ? undefined : new Date(read(value))));
-  // What is called a time is one, even if some rows have none.
+  // A field with the name of a time is one if most of its values are times.
   if (dates.filter((date) => date !== undefined && Number.isNaN(date.getTime())).length * 2 >= given.length) return field;
   guess.type = "date";
   guess.from = unit ?? "text";

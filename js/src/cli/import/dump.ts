@@ -1,4 +1,4 @@
-// What mongodump writes: buckets or documents of a collection beside a file with its options and indexes.
+// The files of mongodump: buckets or documents of a collection, beside a file with its options and indexes.
 
 import { existsSync, readFileSync, readdirSync, statSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
@@ -21,7 +21,7 @@ export interface Dumped {
   indexes: Document[];
 }
 
-/** What a `.bson` file is the dump of, by its name and the metadata beside it. */
+/** Identifies the collection of a `.bson` file by its name and the metadata beside it. */
 export function dumped(path: string): Dumped {
   const file = bareName(basename(path)).replace(/\.bson$/i, "");
   const hasBuckets = file.startsWith(BUCKETS);
@@ -64,7 +64,7 @@ function unescaped(name: string): string {
   }
 }
 
-/** The options that a collection is created with here; a server has others, too. Those that no server has come from a dump of ours. */
+/** The options with which the collection is created. A server has further options. Those that no server has come from a dump by timepail. */
 function creation({ timeseries, expireAfterSeconds, collation, dedupe, maxBytes }: Document): CollectionPlan {
   return {
     timeseries: plain(timeseries) as CollectionPlan["timeseries"],
@@ -75,7 +75,7 @@ function creation({ timeseries, expireAfterSeconds, collation, dedupe, maxBytes 
   };
 }
 
-/** Numbers of all types as numbers. */
+/** Converts numbers of all types to JavaScript numbers. */
 function plain(document: Document): Document {
   const isNumber = (value: unknown): boolean => ["Int32", "Long", "Double"].includes(bsonTypeOf(value) ?? "");
   const entries = Object.entries(document).map(([name, value]) => [name, isNumber(value) ? Number(value) : bsonTypeOf(value) === undefined && value?.constructor === Object ? plain(value) : value]);
@@ -91,7 +91,7 @@ export async function createIndexes(db: Database, name: string, indexes: readonl
   return missing.length;
 }
 
-/** How a collection must be created for these buckets to fit, if nothing else tells. */
+/** Guesses options of a collection that these buckets fit, if they are not known otherwise. */
 export function guessed(buckets: readonly Document[]): CollectionPlan {
   const dates = Object.keys(buckets[0]!["control"].min).filter((field) => buckets.every(({ control }) => control.min[field] instanceof Date && control.max[field] instanceof Date));
   // The id of a bucket begins with its time.

@@ -12,7 +12,7 @@ export interface Sampled {
   values: readonly unknown[];
 }
 
-/** What fields are for. */
+/** The roles of fields. */
 export interface Roles {
   timeField?: string | undefined;
   metaField?: string | undefined;
@@ -21,7 +21,7 @@ export interface Roles {
 
 export const TIME_NAME = /time|date|stamp|^(at|ts|t|when|day)$/i;
 const SERIES_NAME = /station|sensor|device|^id$|_id$|name|symbol|ticker|room|host|site|series|location|city|source|tag/i;
-/** Series that there may be among the first rows if nothing but the values says that they are series. */
+/** Maximum number of distinct values in the first rows, if only the values suggest that they identify series. */
 const SERIES_MAX = 60;
 const MINUTE_MS = 60_000;
 const YEAR_SECONDS = 365 * 86_400;
@@ -49,7 +49,7 @@ function typeOfValue(value: unknown): FieldType {
   return type === undefined ? "object" : (types[type] ?? "mixed");
 }
 
-/** What the fields of the first rows are for. A caller that knows one of the fields says so. */
+/** Guesses the roles of fields from the first rows. Pass the roles that you know in `known`. */
 export function roles(fields: readonly Sampled[], known: { timeField?: string | undefined } = {}): Roles {
   const rank = (pattern: RegExp) => (a: Sampled, b: Sampled) => Number(pattern.test(b.name)) - Number(pattern.test(a.name)) || fields.indexOf(a) - fields.indexOf(b);
   const isAlways = ({ values }: Sampled): boolean => values.every((value) => value !== undefined && value !== null);
@@ -73,7 +73,7 @@ function groups(fields: readonly Sampled[]): Sampled[] {
 
 const keyOf = (value: unknown): string => (typeof value === "object" && value !== null ? EJSON.stringify(value) : String(value));
 
-/** Few different texts or objects, or numbers under a name that says so. */
+/** Few distinct texts, or objects and numbers under a name that suggests a series. */
 function isSeries({ name, type, values }: Sampled): boolean {
   const isNamed = SERIES_NAME.test(name) && !name.includes(".");
   if (name.includes(".") || !(type === "string" || (isNamed && ["object", "number", "int", "long", "objectId", "mixed"].includes(type)))) return false;
@@ -83,7 +83,7 @@ function isSeries({ name, type, values }: Sampled): boolean {
   return isNamed ? different <= Math.max(SERIES_MAX, given.length / 2) : different <= SERIES_MAX && different <= given.length / 2;
 }
 
-/** How long buckets should be, by the usual distance of measurements of a series. */
+/** How long buckets should be, by the typical interval between measurements of a series. */
 function spanOf(times: readonly unknown[], series: readonly unknown[] | undefined): Span | undefined {
   const steps: number[] = [];
   const before = new Map<string, number>();

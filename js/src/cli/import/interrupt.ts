@@ -1,4 +1,4 @@
-// Ctrl-C and SIGTERM: the work stops where it can, and at once at the second signal.
+// Ctrl-C and SIGTERM: the work stops at the next safe point, and at once at the second signal.
 
 import process from "node:process";
 
@@ -6,7 +6,7 @@ const CODES = { SIGINT: 130, SIGTERM: 143 } as const;
 
 /** Listens from `new` to `dispose`. */
 export class Interrupt {
-  /** The exit code of a process that was asked to stop; `undefined` as long as nobody has. */
+  /** The exit code of a process that was asked to stop; `undefined` before that. */
   code: number | undefined;
   readonly #asked: Promise<"stop">;
   readonly #dispose: () => void;
@@ -26,7 +26,7 @@ export class Interrupt {
     this.#dispose = () => listeners.forEach(([signal, listener]) => process.off(signal, listener));
   }
 
-  /** The result of `work`, or `"stop"` if somebody asks before it is there. */
+  /** The result of `work`, or `"stop"` if a signal comes first. */
   or<T>(work: Promise<T>): Promise<T | "stop"> {
     return this.code === undefined ? Promise.race([this.#asked, work]) : Promise.resolve("stop");
   }

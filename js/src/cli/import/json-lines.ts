@@ -1,10 +1,10 @@
-// Takes JSON apart, piece by piece: one document per line, or one array of documents. Values may be those of Extended JSON.
+// Splits JSON, piece by piece: one document per line, or one array of documents. Values may be those of Extended JSON.
 
 import { EJSON, Long, type Document } from "bson";
 import { timeOfText } from "./times.js";
 import { Misfit, quoted } from "./values.js";
 
-/** Whole numbers of so many digits may be more than a double keeps. */
+/** Whole numbers with this many digits may exceed what a double keeps. */
 const WIDE = /\d{16}/;
 
 /** Texts of documents, and the lines on which they begin. */
@@ -40,7 +40,7 @@ export class LineSplitter {
   }
 }
 
-/** Reads the elements of an array, wherever its lines end. */
+/** Reads the elements of an array, regardless of its line breaks. */
 export class ArraySplitter {
   #element = "";
   #depth = 0;
@@ -96,7 +96,7 @@ export class ArraySplitter {
   }
 }
 
-/** The document that a text is. @throws Misfit */
+/** Parses a document. @throws Misfit */
 export function documentOf(text: string): Document {
   let parsed: unknown;
   try {
@@ -109,9 +109,9 @@ export function documentOf(text: string): Document {
   return text.includes('"$') ? (revived(parsed as Document) as Document) : (parsed as Document);
 }
 
-/** JSON whose whole numbers keep all of their digits. */
+/** Parses JSON so that whole numbers keep all of their digits. */
 function parseWide(text: string): unknown {
-  // The source of a value is what newer runtimes tell; the types of TypeScript do not know it yet.
+  // Newer runtimes pass the source text of a value. The types of TypeScript do not have it yet.
   const revive = (_key: string, value: unknown, context?: { source?: string }): unknown => {
     if (typeof value !== "number" || Number.isSafeInteger(value)) return value;
     const source = context?.source ?? "";
@@ -125,7 +125,7 @@ function parseWide(text: string): unknown {
   return JSON.parse(text, revive as (key: string, value: unknown) => unknown);
 }
 
-/** Extended JSON as the values that it stands for. Plain numbers stay what they are. */
+/** Converts Extended JSON to the values that it stands for. Plain numbers stay unchanged. */
 function revived(value: unknown): unknown {
   if (typeof value !== "object" || value === null || "_bsontype" in value) return value;
   if (Array.isArray(value)) return value.map(revived);

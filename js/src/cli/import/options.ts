@@ -1,4 +1,4 @@
-// What the arguments of `timepail import` say.
+// Reads the arguments of `timepail import`.
 
 import { statSync } from "node:fs";
 import { basename } from "node:path";
@@ -91,7 +91,7 @@ export function importOptions(args: string[]): ImportOptions {
   };
 }
 
-/** Whether an argument behind the database file is an input, and not the name of a collection. */
+/** Whether an argument after the database file is an input, and not the name of a collection. */
 const isInput = (argument: string): boolean => argument === "-" || hasKnownEnding(argument) || statSync(argument, { throwIfNoEntry: false }) !== undefined;
 
 /** The collection of an input that no other argument names: `My stations.csv.gz` is `My_stations`. */

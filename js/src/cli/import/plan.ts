@@ -1,4 +1,4 @@
-// Which collection the rows of a file go to, and what becomes of its fields: by the options, by the collection if it exists, and else by guesses.
+// Plans which collection receives the rows of a file, and how its fields are converted: by the options, by the collection if it exists, or else by guesses.
 
 import type { Database } from "../../index.js";
 import { Usage } from "../command.js";
@@ -39,7 +39,7 @@ export function nameInFile(field: string | undefined, { renames }: ImportOptions
   return [...renames].find(([, to]) => to === field)?.[0] ?? field;
 }
 
-/** What to do with an opened file. @throws Usage where an option does not fit the file or the collection */
+/** Plans the import of an opened file. @throws Usage if an option does not fit the file or the collection */
 export function planOf(name: string, existing: CollectionPlan | undefined, opened: OpenedFile, options: ImportOptions): ImportPlan {
   const guessed = (field: string | undefined): string | undefined => (field === undefined ? undefined : (options.renames.get(field) ?? field));
   const timeField = existing?.timeseries.timeField ?? options.timeField ?? guessed(opened.timeField);
@@ -65,7 +65,7 @@ export function planOf(name: string, existing: CollectionPlan | undefined, opene
   return { name, create, shape: { names, converters: convertersOf(fields, timeField, opened, names, options), isFlat: options.isFlat }, text: `${table(rows)}${headline(name, create)}${missing}\n` };
 }
 
-/** The names under which fields are stored, where they are others than in the file. */
+/** The names under which fields are stored, if they differ from those in the file. */
 function storedNames(fields: readonly FieldGuess[], metaField: string | undefined, { renames, meta, types }: ImportOptions): Map<string, string> {
   const unknown = [...renames.keys(), ...types.keys(), ...meta].find((name) => !fields.some((field) => field.name === name));
   if (unknown !== undefined) throw new Usage(`There is no field ${unknown} among ${fieldsText(fields)}`);
@@ -92,7 +92,7 @@ function creation(timeField: string, metaField: string | undefined, opened: Open
   };
 }
 
-/** Options that are given must be those of a collection that exists. */
+/** Checks that the given options agree with those of an existing collection. */
 function agree(name: string, { timeseries, expireAfterSeconds, dedupe }: CollectionPlan, options: ImportOptions): void {
   const check = (what: string, wanted: unknown, found: unknown, hint = ""): void => {
     if (wanted !== undefined && String(wanted) !== String(found)) throw new Usage(`${name} exists, and its ${what} is ${found ?? "not set"}, not ${wanted}${hint}`);

@@ -1,4 +1,4 @@
-// Brings one input into a database, batch by batch.
+// Imports one input into a database, batch by batch.
 
 import process from "node:process";
 import type { Document } from "bson";
@@ -122,7 +122,7 @@ function say({ isQuiet }: ImportOptions, text: string): void {
   if (!isQuiet) process.stdout.write(text);
 }
 
-/** Tells how an import goes. */
+/** Reports the progress and the result of an import. */
 class Report {
   readonly #file: InputFile;
   readonly #options: ImportOptions;
@@ -146,7 +146,7 @@ class Report {
     process.stderr.write(`${what} ${line}: ${message}\n`);
   }
 
-  /** Takes batches until there are no more, one is not taken whole, or somebody asks to stop; then says what is stored. */
+  /** Takes batches until the last one, until one is not fully stored, or until a stop signal. Then reports what is stored. */
   async follow<T>(interrupt: Interrupt, batches: AsyncIterable<T>, total: { rows: number; bad: number; present?: number }, take: (batch: T) => Promise<boolean>): Promise<boolean> {
     const source = batches[Symbol.asyncIterator]();
     let isWhole = false;

@@ -1,14 +1,14 @@
-// Makes measurements of the rows of a file: fields get their names and types, and columns with dots become documents.
+// Converts the rows of a file to measurements: fields get their names and types, and columns with dots become documents.
 
 import type { Document } from "bson";
 import type { BadRow, Batch } from "../formats/model.js";
 import { Misfit } from "./values.js";
 
-/** What becomes of the fields of a file. */
+/** How the fields of a file are renamed and converted. */
 export interface Shape {
   /** New names, by the names in the file. A name with dots leads into a document. */
   names: ReadonlyMap<string, string>;
-  /** What converts values, by the names in the file. */
+  /** Converters of values, by the names in the file. */
   converters: ReadonlyMap<string, (value: unknown) => unknown>;
   /** Whether dots in the names of columns stay dots. Documents keep theirs in any case, unless they are renamed. */
   isFlat: boolean;
@@ -104,7 +104,7 @@ function put(document: Document, path: readonly string[], value: unknown): void 
   else place[last] = value;
 }
 
-/** Why columns with these names cannot stand in one document; `undefined` if they can. */
+/** Why columns with these names cannot be in one document; `undefined` if they can. */
 export function conflict(paths: readonly string[]): string | undefined {
   const all = new Set<string>();
   for (const path of paths) {

@@ -1,11 +1,11 @@
-// Inserts the rows of a file, and keeps account of those that were refused.
+// Inserts the rows of a file, and records those that were refused.
 
 import type { Document } from "bson";
 import type { Collection } from "../../index.js";
 import type { BadRow } from "../formats/model.js";
 import type { Shaped } from "./shape.js";
 
-/** `BadValue`, by which an insert refuses all of its rows for one of them. */
+/** `BadValue`, with which an insert refuses all of its rows because of one. */
 const BAD_VALUE = 2;
 
 /** Inserts batches into a collection. */
@@ -23,7 +23,7 @@ export class Store {
     this.#onBad = onBad;
   }
 
-  /** Stores what can be stored. With `isStrict`, only the rows before the first bad one; resolves to whether to go on. */
+  /** Stores all valid rows, or with `isStrict` only those before the first bad row. Resolves to whether to go on. */
   async add({ columns, documents, lines, bad }: Shaped): Promise<boolean> {
     const [first] = bad;
     const end = this.#isStrict && first ? lines.filter((line) => line < first.line).length : lines.length;
@@ -47,7 +47,7 @@ export class Store {
     };
   }
 
-  /** Inserts rows, and gives those that were refused. Where one row spoils all of them, halves of them are tried. */
+  /** Inserts rows, and returns those that were refused. If one row makes the whole insert fail, it tries each half. */
   async #insert(insert: Insert, start: number, end: number): Promise<{ row: number; message: string }[]> {
     if (start === end) return [];
     try {

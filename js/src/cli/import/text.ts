@@ -9,7 +9,7 @@ export interface PieceDecoder {
   end(): string;
 }
 
-/** Decodes a file piece by piece. Bytes that are no text of the encoding are an error: to replace them would lose what they mean. */
+/** Decodes a file piece by piece. Bytes that are invalid in the encoding are an error, because replacing them would lose data. */
 export function decoderOf(file: InputFile, encoding?: string): PieceDecoder {
   const wanted = encoding ?? markedEncoding(file.beginning) ?? UTF8;
   const decoder = new TextDecoder(wanted, { fatal: true });
@@ -24,7 +24,7 @@ export function decoderOf(file: InputFile, encoding?: string): PieceDecoder {
   return { push: decode, end: () => decode() };
 }
 
-/** The encoding that a byte order mark tells. */
+/** The encoding that a byte order mark indicates. */
 function markedEncoding([first, second]: Uint8Array): string | undefined {
   if (first === 0xff && second === 0xfe) return "utf-16le";
   if (first === 0xfe && second === 0xff) return "utf-16be";

@@ -1,7 +1,7 @@
-// Times as files have them: texts in several forms, and numbers in several units.
+// Reads the times of files: texts in several forms, and numbers in several units.
 
 export type TimeUnit = "s" | "ms" | "us" | "ns";
-/** Which of `3/4/2025` is the day. */
+/** Whether the day or the month comes first in `3/4/2025`. */
 export type DateOrder = "dmy" | "mdy";
 
 /** How times are read. */
@@ -26,7 +26,7 @@ const INTEGER = /^[-+]?\d+(?:\.\d*)?$/;
 const YEAR_FIRST = /^(\d{4})([-/.])(\d\d?)\2(\d\d?)(?:(?:T|,?\s+)(.*))?$/i;
 const YEAR_LAST = /^(\d\d?)([-/.])(\d\d?)\2(\d{4})(?:(?:T|,?\s+)(.*))?$/i;
 const OF_DAY = /^(\d\d?):(\d\d)(?::(\d\d)(?:[.,](\d+))?)?\s*([AP]M)?\s*(Z|UTC|GMT|[-+]\d\d(?::?\d\d)?)?$/i;
-/** Times that are written out, such as those of mails. */
+/** Times with the name of a month, such as those of mails. */
 const WRITTEN = /\b(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\b.*\d{4}|\b\d{1,2}\b.*\b(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\b.*\d{4}/i;
 const ZONED = /(?:Z|UTC|GMT|[-+]\d\d:?\d\d)(?:\s*\([^)]*\))?$/i;
 const MINUTE_MS = 60_000;
@@ -122,19 +122,19 @@ function timeOfParts(year: number, month: number, day: number, rest: string | un
   return zone[0] === "+" ? wall - minutes * MINUTE_MS : wall + minutes * MINUTE_MS;
 }
 
-/** Like `Date.UTC`, but NaN for what no calendar and no clock shows. 24:00:00 is the end of a day, and second 60 is a leap second. */
+/** Like `Date.UTC`, but NaN for invalid dates and times. 24:00:00 is the end of a day, and second 60 is a leap second. */
 function utc(year: number, month: number, day: number, hour: number, minute: number, second: number): number {
   if (!(month >= 1 && month <= 12 && day >= 1 && hour <= 24 && minute <= 59 && second <= 60)) return NaN;
   if (hour === 24 && (minute > 0 || second > 0)) return NaN;
   if (day > 28 && day > new Date(Date.UTC(2000 + (year % 400), month, 0)).getUTCDate()) return NaN;
-  // Date.UTC takes years below 100 for those of the last century.
+  // Date.UTC takes years below 100 as years of the 20th century.
   return year < 100 ? new Date(Date.UTC(2000, month - 1, day, hour, minute, second)).setUTCFullYear(year) : Date.UTC(year, month - 1, day, hour, minute, second);
 }
 
 /** A time zone by its name, such as `Europe/Berlin`. */
 export class Zone {
   readonly #format: Intl.DateTimeFormat;
-  /** Offsets of days on which they do not change. */
+  /** Cached offsets of days on which the offset does not change. */
   readonly #offsets = new Map<number, number>();
 
   /** @throws RangeError for a name that the runtime does not know */
@@ -144,8 +144,8 @@ export class Zone {
   }
 
   /**
-   * The time at which clocks of the zone show `wall`, which is written as if it were UTC. Of two such times it is the first; where clocks leave an hour out, they are taken
-   * as not yet moved.
+   * The time at which clocks of the zone show `wall`, which is given as if it were UTC. If there are two such times, it is the first. In an hour that clocks skip, the
+   * earlier offset applies.
    */
   utc(wall: number): number {
     if (wall !== wall) return wall;

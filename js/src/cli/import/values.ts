@@ -1,4 +1,4 @@
-// The values of fields, made of texts and of other values by the type that a field has.
+// Converts texts and other values to the type of their field.
 
 import { Decimal128, EJSON, Int32, ObjectId } from "bson";
 import { timeOfNumber, timeOfText, unitOf, type TimeRules } from "./times.js";
@@ -26,7 +26,7 @@ const COMMA_NUMBER = /^[-+]?\d+,\d+(?:e[-+]?\d+)?$/i;
 const WHOLE = /^[-+]?\d+(?:\.0*)?$/;
 const LONG_MIN = -(2n ** 63n);
 const LONG_END = 2n ** 63n;
-/** What programs write where there is no value. In a column of texts they are texts. */
+/** What programs write for a missing value. In a column of texts, these are ordinary texts. */
 const NOTHING = new Set(["null", "NULL", "Null", "NA", "N/A", "n/a", "\\N", "-", "--", "None", "nil"]);
 const TRUE = new Set(["true", "t", "yes", "y", "1", "on"]);
 const FALSE = new Set(["false", "f", "no", "n", "0", "off"]);
@@ -37,10 +37,10 @@ export function quoted(value: unknown): string {
   return `“${text.length > 60 ? `${text.slice(0, 60)}…` : text}”`;
 }
 
-/** Whether a text stands for no value in a column of anything but texts. */
+/** Whether a text stands for a missing value, in a column of any type but text. */
 export const isNothing = (text: string): boolean => text === "" || NOTHING.has(text);
 
-/** A text that is a number and nothing else: not the name `007`, nor `1,5` where commas separate cells. */
+/** A text that can only be a number: not the name `007`, nor `1,5` if commas separate cells. */
 export function isNumberText(text: string, hasCommas: boolean): boolean {
   return (NUMBER.test(text) || (hasCommas && COMMA_NUMBER.test(text))) && !/^[-+]?0\d/.test(text);
 }
@@ -56,7 +56,7 @@ export function fromText(type: FieldType, rules: ValueRules = {}): FromText {
   };
 }
 
-/** Reads values that are no texts, or texts that stand among them. */
+/** Converts values that are not texts, and texts among them. */
 export function fromValue(type: FieldType, rules: ValueRules = {}): (value: unknown) => unknown {
   const read = fromText(type, rules);
   return (value) => {
@@ -112,7 +112,7 @@ const TEXT_READERS: Record<FieldType, (text: string, rules: ValueRules) => unkno
   skip: () => undefined,
 };
 
-/** A whole number that a double cannot hold would become another one. */
+/** Refuses a whole number that a double cannot hold, because it would become another one. */
 function exact(text: string, number: number): number {
   if (Number.isSafeInteger(number) || !/^[-+]?\d+$/.test(text) || BigInt(text.replace(/^\+/, "")) === BigInt(number)) return number;
   throw new Misfit(`${quoted(text)} has more digits than a number can hold; long and decimal can hold them`);
@@ -136,7 +136,7 @@ function decimal(text: string): Decimal128 {
   }
 }
 
-/** Int32, Double, Long, numbers and bigints as what JavaScript counts with; anything else is `undefined`. */
+/** Converts Int32, Double, Long, numbers and bigints to `number` or `bigint`; anything else is `undefined`. */
 function numeric(value: unknown): number | bigint | undefined {
   if (typeof value === "number" || typeof value === "bigint") return value;
   const type = bsonTypeOf(value);
