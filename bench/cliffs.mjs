@@ -1,5 +1,5 @@
-// Pairs of shapes that say the same, or have the same work, where the second should cost at most twice as much as the first. In Node, in memory, all rows folded.
-// For some it also prints what a loop over typed arrays takes. Answers are compared before a time counts; only ratios within one run mean anything.
+// Pairs of shapes that return the same, or do the same work. The second should cost at most twice as much as the first. In Node, in memory, all rows folded.
+// For some it also prints the time of a loop over typed arrays. Answers are compared before a time counts; only ratios within one run mean anything.
 //
 //   node bench/cliffs.mjs [--rounds 7] [--rows 216000] [--clock cpu] [--only text,text] [--json file]
 
@@ -31,7 +31,7 @@ if (pairs.length === 0) throw new Error(`no pair has ${args.only} in its name`);
 
 const { points, series, rows, close } = await filled(Number(args.rows));
 
-/** Medians of the two shapes, and of the loop, by turns. The first round is for compilers and caches. */
+/** Median times of the two shapes and of the loop, which take turns. The first round warms up compilers and caches. */
 async function measure({ first, second, same, per, loop }) {
   const shapes = { first: () => ask(points, first), second: () => ask(points, second), ...(loop && { loop: async () => loop(series) }) };
   const names = Object.keys(shapes);

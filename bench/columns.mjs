@@ -1,5 +1,5 @@
-// Measures the codec of compressed columns in WebAssembly, on one core: millions of values a second, beside a copy of the same
-// cells in the same run, and bytes a value. Only ratios within one run mean anything.
+// Measures the codec of compressed columns in WebAssembly, on one core: millions of values per second, compared with a copy of the
+// same cells in the same run, and bytes per value. Only ratios within one run mean anything.
 //
 //   node bench/columns.mjs [--rounds 7] [--json file]
 
@@ -26,13 +26,13 @@ const CASES = [
 
 const median = (values) => values.toSorted((a, b) => a - b)[values.length >> 1];
 
-/** The module, compiled and optimised as the package's. */
+/** The module, compiled and optimised like that of the package. */
 async function build() {
   const env = await toolEnv("env");
   const crate = join(dirname(fileURLToPath(import.meta.url)), "columns");
   const target = join(ROOT, "target/bench-columns");
   const { opt, rustc, cargo } = readBuild();
-  // Of these flags the ones for the crate of loops; std is compiled as it comes.
+  // The flags without those that rebuild std: the crate of loops uses the precompiled one.
   const kernels = cargo.filter((flag) => !flag.startsWith("-Zbuild-std"));
   const args = ["rustc", ...kernels, "--release", "--target", "wasm32-unknown-unknown", "--manifest-path", join(crate, "Cargo.toml"), "--target-dir", target, "--", ...rustc];
   await must("cargo", args, { env: { ...env, RUSTC_BOOTSTRAP: "1" }, show: "stderr" });

@@ -24,14 +24,14 @@ function program(source) {
   return JSON.parse(stdout.toString() || "null");
 }
 
-/** What a program says of itself at its end. */
+/** Code that prints the time and the memory of a program at its end. */
 const told = "console.log(JSON.stringify({ ms: performance.now() - start, mb: process.resourceUsage().maxRSS / 1024 }));";
 const read = (how) => () => program(`const start = performance.now(); const cursor = db.collection("weather").find().sort({ at: 1 }); ${how} ${told}`);
 
 function exported(ending) {
   return () => {
     const output = join(folder, `out.${ending}`);
-    // The process says at its end what it took; its summary has the time of the export.
+    // The process prints its memory at its end. Its summary has the time of the export.
     const measure = `process.on("exit", () => process.stdout.write(String(process.resourceUsage().maxRSS / 1024)));`;
     const { status, stdout, stderr } = spawnSync(node24(), ["--no-warnings", "--import", `data:text/javascript,${encodeURIComponent(measure)}`, join(ROOT, "js/dist/cli.js"), "export", file, "weather", output, "--force"]);
     if (status !== 0) throw new Error(stderr.toString());

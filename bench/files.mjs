@@ -1,5 +1,5 @@
 // `timepail import` of CSV, JSON and BSON beside `insertColumns` and `insertMany` of the same rows, which are in memory already. Each in a process of its own, over a
-// SQLite file of its own, in turns. Of an import the time of `timepail --help` is taken off: starting is no part of its rate. Prints a table in Markdown.
+// SQLite file of its own, in turns. The time of `timepail --help` is subtracted from an import, because starting is not part of its rate. Prints a table in Markdown.
 //
 //   node bench/files.mjs [--rows 500000] [--rounds 5]
 

@@ -32,7 +32,7 @@ const QUERIES = {
 const db = await open("live-queries", { storage: "memory" });
 const plant = await db.createCollection("plant", { timeseries: { timeField: "at", metaField: "station", granularity: "seconds" } });
 let second = 0;
-/** A row a second of each series. */
+/** Inserts rows: one per second for each series. */
 async function insert(rows) {
   for (let id = 0; id < SERIES; id++) {
     const count = rows / SERIES;
@@ -75,7 +75,7 @@ for (const [name, { updates, fresh, how }] of Object.entries(live)) {
   console.log(`| ${name} | ${median(updates).toFixed(2)} | ${median(fresh).toFixed(2)} | ${ways.join(", ")} |`);
 }
 
-// Many queries, of which one command tells the news, beside a command for each. The rounds of both take turns.
+// Many queries: one command that refreshes all of them, compared with one command for each. The rounds of both take turns.
 const MANY = {
   "100 queries of newest rows": (n) => ({ find: "plant", filter: { "station.id": n % SERIES }, sort: { at: -1 }, limit: 100 - Math.floor(n / SERIES), batchSize: 1000 }),
   "100 queries of six minutes in the past": (n) => ({ find: "plant", filter: { "station.id": n % SERIES, at: { $gte: new Date(FIRST_MS), $lt: new Date(FIRST_MS + 360_000) } }, sort: { at: 1 }, batchSize: 1000 }),

@@ -54,7 +54,7 @@ async function run(name, folder) {
         const result = await call(follower, "followed");
         const seen = new Map(result.seen);
         if (kind === "past" ? result.results > 0 : !seen.has(last)) throw new Error(`${name}, ${task}: ${result.results} results, and the last change was ${seen.has(last) ? "" : "not "}seen`);
-        // A change that was only seen together with a later one was there then.
+        // A change that was first seen together with a later one arrived at that time.
         const arrivals = times.map(({ at, asked }) => {
           const first = Math.min(...[...seen].filter(([newest]) => newest >= at).map(([, when]) => when));
           return { fromAsked: first - asked };

@@ -32,7 +32,7 @@ const MANY = { series: 1000, perCommit: 1000, stepMs: 1000 };
 const NEWEST = ["newest of each, `$sort` and `$group`", "newest of each, `$top`"];
 const LAST = "last minute of one sensor";
 
-/** The cases of each place: a commit takes a millisecond in Chromium and nearly nothing in memory. */
+/** The cases and their rows in each place. They differ, because a commit takes a millisecond in Chromium and nearly nothing in memory. */
 const CASES = [
   { task: "dashboard: 20 sensors, 20 rows a commit", options: DASHBOARD, rows: { chromium: 60_000, sqlite: 60_000, memory: 200_000 } },
   {

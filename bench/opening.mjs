@@ -15,7 +15,7 @@ import { serve } from "../js/scripts/serve.mjs";
 
 const { values: args } = parseArgs({ options: { rounds: { type: "string", default: "9" }, against: { type: "string" } } });
 const median = (values) => values.toSorted((a, b) => a - b)[values.length >> 1];
-/** Browser and page have finished starting by then. */
+/** The time after which browser and page have finished starting. */
 const START_MS = 2000;
 const folder = mkdtempSync(join(tmpdir(), "timepail-opening-"));
 const root = join(dirname(fileURLToPath(import.meta.url)), "page");

@@ -1,6 +1,6 @@
-// What a row costs with each operator, accumulator, key and stage, in Node, in memory: the slowest first. Figures of one run compare with each other.
+// What a row costs with each operator, accumulator, key and stage, in Node, in memory: the slowest first. Only figures of one run are comparable.
 //
-//   node bench/operators.mjs [--rounds 4] [--rows 72000] [--journal] [--only text,text] [--json file]      --journal asks before a fold
+//   node bench/operators.mjs [--rounds 4] [--rows 72000] [--journal] [--only text,text] [--json file]      --journal measures before a fold
 
 import { writeFileSync } from "node:fs";
 import { parseArgs } from "node:util";

@@ -19,7 +19,7 @@ const result = await withPage(
   (page) => page.evaluate(({ points, rounds }) => globalThis.bench({ points, rounds, log: globalThis.progress }), { points, rounds: Number(args.rounds) }),
   more,
 );
-// Each in a browser of its own, which ends before its files are looked at.
+// Each runs in a browser of its own, which ends before its files are measured.
 result.disk = {};
 for (const name of NAMES) {
   await withPage((page) => page.evaluate((order) => globalThis.fill(order), { name, points }), more, (profile) => {

@@ -38,7 +38,7 @@ const USES = [
 const unknown = only?.filter((name) => USES.every(({ queries }) => queries[name] === undefined)) ?? [];
 if (unknown.length > 0) throw new Error(`no query is called ${unknown.join(", ")}`);
 
-/** Times of each engine. All of them get the same question in a round, another one in the next. The first round is for compilers and caches. */
+/** Times of each engine. All of them get the same query in a round, and another one in the next. The first round warms up compilers and caches. */
 async function measure(name, draw, data, engines) {
   const times = Object.fromEntries(Object.keys(engines).map((engine) => [engine, []]));
   const rows = [];

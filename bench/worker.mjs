@@ -1,4 +1,4 @@
-// What a worker costs a call, and what it takes off the main thread, in headless Chromium. Prints tables in Markdown; only ratios within one run mean anything.
+// The cost of a worker per call, and the work that it takes off the main thread, in headless Chromium. Prints tables in Markdown; only ratios within one run mean anything.
 //
 //   node bench/worker.mjs [--turns 40] [--rows 1000000]
 
@@ -13,7 +13,7 @@ const PLACES = ["page", "worker"];
 
 const median = (values) => values.toSorted((a, b) => a - b)[values.length >> 1];
 
-/** Milliseconds a call, in the page and in a worker by turns: a command that does nothing, a durable insert, and ten thousand rows to columns. */
+/** Milliseconds per call, in the page and in a worker, which take turns: a command that does nothing, a durable insert, and ten thousand rows to columns. */
 async function calls(page) {
   return page.evaluate(
     async ({ turns, TURN, PLACES }) => {

@@ -3,13 +3,13 @@
 import { deserialize, serialize } from "bson";
 
 const DOCUMENT_MAX = 16 * 1024 * 1024 + 16 * 1024;
-/** Nothing is promoted, so that a number stays what it was: 32 bits, 64 bits or a double. */
+/** Promotes nothing, so that a number keeps its type: 32 bits, 64 bits or a double. */
 export const AS_STORED = { promoteValues: false, promoteLongs: false, promoteBuffers: false, bsonRegExp: true };
 
 /** Bytes of documents that were read with `AS_STORED`. */
 export const toBson = (document) => serialize(document, { ignoreUndefined: false });
 
-/** The documents of a file, one after the other: `{ document, end }`, `end` being the byte behind it. */
+/** The documents of a file, one after the other: `{ document, end }`, where `end` is the position after the document. */
 export async function* documentsOf(file) {
   let rest = new Uint8Array();
   let start = 0;

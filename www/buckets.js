@@ -41,7 +41,7 @@ function row(cell, texts) {
   return line;
 }
 
-/** The document as JSON, its columns cut short: plain ones after two measurements, compressed ones to their size. */
+/** The document as JSON with shortened columns: a plain one shows two measurements, a compressed one its size. */
 function documentText(bucket) {
   const data = Object.fromEntries(Object.entries(bucket.data).map(([field, column]) => [field, cut(column)]));
   return JSON.stringify({ ...bucket, data }, null, 1).replace(/"(\w+)":/g, "$1:");

@@ -1,4 +1,4 @@
-// Draws columns with uPlot: one panel a field, one line a series, one crosshair through all of them.
+// Draws columns with uPlot: one panel per field, one line per series, one crosshair through all of them.
 
 import uPlot from "uplot";
 import { moment, number } from "./format.js";
@@ -10,10 +10,10 @@ const holder = document.getElementById("charts");
 let plots = [];
 
 /**
- * Draws what `toColumns` gave: `panels` has the columns of each field of the dataset. Returns the stride: 1 when every
- * measurement is drawn, n when every n-th is.
+ * Draws results of `toColumns`: `panels` has the columns of each field of the dataset. Returns the stride: 1 if every
+ * measurement is drawn, n if every n-th is.
  *
- * `series` names the lines and their colours; with `hasBand` each has a band from its least to its greatest values.
+ * `series` names the lines and their colours; with `hasBand`, each has a band from its lowest to its highest values.
  */
 export function draw(panels, { dataset, series, hasBand }) {
   clear();
@@ -75,7 +75,7 @@ export function optionsOf(series, panel, caption, { isLast, panels, lineWidth, h
   };
 }
 
-/** An end of a band: it has no line, and stays out of the legend. */
+/** A bound of a band. It has no line, and does not appear in the legend. */
 const bound = { class: "hidden", width: 0, spanGaps: true, points: { show: false } };
 
 function bandOf(i, count, color) {
@@ -88,7 +88,7 @@ function sizeOf(panel, isLast, panels) {
   return { width: panel.clientWidth, height: (panels === 1 ? 330 : 128) + (isLast ? 32 : 14) };
 }
 
-/** Labels of the time axis: as coarse as the distance between them allows. */
+/** Labels of the time axis. The distance between them decides how precise they are. */
 function timeLabels(_, times, __, ___, step) {
   return times.map((time, i) => {
     const date = new Date(time);

@@ -11,10 +11,10 @@ import { $, all, element, lastOf, workspace } from "./workspace.js";
 
 const listeners = [];
 
-/** Calls `listener(name, dataset)` whenever a collection was shown, also when it is shown anew. */
+/** Calls `listener(name, dataset)` after each time that a collection is shown, also if it was shown before. */
 export const onShow = (listener) => listeners.push(listener);
 
-/** Shows a collection: tiles, query and buckets. One that is not there any more gives way to the first. */
+/** Shows a collection: tiles, query and buckets. If it no longer exists, shows the first one. */
 export async function show(name = workspace.chosen) {
   const { db } = workspace;
   await discover(db);
@@ -63,7 +63,7 @@ function tab(name) {
   return element("label", {}, radio, datasets[name].title);
 }
 
-/** Follows other tabs: collections that they make or drop come and go among the tabs. */
+/** Follows other browser tabs: adds the collections that they create, and removes those that they drop. */
 export function followOthers() {
   let isDue = false;
   const follow = async () => {

@@ -1,4 +1,4 @@
-// The console: a call of the API is read, carried out, and shown as a table, as documents or as a plan.
+// The console: parses a call of the API, runs it, and shows the result as a table, as documents or as a plan.
 
 import { show, onShow } from "./collection.js";
 import { examplesOf } from "./examples.js";
@@ -10,12 +10,12 @@ import { tableOf } from "./table.js";
 import { $, element, workspace } from "./workspace.js";
 
 const ROWS_MAX = 500;
-/** Characters of a document that stay on one line. */
+/** The maximum length of a document on one line, in characters. */
 const WIDTH = 140;
-/** What is shown, to be shown again in the other form. */
+/** The result that is shown, kept so that it can be shown in the other form. */
 let last;
 
-/** Runs what stands in the box; `mode` is `run` or `explain`. */
+/** Runs the text in the box; `mode` is `run` or `explain`. */
 async function run(mode) {
   $("console-error").textContent = "";
   try {
@@ -38,7 +38,7 @@ async function run(mode) {
   }
 }
 
-/** The documents that a cursor or a promise gives: `{ rows, isMore, isList }`. */
+/** The documents of a cursor or a promise: `{ rows, isMore, isList }`. */
 async function rowsOf(outcome) {
   if (typeof outcome.toArray === "function") {
     const rows = [];

@@ -1,6 +1,6 @@
-// The collections: how each is created, what its measurements look like, and where they come from. `discover.js` adds those of the visitor.
+// The collections of the demo: how each is created, what its measurements look like, and where they come from. `discover.js` adds those of the visitor.
 //
-// `series` are the names of the lines, `values` the metadata behind them where it is no string, `fields` the units of what is drawn.
+// `series` are the names of the lines, `values` the metadata of each if it is not a string, `fields` the units of the drawn fields.
 
 const DAY_SECONDS = 86_400;
 

@@ -1,16 +1,16 @@
-// Takes delimited text apart, piece by piece: CSV with quotes, and what separates by semicolons or tabs.
+// Parses delimited text piece by piece: CSV with quotes, and text that semicolons, tabs or bars separate.
 
 const RECORD_MAX = 1_000_000;
 const CELL = /\s*"((?:[^"]|"")*)"\s*/y;
 
-/** The character that separates the cells of the first line most often. */
+/** The delimiter that occurs most often in the first line. */
 export function delimiterOf(line) {
   const bare = line.replace(/"[^"]*"/g, "");
   const counts = [",", ";", "\t", "|"].map((delimiter) => [bare.split(delimiter).length, delimiter]);
   return counts.reduce((best, one) => (one[0] > best[0] ? one : best))[1];
 }
 
-/** Reads records from pieces of text; `push` gives those that are whole, `end` the last one: `{ line, cells }` or `{ line, problem }`. */
+/** Reads records from pieces of text; `push` returns the complete ones, `end` the last one: `{ line, cells }` or `{ line, problem }`. */
 export class DelimitedReader {
   constructor(delimiter) {
     this.delimiter = delimiter;
@@ -37,7 +37,7 @@ export class DelimitedReader {
     }
     this.rest = text.slice(start);
     if (this.rest.length <= RECORD_MAX) return records;
-    // A quote that nobody closes would swallow the rest of the file.
+    // An unclosed quote would take the rest of the file as one record.
     const newline = this.rest.indexOf("\n");
     records.push({ line: this.line, problem: "a quote is not closed" });
     this.line++;
@@ -68,7 +68,7 @@ function recordEnd(text, start, isEnd) {
   }
 }
 
-/** The cells of a record with quotes, or `undefined` where they make no sense. */
+/** The cells of a record with quotes, or `undefined` if the quotes are invalid. */
 function cellsOf(record, delimiter) {
   const cells = [];
   let at = 0;

@@ -1,4 +1,4 @@
-// Describes the collections that the page has not made itself, by what is stored in them.
+// Describes the collections that the page has not created itself, from their stored data.
 
 import { datasets, isBuiltIn } from "./datasets.js";
 import { number } from "./format.js";
@@ -8,7 +8,7 @@ const DRAWN_MAX = 5;
 const FIELDS_MAX = 4;
 const inOrder = new Intl.Collator("en", { numeric: true });
 
-/** Brings `datasets` up to date with the database: collections of one's own come behind those of the page. */
+/** Brings `datasets` up to date with the database: the visitor's collections follow those of the page. */
 export async function discover(db) {
   const listed = await db.listCollections({ type: "timeseries" }).toArray();
   const present = new Set(listed.map(({ name }) => name));
@@ -18,7 +18,7 @@ export async function discover(db) {
   }
 }
 
-/** What the page knows of collections that it makes on demand. */
+/** The descriptions of collections that the page creates on demand. */
 export const known = {};
 
 async function describe(db, name, { timeseries, dedupe }) {

@@ -1,10 +1,10 @@
-// Queries to begin with, made for the collection that is shown.
+// Example queries for the collection that is shown.
 
 import { toLines, toSource } from "./format.js";
 
 const DAY_MS = 86_400_000;
 
-/** `[{ title, text }]` for a collection; the first is what the console begins with. */
+/** `[{ title, text }]` for a collection; the console begins with the first. */
 export function examplesOf(name, { timeseries, series, values, fields }, extent) {
   const { timeField, metaField } = timeseries;
   const from = `db.collection(${JSON.stringify(name)})`;

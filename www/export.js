@@ -1,4 +1,4 @@
-// Takes a collection out into files: its buckets as they are stored, its options, or its rows.
+// Exports a collection to files: its buckets as they are stored, its options, or its rows.
 
 import { EJSON, Int32, Long } from "bson";
 import { AS_STORED, toBson } from "./bson-file.js";
@@ -18,7 +18,7 @@ export async function exportBuckets(name) {
   await write(`system.buckets.${name}.bson`, "buckets", buckets, timeseries.bucketCount, toBson);
 }
 
-/** `<name>.metadata.json`: the options and indexes, by which mongorestore makes the collection. */
+/** `<name>.metadata.json`: the options and indexes, from which mongorestore creates the collection. */
 export async function exportOptions(name) {
   const [{ options }] = await workspace.db.listCollections({ name }).toArray();
   const { timeseries, expireAfterSeconds, collation } = options;
@@ -47,7 +47,7 @@ export async function exportRows(name, kind) {
   return write(`${name}.csv`, "rows", rows, timeseries.numMeasurements, (row) => csvLine(row, fields), csvHead(fields));
 }
 
-/** The time, the metadata, and whatever field any bucket has. */
+/** The time, the metadata, and every field that any bucket has. */
 async function fieldsOf(name, timeField, metaField) {
   const fields = new Set([timeField, metaField].filter(Boolean));
   for await (const { control } of workspace.db.collection(`system.buckets.${name}`).find({}, { projection: { "control.min": 1 } })) {
@@ -56,7 +56,7 @@ async function fieldsOf(name, timeField, metaField) {
   return [...fields];
 }
 
-/** Writes what a cursor gives into a file, under the bar. */
+/** Writes the results of a cursor into a file, and shows the progress bar. */
 async function write(fileName, what, cursor, total, toPart, head) {
   let count = 0;
   const parts = head ? [head] : [];
@@ -76,7 +76,7 @@ async function write(fileName, what, cursor, total, toPart, head) {
   say(`${number(count)} ${what} in ${fileName}, ${bytes(size)}.`);
 }
 
-/** Hands a file to the browser's downloads; gives its size. */
+/** Passes a file to the browser's downloads; returns its size. */
 function save(fileName, parts, type) {
   const blob = new Blob(parts, { type });
   const link = Object.assign(document.createElement("a"), { href: URL.createObjectURL(blob), download: fileName });

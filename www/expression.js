@@ -1,11 +1,11 @@
-// Reads a call of the API, such as db.collection("weather").find({ … }).limit(5), and carries it out: by a list of the methods that may
-// be called, and never as JavaScript.
+// Parses a call of the API, such as db.collection("weather").find({ … }).limit(5), and runs it. It only calls listed methods, and never
+// evaluates the text as JavaScript.
 
 import { Reader } from "./literal.js";
 
 const ENDS = ["toArray", "toColumns", "explain", "next", "hasNext"];
 const CURSOR = ["sort", "limit", "skip", "batchSize", ...ENDS];
-/** By what a call gives: which methods that has, and what they give in turn; what is not named is a value. */
+/** For each kind of result: its methods, and the kind that each of them returns. A kind that is not listed has no methods. */
 const METHODS = {
   db: { collection: "collection", command: "value", listCollections: "list", createCollection: "value", dropCollection: "value", flush: "value" },
   collection: {
@@ -25,8 +25,8 @@ function chain(kind, names) {
 }
 
 /**
- * The calls in `text`: `{ calls: [{ name, values }], kind, writes }`. A document alone is a command. An assignment in front and
- * `await` are passed over, so that code of this page can be pasted.
+ * The calls in `text`: `{ calls: [{ name, values }], kind, writes }`. A document alone is a command. A leading assignment and
+ * `await` are skipped, so that you can paste code of this page.
  */
 export function parseExpression(text) {
   const reader = new Reader(text);
@@ -62,12 +62,12 @@ export function parseExpression(text) {
   return { calls, kind, writes: calls.some(({ name }) => WRITES.test(name)) };
 }
 
-/** Carries out the calls; gives what the last one gives, a cursor or the promise of a value. */
+/** Runs the calls and returns the result of the last one: a cursor, or the promise of a value. */
 export function carryOut(db, { calls }) {
   return calls.reduce((target, { name, values }) => target[name](...values), db);
 }
 
-/** The plan of what the calls would do, with what it takes. */
+/** The plan of the calls, with its execution statistics. */
 export async function explain(db, { calls, kind }) {
   if (kind === "find" || kind === "aggregate") return carryOut(db, { calls }).explain("executionStats");
   const last = calls.at(-1);

@@ -1,4 +1,4 @@
-// Tells the visitor what happened: a toast for results and errors; and keeps work in order.
+// Shows results and errors in a toast, and runs work in order.
 
 const toast = document.getElementById("toast");
 const [message, dismiss] = toast.children;
@@ -28,7 +28,7 @@ dismiss.addEventListener("click", () => (toast.hidden = true));
 let queue = Promise.resolve();
 let running = 0;
 
-/** Runs `work` after what was asked for before it, and shows what it throws. */
+/** Runs `work` after all earlier work, and shows its error if it throws. */
 export function inTurn(work) {
   running++;
   document.body.dataset.busy = "";
@@ -39,7 +39,7 @@ export function inTurn(work) {
 
 let pressed = false;
 
-/** The same, but does nothing while such work waits or runs: for buttons that nobody wants to press twice. */
+/** The same, but does nothing while such work waits or runs. For buttons whose second press should have no effect. */
 export function unlessBusy(work) {
   if (pressed) return;
   pressed = true;

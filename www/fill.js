@@ -1,4 +1,4 @@
-// Puts the example data in: files of measurements, and as many generated points as one likes.
+// Inserts the example data: files of measurements, and any number of generated points.
 
 import { show } from "./collection.js";
 import { datasets } from "./datasets.js";
@@ -11,12 +11,12 @@ import { all, lastOf, workspace } from "./workspace.js";
 async function load(name) {
   const collection = workspace.db.collection(name);
   const documents = await datasets[name].documents();
-  await collection.deleteMany({}); // A second click replaces: nothing keeps equal measurements from being stored twice.
+  await collection.deleteMany({}); // A second click replaces the data, because equal measurements would be stored twice.
   const start = performance.now();
   const { insertedCount } = await collection.insertMany(documents, { ordered: false });
   const ms = performance.now() - start;
   lastOf(name).insert = { rows: insertedCount, ms };
-  await workspace.db.flush(); // Stored they are already; this makes buckets of the journal now, so that the page can show them.
+  await workspace.db.flush(); // They are stored already. This folds the journal into buckets now, so that the page can show them.
   say(`${number(insertedCount)} measurements inserted in ${duration(ms)}.`);
   await show(name);
 }

@@ -51,7 +51,7 @@ export function toSource(value) {
   return entries.length > 0 ? `{ ${entries.join(", ")} }` : "{}";
 }
 
-/** Values of BSON by the names that the shell has for them. */
+/** Values of BSON as source, with the names of the shell. */
 function bsonSource(value) {
   const type = value._bsontype;
   if (type === "Binary") return `Binary(${number(value.length())} bytes${value.sub_type === 7 ? ", a compressed column" : ""})`;
@@ -59,7 +59,7 @@ function bsonSource(value) {
   return ["ObjectId", "Long", "Decimal128"].includes(type) ? `${type}("${value.toString()}")` : JSON.stringify(value);
 }
 
-/** The same over several lines where one would be longer than `width`. */
+/** The same, over several lines if one line would be longer than `width`. */
 export function toLines(value, indent = "", width = 96) {
   const line = toSource(value);
   if (indent.length + line.length <= width || !isNested(value)) return line;

@@ -1,4 +1,4 @@
-// Guesses from the first records of a file what its columns are: their types, which is the time, and which names the series.
+// Guesses the columns of a file from its first records: their types, which one is the time, and which one names the series.
 
 const NUMBER = /^[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?$/;
 const COMMA_NUMBER = /^[-+]?\d+,\d+$/;
@@ -30,7 +30,7 @@ export function timeOf(value) {
   return Date.parse(ZONED.test(text) ? text : `${text} UTC`);
 }
 
-/** A cell of text as the value that it stands for; `undefined` where it is empty. */
+/** The value that a cell of text stands for; `undefined` if it is empty. */
 export function valueOf(cell) {
   if (typeof cell !== "string") return cell ?? undefined;
   const text = cell.trim();
@@ -68,14 +68,14 @@ function isTime(cells, type, name) {
   return (type === "time" || (type === "number" && TIME_NAME.test(name))) && cells.every((cell) => !Number.isNaN(timeOf(cell)));
 }
 
-/** Few different texts, or numbers under a name that says so. */
+/** True for a column with few distinct texts, or with numbers and a name of a series. */
 function isSeries(cells, type, name) {
   if (type !== "text" && !(type === "number" && SERIES_NAME.test(name))) return false;
   const different = new Set(cells).size;
   return different <= SERIES_MAX && (different <= cells.length / 2 || SERIES_NAME.test(name));
 }
 
-/** How long buckets should be, by the usual distance of measurements. */
+/** The span of buckets that fits the usual distance between measurements. */
 function spanOf(records, time, series) {
   if (time === undefined) return {};
   const steps = [];

@@ -1,4 +1,4 @@
-// Takes bucket documents in, from a file of this page or of mongodump.
+// Imports bucket documents from a file of this page or of mongodump.
 
 import { EJSON } from "bson";
 import { documentsOf } from "./bson-file.js";
@@ -16,7 +16,7 @@ const DUPLICATE_KEY = 11_000;
 const SPANS = [[3600, "seconds"], [86_400, "minutes"], [2_592_000, "hours"]];
 const LONGEST_SECONDS = 31_536_000;
 
-/** Reads a `.bson` file, by the options in a `.metadata.json` beside it if there is one. */
+/** Imports a `.bson` file, with the options of its `.metadata.json` if there is one. */
 export async function importBuckets(files) {
   const file = files.find(({ name }) => /\.bson$/i.test(name));
   if (!file) throw new Error("Choose a .bson file. You can choose its .metadata.json as well.");
@@ -52,13 +52,13 @@ export async function importBuckets(files) {
   say(`${notes.filter(Boolean).join("; ")}.`);
 }
 
-/** Makes the collection where it is not there, by its options or by what its buckets look like. */
+/** Creates the collection if it does not exist, with its options or with those that its buckets suggest. */
 async function prepare(name, buckets, metadata) {
   const strange = buckets.find(({ _id, control, data }) => _id?._bsontype !== "ObjectId" || !control?.min || !data);
   if (strange) throw new Error("These documents are not buckets of a time-series collection.");
   if ((await workspace.db.listCollections({ name }).toArray()).length > 0) {
     if (!metadata || (await workspace.db.collection(name).countDocuments()) > 0) return;
-    await workspace.db.dropCollection(name); // An empty one gives way to what the metadata says.
+    await workspace.db.dropCollection(name); // An empty one is replaced by one with the options of the metadata.
   }
   const { timeseries, expireAfterSeconds, collation } = metadata?.options ?? { timeseries: guess(buckets) };
   if (!timeseries) throw new Error("The metadata does not describe a time-series collection.");
@@ -73,7 +73,7 @@ async function prepare(name, buckets, metadata) {
 
 const plain = (document) => Object.fromEntries(Object.entries(document).map(([field, value]) => [field, value?._bsontype ? Number(value) : value]));
 
-/** Options that fit: the time is the date whose least value is in the id, and the span at least as long as any bucket seen. */
+/** Options that fit the buckets. The time is the date field whose minimum is in the id. The span is longer than that of any bucket so far. */
 function guess(buckets) {
   const [{ _id, control }] = buckets;
   const dates = Object.keys(control.min).filter((field) => control.min[field] instanceof Date);

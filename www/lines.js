@@ -1,4 +1,4 @@
-// Makes the lines of a chart of columns: one a series, thinned to what a chart can show, on one axis of time.
+// Converts columns to the lines of a chart: one per series, thinned to what a chart can show, on one time axis.
 
 import uPlot from "uplot";
 import { labelOf } from "./discover.js";
@@ -6,8 +6,8 @@ import { labelOf } from "./discover.js";
 const POINTS_MAX = 20_000;
 
 /**
- * `columns` is sorted by time within each series. Gives `{ times, lines, stride }`: for each series its lines, one for each of
- * `names`, aligned with `times`; stride is 1 when every row is there, n when every n-th is.
+ * `columns` is sorted by time within each series. Returns `{ times, lines, stride }`: for each series its lines, one for each of
+ * `names`, aligned with `times`. The stride is 1 if every row is included, n if every n-th is.
  */
 export function linesOf(columns, { timeField, metaField, names, series }) {
   const owned = rowsBySeries(columns[metaField], series, columns[timeField]?.length ?? 0);
@@ -20,13 +20,13 @@ export function linesOf(columns, { timeField, metaField, names, series }) {
   return { times, lines: series.map((_, i) => joined.slice(i * names.length, (i + 1) * names.length)), stride };
 }
 
-/** A number, or `null` where there is none: missing, of another type, or NaN. */
+/** The value as a number, or `null` if it is missing, of another type, or NaN. */
 function valueOf(value) {
   if (typeof value === "bigint" || value?._bsontype === "Long") return Number(value);
   return typeof value === "number" && !Number.isNaN(value) ? value : null;
 }
 
-/** For each series the numbers of its rows. Without metadata all rows belong to the only one. */
+/** The row numbers of each series. Without metadata, all rows belong to the only series. */
 function rowsBySeries(owners, series, count) {
   const rows = new Map(series.map(({ label }) => [label, []]));
   const only = owners === undefined ? rows.get(series[0].label) : undefined;

@@ -1,5 +1,5 @@
-// Reads values as one writes them in JavaScript or JSON, without running anything: objects, arrays, strings, numbers and sums of them,
-// patterns, dates, and the types of BSON by the names of the shell.
+// Parses values in the syntax of JavaScript or JSON, without running anything: objects, arrays, strings, numbers and sums of them,
+// regular expressions, dates, and the types of BSON with the names of the shell.
 
 import { MAKERS } from "./makers.js";
 
@@ -10,7 +10,7 @@ const SPACE = /(?:\s|\/\/[^\n]*|\/\*[^]*?\*\/)*/y;
 const NAME = /[\p{L}_$][\p{L}\p{N}_$]*/uy;
 const PATTERN = /\/((?:[^\\/[\n]|\\.|\[(?:[^\]\\\n]|\\.)*\])+)\/([a-z]*)/y;
 
-/** A place in a text. Every method reads what its name says and moves on, or throws a `SyntaxError` that names line and column. */
+/** A position in a text. Each method reads what its name says and moves on, or throws a `SyntaxError` with line and column. */
 export class Reader {
   constructor(text) {
     this.text = text;
@@ -22,7 +22,7 @@ export class Reader {
     throw new SyntaxError(`line ${lines.length}, column ${lines.at(-1).length + 1}: ${message}`);
   }
 
-  /** What `pattern`, a sticky one, matches here, or `undefined`. */
+  /** The match of the sticky `pattern` at this position, or `undefined`. */
   match(pattern) {
     pattern.lastIndex = this.at;
     const match = pattern.exec(this.text);
@@ -30,13 +30,13 @@ export class Reader {
     return match ?? undefined;
   }
 
-  /** The next character that is no space. */
+  /** The next character that is not a space. */
   peek() {
     this.match(SPACE);
     return this.text[this.at] ?? "";
   }
 
-  /** Whether `token` comes next; it is read then. */
+  /** Reads `token` if it comes next; returns whether it did. */
   takes(token) {
     this.peek();
     if (!this.text.startsWith(token, this.at)) return false;
@@ -124,7 +124,7 @@ export class Reader {
         break;
       }
     }
-    return Object.fromEntries(entries); // Makes own fields, whatever they are called.
+    return Object.fromEntries(entries); // This creates own fields for all names, also for `__proto__`.
   }
 
   /** Values between two brackets. */

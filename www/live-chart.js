@@ -1,19 +1,19 @@
-// A chart of the last minute: a live query of what was written since its beginning, drawn at most once a frame.
+// A chart of the last minute: a live query of the measurements since a fixed time, drawn at most once per frame.
 
 import uPlot from "uplot";
 import { optionsOf } from "./chart.js";
 import { linesOf } from "./lines.js";
 
 const WINDOW_MS = 60_000;
-/** The live query begins at a fixed time; when it has so much more than the chart shows, another one takes its place. */
+/** The live query begins at a fixed time. Once it covers this much more than the chart shows, a new one replaces it. */
 const SURPLUS_MS = 15_000;
-/** So much time is always shown, also while there are measurements of a moment only. */
+/** The chart shows at least this much time, also while the measurements cover less. */
 const SHORTEST_MS = 10_000;
 const FIELD = "load";
 const timeField = "at";
 const metaField = "tab";
 
-/** `onDrawn({ rows, series, results, mode })` hears of every picture. `changed` asks for one, `stop` takes the chart away, `onError` hears why there are no more. */
+/** Calls `onDrawn({ rows, series, results, mode })` after each drawing. `changed` requests one, `stop` removes the chart, `onError` gets the error that ended the query. */
 export function liveChart(holder, collection, onDrawn, onError) {
   let plot;
   let names = "";
@@ -85,7 +85,7 @@ export function liveChart(holder, collection, onDrawn, onError) {
   });
   resize.observe(holder);
 
-  /** Draws it anew in the colours that are in force now. */
+  /** Redraws the chart in the current colours. */
   function restyle() {
     plot?.destroy();
     plot = undefined;

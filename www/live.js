@@ -1,4 +1,4 @@
-// A simulated sensor that writes as long as it runs, and a chart that follows what this tab and others write.
+// A simulated sensor that writes while it runs, and a chart that follows the writes of this tab and others.
 
 import { show } from "./collection.js";
 import { known } from "./discover.js";
@@ -41,7 +41,7 @@ async function start() {
   showState();
 }
 
-/** A number that no other tab has while this one runs. */
+/** Reserves a number that no other tab has while this one runs. */
 function takeNumber() {
   const take = (n, given) =>
     navigator.locks.request(`timepail demo tab ${n}`, { ifAvailable: true }, (lock) => {
@@ -52,7 +52,7 @@ function takeNumber() {
   return new Promise((given) => take(1, given));
 }
 
-/** Inserts what is due since the last tick; a tab in the background ticks less often. */
+/** Inserts the measurements that are due since the last tick. A tab in the background ticks less often. */
 async function tick() {
   const now = Date.now();
   const step = 1000 / Number($("live-rate").value);
@@ -118,5 +118,5 @@ export function setUpLive() {
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => chart?.restyle());
 }
 
-/** Begins to hear what is written, here and in other tabs. */
+/** Subscribes to the changes of this tab and of other tabs. */
 export const followLive = () => workspace.db.on("change", hear);

@@ -1,6 +1,6 @@
-// Counts the tasks that kept the page from answering for more than 50 ms, where the browser tells of them.
+// Counts the tasks that block the page for more than 50 ms, in browsers that report them.
 
-/** `{ count, longest }` since the page was opened; `count` is undefined where nobody knows. */
+/** `{ count, longest }` since the page was opened; `count` is undefined if the browser does not report them. */
 export const longTasks = { count: undefined, longest: 0 };
 
 if (globalThis.PerformanceObserver?.supportedEntryTypes.includes("longtask")) {

@@ -1,4 +1,4 @@
-// Makes values of BSON by the names that the shell has for them.
+// Creates values of BSON with the names of the shell.
 
 import { Decimal128, Double, Int32, Long, ObjectId } from "bson";
 
@@ -8,7 +8,7 @@ const toDate = (...parts) => {
   return date;
 };
 
-/** What may be called, with or without `new`. */
+/** The functions that you can call, with or without `new`. */
 export const MAKERS = {
   Date: toDate,
   ISODate: toDate,

@@ -1,8 +1,8 @@
-// Takes lines of JSON apart, piece by piece. Values may be those of extended JSON, as mongoexport writes them.
+// Parses lines of JSON piece by piece. Values may be extended JSON, as mongoexport writes it.
 
 import { EJSON } from "bson";
 
-/** Reads documents, one a line, as cells in the order of `names`, which grows with every new field. */
+/** Reads documents, one per line, as cells in the order of `names`. Each new field is added to `names`. */
 export class LinesReader {
   constructor(names) {
     this.names = names;

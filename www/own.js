@@ -1,4 +1,4 @@
-// Makes a collection of a file: what was guessed is shown and may be changed, then the file is read into it.
+// Creates a collection from a file. The page shows the guessed options, which you can change, and then imports the file.
 
 import { show } from "./collection.js";
 import { datasets } from "./datasets.js";
@@ -13,10 +13,10 @@ import { $, element, lastOf, workspace } from "./workspace.js";
 const PREVIEW_ROWS = 5;
 const PROBLEMS_MAX = 20;
 const KINDS = { ",": "by commas", ";": "by semicolons", "\t": "by tabs", "|": "by bars" };
-/** The file that is looked at, and what its beginning says. */
+/** The chosen file, and the description of its beginning. */
 let chosen;
 
-/** Shows the beginning of a file and what it may be. */
+/** Shows the beginning of a file and the guessed options. */
 export async function lookAt(file) {
   const source = await inspect(file);
   chosen = { file, source };
@@ -43,7 +43,7 @@ function showPreview({ names, records, types }) {
   $("own-preview").replaceChildren(table);
 }
 
-/** A name for a collection, made of that of a file: one that none has yet, or that of an earlier import of such a file. */
+/** A collection name, derived from that of the file. It is unused, or belongs to an earlier import of a file with the same columns. */
 function nameFor(fileName, source) {
   const base = fileName.replace(/\.[^.]*$/, "").replace(/[^\p{L}\p{N}_-]+/gu, "_").replace(/^_+|_+$/g, "").toLowerCase() || "own";
   let name = base;
@@ -51,7 +51,7 @@ function nameFor(fileName, source) {
   return name;
 }
 
-/** Options of a collection for a file. A line that is imported again is the same measurement: all of its cells tell it from others. */
+/** Options of a collection for a file. A line that is imported again is the same measurement, because all of its cells identify it. */
 function optionsOf({ names, timeseries }, timeField, metaField) {
   const by = names.filter((name) => name !== timeField && name !== metaField && /^[^.$][^.]*$/.test(name));
   return { timeseries: { timeField, ...(metaField && { metaField }), ...timeseries }, dedupe: { by, keep: "last" } };
@@ -112,7 +112,7 @@ function columnsOf(records, names, timeField, metaField, refuse) {
   const columns = { [timeField]: times };
   for (const [place, name] of names.entries()) {
     if (place === timePlace) continue;
-    // A series keeps its name as it is written: 007 is no number there.
+    // The name of a series stays as it is written: 007 is not a number there.
     const read = name === metaField ? (cell) => (typeof cell === "string" ? cell.trim() || undefined : (cell ?? undefined)) : valueOf;
     columns[name] = kept.map(({ cells }) => read(cells[place]));
   }
@@ -140,7 +140,7 @@ function showProblems(problems, count) {
   $("own-problems").hidden = count === 0;
 }
 
-/** Once a file is read only what was refused is left to see. */
+/** After an import, shows only the refused lines. */
 function showDone(isDone) {
   $("own").classList.toggle("done", isDone);
   $("own-discard").textContent = isDone ? "Close" : "Discard";

@@ -1,4 +1,4 @@
-// Makes an explain readable: figures of what was touched, and the steps in the order in which they happen.
+// Makes the reply of explain readable: figures of what was read, and the steps in order of execution.
 
 import { number, toLines, toSource } from "./format.js";
 import { element } from "./workspace.js";
@@ -62,7 +62,7 @@ function stageStep(stage) {
   return { name: STAGES[code] ?? code, code, details, out: stage.nReturned };
 }
 
-/** The plan as elements: figures, steps, and the whole document to unfold. */
+/** The plan as elements: figures, steps, and the whole document, which is collapsed at first. */
 export function showPlan(reply) {
   const { figures, steps } = planOf(reply);
   const tiles = figures.map(([name, value]) => element("div", {}, element("dt", { textContent: name }), element("dd", { textContent: number(Number(value)) })));

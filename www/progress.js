@@ -1,9 +1,9 @@
-// The bar of what takes long, with its Cancel.
+// The progress bar of long work, with its Cancel button.
 
 import { $ } from "./workspace.js";
 
 /**
- * Runs `work(signal, progress)` under the bar; `progress(part, text)` moves it, and a click on Cancel, or Escape, aborts the signal.
+ * Runs `work(signal, progress)` and shows the bar. `progress(part, text)` moves it. A click on Cancel, or Escape, aborts the signal.
  * Resolves to `{ result, cancelled }`.
  */
 export async function follow(label, work) {
@@ -31,5 +31,5 @@ export async function follow(label, work) {
   }
 }
 
-/** Lets the page draw and take clicks before the work goes on. */
+/** Lets the page draw and handle clicks before the work goes on. */
 export const breathe = () => new Promise((resolve) => setTimeout(resolve));

@@ -1,4 +1,4 @@
-// The range query: reads the form, runs what it asks for, shows the rows, the time and the code, and draws the columns.
+// The range query: reads the form, runs the query, shows the rows, the time and the code, and draws the columns.
 
 import { clear, draw } from "./chart.js";
 import { duration, isoDay, moment, number, showCode } from "./format.js";
@@ -8,7 +8,7 @@ import { $, element } from "./workspace.js";
 const DAY_MS = 86_400_000;
 const COLORS = 5;
 
-/** Fills the form for a dataset. `extent` is what `extentOf` gave. */
+/** Fills the form for a dataset. `extent` is the result of `extentOf`. */
 export function prepareQuery({ series, drawn = series.length }, extent, days = "all") {
   const boxes = series.map((name, i) => {
     const box = element("input", { type: "checkbox", name: "series", value: name, checked: i < drawn });
@@ -22,7 +22,7 @@ export function prepareQuery({ series, drawn = series.length }, extent, days = "
 
 const colorOf = (i) => (i % COLORS) + 1;
 
-/** Sets the dates to the last `days` days of what is stored, or to all of it. */
+/** Sets the dates to the last `days` days of the stored measurements, or to all of them. */
 export function chooseRange(extent, days) {
   for (const button of document.querySelectorAll("[data-days]")) button.setAttribute("aria-pressed", button.dataset.days === String(days));
   $("to").value = extent ? isoDay(extent.last) : "";
@@ -67,12 +67,12 @@ export async function runQuery(collection, dataset, extent) {
   return { rows, ms };
 }
 
-/** How long the chosen range is, as far as there are measurements in it. */
+/** The length of the chosen range, limited to the time with measurements. */
 function spanOf(extent) {
   return Math.min($("to").valueAsNumber + DAY_MS, extent.last) - Math.max($("from").valueAsNumber, extent.first);
 }
 
-/** The filter for the chosen series and dates; what would not narrow anything is left out. */
+/** The filter for the chosen series and dates, without conditions that every measurement meets. */
 function filterOf({ series, values, hasMore, timeseries }, chosen, extent) {
   const filter = {};
   const wanted = chosen.map((label) => (values ? values.get(label) : label) ?? null);

@@ -1,4 +1,4 @@
-// Takes data out: what is older than a date, one collection, or everything.
+// Deletes data: measurements older than a date, one collection, or everything.
 
 import { onShow, show } from "./collection.js";
 import { datasets } from "./datasets.js";
@@ -46,7 +46,7 @@ async function dropEverything() {
   say("All collections were dropped.");
 }
 
-/** Asks before something goes for good; resolves to whether it may. */
+/** Asks for confirmation before something is deleted; resolves to the answer. */
 function confirmed(title, text) {
   $("drop-title").textContent = title;
   $("drop-text").textContent = text;

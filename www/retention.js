@@ -1,4 +1,4 @@
-// How long and how much of a collection is kept: expireAfterSeconds and maxBytes by collMod, and a pass of retention on demand.
+// Limits the age and the size of a collection: sets expireAfterSeconds and maxBytes by collMod, and runs a retention pass on demand.
 
 import { onShow, show } from "./collection.js";
 import { datasets } from "./datasets.js";
@@ -18,10 +18,10 @@ function inUnit(units, amount) {
   return [amount / factor, amount === factor ? name.replace(/s$/, "") : name];
 }
 
-/** What holds for the collection that is shown. */
+/** The options of the collection that is shown. */
 let limits = {};
 
-/** Fills the form with what holds for a collection. */
+/** Fills the form with the limits of a collection. */
 async function showLimits(name) {
   const [{ options } = { options: {} }] = await workspace.db.listCollections({ name }).toArray();
   limits = options;
@@ -36,7 +36,7 @@ async function showLimits(name) {
   await showCommand();
 }
 
-/** What the form asks for. */
+/** The command that the form describes. */
 function commandOf() {
   const age = $("keep-age").valueAsNumber * Object.fromEntries(UNITS)[$("keep-unit").value];
   const size = $("keep-size").valueAsNumber * Object.fromEntries(SIZES)[$("keep-size-unit").value];

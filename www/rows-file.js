@@ -26,7 +26,7 @@ export function jsonLine(row) {
     if (one === undefined) return `${EJSON.stringify(row, { relaxed: true })}\n`;
     simple[field] = one;
   }
-  return `${JSON.stringify(simple)}\n`; // Most rows are so, and this is many times as fast.
+  return `${JSON.stringify(simple)}\n`; // Most rows need nothing else, and this is many times as fast.
 }
 
 const isSimple = (value) => typeof value === "string" || typeof value === "boolean" || Number.isFinite(value);

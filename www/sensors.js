@@ -1,4 +1,4 @@
-// Generates sensor measurements: seeded, so that every visitor gets the same, and in columns, the fastest way in.
+// Generates sensor measurements. They are seeded, so that every visitor gets the same ones, and in columns, which is the fastest way to insert.
 
 const STEP_MS = 10_000;
 const DAY_MS = 86_400_000;

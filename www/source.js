@@ -1,4 +1,4 @@
-// A file of measurements as records: looked at first, then read to its end piece by piece.
+// Reads a file of measurements as records: first its beginning, to inspect it, then the whole file piece by piece.
 
 import { DelimitedReader, delimiterOf } from "./delimited.js";
 import { guess } from "./guess.js";
@@ -9,7 +9,7 @@ const SAMPLE_BYTES = 200_000;
 const PIECE_BYTES = 256_000;
 const SAMPLE_RECORDS = 500;
 
-/** What the beginning of a file says: `{ kind, names, records, problems, types, timeField, metaField, timeseries }`. */
+/** Describes a file from its beginning: `{ kind, names, records, problems, types, timeField, metaField, timeseries }`. */
 export async function inspect(file) {
   const isWhole = file.size <= SAMPLE_BYTES;
   const text = new TextDecoder().decode(await file.slice(0, SAMPLE_BYTES).arrayBuffer());
@@ -32,7 +32,7 @@ const readerOf = ({ kind, names, delimiter }) => (kind === "NDJSON" ? new LinesR
 
 const fits = ({ kind, names }, cells) => kind === "NDJSON" || cells.length === names.length;
 
-/** The records of the whole file, in pieces: `{ records, problems, bytes }`. Between two of them the page may draw. */
+/** The records of the whole file, in pieces: `{ records, problems, bytes }`. The page can draw between two pieces. */
 export async function* readAll(file, source, signal) {
   const reader = readerOf(source);
   const decoder = new TextDecoder();
@@ -68,7 +68,7 @@ export async function* readAll(file, source, signal) {
   }
 }
 
-/** Names that fields can have: not empty, different, without dots and a dollar in front. */
+/** Valid field names: not empty, distinct, without dots and without a leading dollar sign. */
 function namesOf(cells) {
   const names = [];
   for (const [place, cell] of cells.entries()) {

@@ -1,4 +1,4 @@
-// What the browser's storage holds: how much of what it gives is used, and what each collection takes.
+// Shows the storage use of the browser: how much of the quota is used, and how much each collection takes.
 
 import { onShow } from "./collection.js";
 import { ageOf, budgetOf } from "./retention.js";
@@ -28,7 +28,7 @@ function line({ name, options, stats }, largest) {
   return element("tr", {}, element("th", { scope: "row" }, name, bar), ...cells, ...limits);
 }
 
-/** The meter; browsers say roughly what they use, and may keep it back altogether. */
+/** Shows the meter. Browsers report their usage roughly, or not at all. */
 async function showUsage() {
   const { usage, quota } = (await navigator.storage?.estimate?.()) ?? {};
   $("usage").hidden = quota === undefined;

@@ -1,4 +1,4 @@
-// Documents as a table: a column a field, numbers to the right.
+// Shows documents as a table: one column per field, with numbers aligned right.
 
 import { toSource } from "./format.js";
 import { element } from "./workspace.js";
@@ -28,7 +28,7 @@ function cellOf(value) {
   return cell;
 }
 
-/** A value for people: dates without letters between, strings without quotes. */
+/** A value as readable text: dates without the letters T and Z, strings without quotes. */
 function textOf(value) {
   if (value === undefined) return "";
   if (typeof value === "string") return value;

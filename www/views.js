@@ -1,4 +1,4 @@
-// The ways to read a range for a chart: which pipeline each asks, as code to show and as columns to draw.
+// The ways to read a range for a chart: the pipeline of each, as code to show and as columns to draw.
 
 import { number, toLines, toSource } from "./format.js";
 
@@ -7,9 +7,9 @@ const DAY_MS = 24 * HOUR_MS;
 const POINTS = 1000;
 
 /**
- * By name: a function of what is asked, `{ collection, filter, dataset, spanMs }`, that gives
- * `{ code, read, sample }`; `read` resolves to `{ rows, panels, note }`, with the columns of each field in `panels`. `sample` is a single
- * call, where the code is more than that.
+ * For each name, a function that takes `{ collection, filter, dataset, spanMs }` and returns `{ code, read, sample }`. `read` resolves
+ * to `{ rows, panels, note }`, with the columns of each field in `panels`. `sample` is a single call, if `code` is more than
+ * one call.
  */
 export const views = { points, line, means };
 
@@ -39,7 +39,7 @@ function line({ collection, filter, dataset }) {
     return { rows, panels, note: `at most ${number(POINTS)} of each line, picked by its shape` };
   };
   if (fields.length === 1) return { code: codeOf(collection, ...stagesOf(pipelineOf(fields[0]))), read };
-  // Rows that show the temperature are not those that show the humidity: every field asks for its own.
+  // Run one query per field, because the rows that show the temperature differ from those that show the humidity.
   const stages = stagesOf(pipelineOf("FIELD")).map((text) => text.replaceAll('"FIELD"', "field").replaceAll("FIELD:", "[field]:"));
   const one = codeOf(collection, ...stages).replace("const columns = await db", "const read = (field) => db");
   const sample = codeOf(collection, ...stagesOf(pipelineOf(fields[0])));
@@ -69,11 +69,11 @@ function means({ collection, filter, dataset, spanMs }) {
   return { code, read };
 }
 
-/** Columns of the least and the greatest value beside the mean of a field. */
+/** The names of the columns with the lowest and the highest value, beside the mean of a field. */
 export const low = (field) => `least_${field}`;
 export const high = (field) => `greatest_${field}`;
 
-/** A bin so long that a chart of `spanMs` has some hundred of them. */
+/** The bin length with which a chart of `spanMs` has a few hundred bins. */
 function binOf(spanMs) {
   if (spanMs <= HOUR_MS) return { unit: "second", binSize: 10 };
   if (spanMs <= 6 * HOUR_MS) return { unit: "minute" };

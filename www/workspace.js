@@ -1,4 +1,4 @@
-// What the sections of the page share: the open database, the collection that is shown, and how to show another.
+// Shared by the sections of the page: the open database, the collection that is shown, its last insert and query, and helpers for elements.
 
 export const $ = (id) => document.getElementById(id);
 export const all = (selector) => document.querySelectorAll(selector);
@@ -6,7 +6,7 @@ export const all = (selector) => document.querySelectorAll(selector);
 /** `extent`: times of the oldest and the newest measurement of the chosen collection, `null` while it is empty. */
 export const workspace = { db: undefined, chosen: "weather", extent: null };
 
-/** By collection: how the last insert and the last query went, each `{ rows, ms }`. */
+/** For each collection, the last insert and the last query, each as `{ rows, ms }`. */
 const runs = new Map();
 
 export function lastOf(name) {

@@ -8,7 +8,7 @@ const [U, S, I] = ["$usage_user", "$usage_system", "$usage_idle"];
 const plain = mean(U);
 const HALF = 50;
 
-/** The mean of what `of(columns, row)` says, for each host. */
+/** The mean of the values of `of(columns, row)`, for each host. */
 function means(series, of) {
   return series.map(({ columns }) => {
     const rows = columns.time.length;
@@ -18,7 +18,7 @@ function means(series, of) {
   });
 }
 
-/** How many rows `holds(columns, row)`. */
+/** The number of rows for which `holds(columns, row)` is true. */
 function count(series, holds) {
   let count = 0;
   for (const { columns } of series) {
@@ -37,7 +37,7 @@ const counted =
   (series) =>
     loop(series, holds);
 
-/** What `of(columns)` says of each host. */
+/** The value of `of(columns)` for each host. */
 const eachHost = (of) => (series) => series.map(({ columns }) => of(columns));
 
 function spread({ usage_user: values }) {
@@ -64,7 +64,7 @@ function most({ time, usage_user: values }) {
   return { most: time[best] };
 }
 
-/** A pair with the plain mean of a field, whose work is one column. */
+/** A pair whose first shape is the plain mean of a field, which reads one column. */
 const computed = (name, expression, of) => pair(`mean of ${name} / of a field`, plain, mean(expression), { same: "none", loop: of && looped(of) });
 const filtered = (name, filter, expression, holds) =>
   pair(`count by ${name} / by a filter`, { count: filter }, { count: { $expr: expression } }, { loop: holds && counted(holds) });

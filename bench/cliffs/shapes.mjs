@@ -1,14 +1,14 @@
-// What a pair consists of, how it is asked, and whether its two shapes said the same.
+// Defines pairs of shapes, runs a shape, and compares the answers of two shapes.
 
 /**
  * A shape is a pipeline, `{ columns: pipeline }` for its rows as columns, `{ count: filter }`, `{ distinct: path }`, or `{ each: { name: pipeline } }`.
  *
  * `same` is what must be equal: `"all"`, `"values"` (all but `_id`), or `"none"` where the two only have the same work. `per` divides both times, for shapes
- * whose cost is that of what they return. `loop` computes what `second` says from typed arrays; of `"none"`, it is still compared.
+ * whose cost is that of what they return. `loop` computes the answer of `second` from typed arrays. It is compared even with `"none"`.
  */
 export const pair = (name, first, second, { same = "values", per, loop } = {}) => ({ name, first, second, same, per, loop });
 
-/** A copy of a function that the compiler knows nothing of. A loop that takes what it computes as a function is then compiled with that function alone. */
+/** A copy of a function, which the compiler treats as a new one. So a loop that takes its computation as a function is compiled for that function alone. */
 export const copied = (work) => new Function(`return ${work}`)();
 
 /** The rows of a shape's answer. */

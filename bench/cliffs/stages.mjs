@@ -13,7 +13,7 @@ const windowed = (value, { sortBy = { time: 1 }, partitionBy = "$tags.hostname" 
 ];
 const LAST_SIX = windowed({ $avg: "$usage_user", window: { documents: [-5, 0] } });
 
-/** The mean of what `next(values, row, before)` says of each row, where `before` is what it said of the row before; nothing counts as `undefined`. */
+/** The mean of `next(values, row, before)` over all rows, where `before` is its result for the previous row. Results that are `undefined` do not count. */
 function overRows(series, next) {
   let [total, rows] = [0, 0];
   for (const { columns } of series) {

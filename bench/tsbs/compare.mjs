@@ -1,6 +1,6 @@
-// Whether two engines said the same, and how long it took them.
+// Compares the answers of two engines, and measures how long they take.
 
-/** Rows of groups as flat rows: the parts of `_id` come up, a single `_id` gets the name `key`, and dates and 64-bit integers become numbers. */
+/** Flattens rows of groups: the parts of `_id` become fields, a single `_id` gets the name `key`, and dates and 64-bit integers become numbers. */
 function flat(row, key) {
   const plain = {};
   const take = (name, value) => {
@@ -47,7 +47,7 @@ const WARM_MS = 50;
 const ENOUGH_MS = 20;
 const ASKS_MAX = 5;
 
-/** Clocks in milliseconds. That of the processor counts what this process used, whatever else the machine did; it includes compilers and garbage collectors. */
+/** Clocks in milliseconds. The processor clock counts the time of this process only, whatever else the machine does. It includes compilers and garbage collectors. */
 export const CLOCKS = {
   wall: () => performance.now(),
   cpu: () => {
@@ -57,8 +57,8 @@ export const CLOCKS = {
 };
 
 /**
- * Asks for a while and resolves to `{ answer, ms }`, where `ms` is the shortest time. What is over in a millisecond is asked five times, because other work of the
- * machine would double the time of one; what takes long is asked once.
+ * Repeats a query and resolves to `{ answer, ms }`, where `ms` is the shortest time. A query of a millisecond runs five times, because other work of the machine
+ * would double the time of a single run. A long query runs once.
  */
 export async function timed(ask, clock) {
   const begin = performance.now();
@@ -71,7 +71,7 @@ export async function timed(ask, clock) {
   return { answer, ms };
 }
 
-/** Asks until compilers and caches have seen enough. */
+/** Repeats a query until compilers and caches are warm. */
 export async function warm(ask) {
   const begin = performance.now();
   do await ask();

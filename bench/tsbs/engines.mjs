@@ -1,6 +1,6 @@
 // The engines of the suite. Each keeps the same measurements in memory and answers with rows as plain objects, times as dates.
 //
-// SQL has a table of tags, with a row a series, and a table a measurement, with the id of its tags: the layout that the suite gives to relational databases.
+// SQL has a table of tags with one row per series, and one table per measurement with the id of its tags: the layout that the suite gives to relational databases.
 // In DuckDB, a measurement also has the name of its series, because it filters by a column faster than by a join, and groups faster by an id. Times are milliseconds.
 
 import { createRequire } from "node:module";

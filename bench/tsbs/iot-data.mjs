@@ -25,7 +25,7 @@ function tagsOf(truck, random) {
 const between = (low, high, value) => Math.min(high, Math.max(low, value));
 const rounded = (value, digits) => Number(value.toFixed(digits));
 
-/** One truck, row by row; both of its measurements tell of the same journey. */
+/** One truck, row by row. Both of its measurements describe the same journey. */
 function journey(time, tags, random) {
   const rows = time.length;
   const readings = { time };

@@ -1,4 +1,4 @@
-// The queries of the IoT use case. The suite has them in SQL only; the pipelines say the same in the way that it writes the others for MongoDB.
+// The queries of the IoT use case. The suite has them in SQL only. The pipelines are equivalent, and follow its other queries for MongoDB.
 
 import { FLEETS } from "./iot-data.mjs";
 
@@ -92,7 +92,7 @@ function stationary(random, data) {
   };
 }
 
-/** Trucks that drove in more periods of ten minutes than a driver does who rests so many minutes an hour. */
+/** Trucks that drove in more periods of ten minutes than a driver who rests `restMinutes` per hour. */
 function longSessions(hours, restMinutes) {
   return (random, data) => {
     const [fleet, window] = [random.of(FLEETS), random.window(data, hours)];
@@ -139,7 +139,7 @@ const dailyDriving = () => ({
   keys: ["name"],
 });
 
-/** How long a truck drives from one rest to the next: of the periods in which that changes, the next after each. */
+/** The time that a truck drives from one rest to the next. A drive lasts from the period in which it begins until the next period that changes between driving and rest. */
 const drivingSessions = () => ({
   collection: "readings",
   pipeline: [

@@ -1,10 +1,10 @@
-// Seeded chance, and the times that all measurements share.
+// Seeded random numbers, and the times that all measurements share.
 
 export const START = Date.UTC(2026, 0, 1);
 export const STEP_MS = 10_000;
 export const HOUR_MS = 3_600_000;
 
-/** A generator of its own for each name: what one thing draws does not depend on how much another drew. */
+/** A separate generator for each name, so that its numbers do not depend on how many another generator has drawn. */
 export function generator(name) {
   let state = 2_166_136_261;
   for (const letter of name) state = Math.imul(state ^ letter.codePointAt(0), 16_777_619) >>> 0;

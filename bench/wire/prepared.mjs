@@ -1,5 +1,5 @@
-// The inserts of bench/wire/tasks.mjs by a client that only sends what was encoded before, so that nothing but the server is measured: any number of clients can
-// load it so. node bench/wire/prepared.mjs <uri> <points> <folder of the driver>
+// The inserts of bench/wire/tasks.mjs by a client that only sends messages that were encoded before. So only the server is measured, and any number of clients can
+// load it in this way. node bench/wire/prepared.mjs <uri> <points> <folder of the driver>
 
 import { createRequire } from "node:module";
 import { connect } from "node:net";

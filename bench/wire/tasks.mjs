@@ -8,7 +8,7 @@ export function rows(start, count) {
   return Array.from({ length: count }, (_, i) => ({ at: new Date(Date.UTC(2025, 5, 1) + (start + i) * 1000), station: (start + i) % 10, temp: 20 + Math.sin((start + i) / 500), humidity: 40 + ((start + i) % 30) / 4 }));
 }
 
-/** Does a task, and adds its milliseconds, the processor time of who stores the measurements, as `processorMs` gives it, and that of this process to `times`. */
+/** Runs a task and adds to `times`: its milliseconds, the processor time of the storing process, which `processorMs` returns, and that of this process. */
 export async function timed(times, name, processorMs, work) {
   const [begin, processorBegin, ownBegin] = [performance.now(), await processorMs(), process.cpuUsage()];
   await work();

@@ -15,8 +15,8 @@ const LAUNCH = {
 };
 
 /**
- * A browser by its name, `chromium`, `chromium-sqlite`, `firefox` or `webkit`; what its pages store lives as long as the folder `profile`,
- * in WebKit as long as the browser. Options are of Chromium alone (chromium.mjs).
+ * Starts a browser by name: `chromium`, `chromium-sqlite`, `firefox` or `webkit`. What its pages store lives as long as the folder `profile`,
+ * or in WebKit as long as the browser. Only Chromium takes options (chromium.mjs).
  */
 export function launchBrowser(name, profile, options) {
   if (!Object.hasOwn(LAUNCH, name)) throw new Stop(`there is no browser ${name}; there are ${Object.keys(LAUNCH).join(", ")}`);
@@ -24,7 +24,7 @@ export function launchBrowser(name, profile, options) {
 }
 
 async function launchFirefox(profile) {
-  // Loaded by those who need it only.
+  // Imported here, so that only tests in Firefox load it.
   const { default: puppeteer } = await import("puppeteer-core");
   return puppeteer.launch({ browser: "firefox", executablePath: firefoxPath(), headless: true, userDataDir: profile });
 }

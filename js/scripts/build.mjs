@@ -1,6 +1,6 @@
 // Builds the npm package in js/dist: compiles the crate to WebAssembly, generates the glue, divides and optimises the module, and bundles the driver.
 //
-//   node js/scripts/build.mjs [--dev]     --dev omits the optimisation for size: it is faster, the module is half as large again, and panics have messages
+//   node js/scripts/build.mjs [--dev]     --dev skips the optimisation for size: the build is faster, the module is 50 % larger, and panics have messages
 
 import { copyFileSync, cpSync, existsSync, mkdirSync, readFileSync, readdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join, relative } from "node:path";
@@ -39,7 +39,7 @@ async function compile(toolEnv, { features, cargo, rustc, whole }, dev) {
   // These flags apply to the last crate, which link-time optimisation compiles together with all others.
   if (!dev) args.push("--", ...whole);
   const profiles = ["release", "wasm32-unknown-unknown/release"];
-  const flags = [...features, ...cargo, ...rustc];
+  const flags = dev ? features : [...features, ...cargo, ...rustc];
   const messages = await withDependencies(dev ? "wasm-dev" : "wasm", env, profiles, () => must("cargo", args, { env, show: "stderr" }), { flags });
   const artifacts = messages.split("\n").filter(Boolean).map((line) => JSON.parse(line));
   const files = artifacts.flatMap((message) => (message.target?.name === "timepail" ? (message.filenames ?? []) : []));
@@ -51,7 +51,7 @@ async function compile(toolEnv, { features, cargo, rustc, whole }, dev) {
 /** Writes the glue, its declarations and the module, which is not optimised yet, into `folder`. With `dev`, functions keep readable names. */
 async function bindgen(env, module, folder, dev) {
   rmSync(folder, { recursive: true, force: true });
-  // The split needs the symbols of the linker; people prefer demangled names.
+  // The split needs the mangled symbols of the linker. A development build keeps demangled names, which are easier to read.
   const stripped = dev ? [] : ["--remove-producers-section", "--no-demangle"];
   // No default path: the driver passes the module, and bundlers would follow the default path of the glue to a file that is not shipped.
   const args = [module, "--out-dir", folder, "--out-name", "timepail", "--target", "web", "--omit-default-module-path", ...stripped];
@@ -123,7 +123,7 @@ function shortened(glue, { imports, exports }) {
   for (const [, name, short] of imports) replace(new RegExp(`(?<=^ +)${literal(name)}(?=:)`, "m"), dollars(short));
   // Some exports are for tools and threads; the glue does not use them.
   for (const [name, short] of exports) glue = glue.replaceAll(new RegExp(`(?<=\\bwasm\\.)${literal(name)}\\b`, "g"), dollars(short));
-  // What only calls a function of `Math` is that function.
+  // Replace a wrapper that only calls a function of `Math` by that function.
   replace(/function\((arg\d(?:, arg\d)*)\) \{\s+const ret = (Math\.\w+)\(\1\);\s+return ret;\s+\}/, "$2");
   // All imports come from one module, which wasm-opt calls "a".
   replace(new RegExp(`"${literal(imports[0][0])}"(?=: import)`), '"a"');
@@ -247,7 +247,7 @@ await main(async () => {
   const raw = filesUnder(glue).map((file) => join(glue, file));
   const flags = dev ? undefined : build.opt;
   const marks = marksUnder(join(ROOT, "src"));
-  // Without line numbers, which unrelated changes move.
+  // The marks without their line numbers, which unrelated changes move.
   const named = JSON.stringify(marks.map(({ module, name, isLater }) => [module, name, isLater]));
   const inputs = hashOf([linked, ...raw, join(JS, "package-lock.json"), ...self], dev ? "dev" : flags.join(" "), named, compiler);
   await once("wasm-opt", inputs, () => optimise(glue, flags, { linked, marks, isPinned }));

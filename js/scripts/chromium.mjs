@@ -7,7 +7,7 @@ import { Stop, TOOLS } from "./steps.mjs";
 
 const USUAL = ["/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"];
 
-/** A variable of the environment, else what the toolchain script found. */
+/** The value of an environment variable, or else the one that the toolchain script found. */
 function found(variable) {
   const noted = join(TOOLS, "browser-env");
   const fromTools = existsSync(noted) ? new RegExp(`^export ${variable}="([^"]+)"`, "m").exec(readFileSync(noted, "utf8"))?.[1] : undefined;
@@ -21,16 +21,16 @@ function chromiumPath() {
   return path;
 }
 
-/** The same engine without tabs and menus, which starts, and opens a page, in less than half the time; the browser itself where it is missing. */
+/** The headless shell: the same engine without tabs and menus. It starts, and opens a page, in less than half the time. If it is missing, the browser itself. */
 const shellPath = () => found("CHROME_SHELL_PATH") ?? chromiumPath();
 
 /**
- * A browser with `profile` (a folder) as its profile; what a page stores lives as long as the folder.
+ * Starts a browser with the folder `profile` as its profile. What a page stores lives as long as the folder.
  *
- * Without a sandbox, so that it starts as root in a container: it only ever loads pages of this project from loopback. The
- * switches keep it from calling home. `features` are switched on beside those that are by themselves. `keepsPages` leaves the
- * back/forward cache on, which playwright-core does not know: to go back, pages call `history.back`. `isWhole` starts the browser
- * that people use, which alone has that cache.
+ * The sandbox is off, so that the browser starts as root in a container. It only loads pages of this project from loopback. The
+ * switches stop its background requests. `features` are enabled in addition to the default ones. `keepsPages` leaves the
+ * back/forward cache on. playwright-core does not support that cache, so pages call `history.back` to go back. `isWhole` starts
+ * the browser that people use, because only that one has the cache.
  */
 export function launchChromium(profile, { features = [], keepsPages = false, isWhole = keepsPages, ...options } = {}) {
   const args = ["--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync"];

@@ -8,10 +8,10 @@ import { ROOT, TOOLS, hashOf, must } from "./steps.mjs";
 
 /** What cargo needs of a folder of one profile. */
 const PARTS = [".fingerprint", "build", "deps"];
-/** For so long, a set of dependencies is kept that no clone asks for. */
+/** How long a set of dependencies is kept when no clone asks for it. */
 const KEPT_MS = 30 * 24 * 3_600_000;
 
-/** The names in `target` of what this repository has itself: its packages, and its test programs. */
+/** The names that the packages and test programs of this repository have in `target`. */
 const own = () => new Set(["timepail", "timepail-kernels", "timepail_kernels", ...readdirSync(join(ROOT, "tests")).map((name) => basename(name, ".rs"))]);
 
 /** The name in front of the hash, as in `libserde-0123456789abcdef.rlib`. */
@@ -24,17 +24,18 @@ const isOwn = (file, names) => names.has(nameOf(file)) || /^(lib)?timepail\b/.te
 async function keptFolder(tools, env, name, flags) {
   const compiler = await must("rustc", ["-vV"], { env });
   const files = ["Cargo.lock", "Cargo.toml", "kernels/Cargo.toml"].map((file) => join(ROOT, file));
-  return join(tools, `compiled-${name}-${hashOf(files, ...flags, compiler, platform(), arch()).slice(0, 12)}`);
+  const set = Object.entries(env).filter(([name]) => /^(CARGO_PROFILE_|CARGO_ENCODED_RUSTFLAGS$|RUSTFLAGS$)/.test(name)).map(String).sort();
+  return join(tools, `compiled-${name}-${hashOf(files, ...flags, ...set, compiler, platform(), arch()).slice(0, 12)}`);
 }
 
-/** Copies with times, by which cargo judges what is fresh; leaves out what `isLeft` says. */
+/** Copies a folder with its modification times, which tell cargo what is fresh. Leaves out the names for which `isLeft` is true. */
 function copy(from, to, isLeft = () => false) {
   cpSync(from, to, { recursive: true, preserveTimestamps: true, verbatimSymlinks: true, filter: (source) => source === from || !isLeft(basename(source)) });
 }
 
 /**
  * Calls `work`, which compiles with cargo in `env` and with `flags`, and resolves to its result. `profiles` are folders below `target`. If none of them exists,
- * compiled dependencies are brought first; if there are none to bring, those of this clone are kept.
+ * the kept dependencies are copied there first. If none are kept yet, those of this clone are kept afterwards.
  */
 export async function withDependencies(name, env, profiles, work, { flags = [], tools = TOOLS, target = process.env.CARGO_TARGET_DIR ?? join(ROOT, "target") } = {}) {
   if (profiles.some((profile) => existsSync(join(target, profile)))) return work();
@@ -42,13 +43,13 @@ export async function withDependencies(name, env, profiles, work, { flags = [], 
   const isKept = existsSync(kept);
   if (isKept) bring(kept, target, profiles);
   const result = await work();
-  // What `run` resolves to says whether all was compiled.
+  // `run` resolves to an exit code, which tells whether everything was compiled. `must` throws if it was not.
   if (!isKept && (result?.code ?? 0) === 0) keep(kept, target, profiles);
   dropOld(tools);
   return result;
 }
 
-/** Each profile gets its place when it is complete, because cargo would take a half of a library for a whole one. */
+/** Moves each profile into place when it is complete, because cargo would take a partial library for a complete one. */
 function bring(kept, target, profiles) {
   const folder = join(target, `brought-${process.pid}`);
   copy(kept, folder);

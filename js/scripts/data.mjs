@@ -8,7 +8,7 @@ import { DATA, leb, prefixed, segmentsOf } from "./wasm.mjs";
 /** Moving a shorter range costs more in the second half than it saves in the first. */
 const RANGE_BYTES_MIN = 24;
 
-/** The parts of memory, as `{ address, length }`, whose constants are none of `read`. `symbols` are those of a `Graph`. */
+/** The ranges of memory, as `{ address, length }`, with constants that are not in `read`. `symbols` are those of a `Graph`. */
 export function unread(symbols, read) {
   const marks = new Map();
   const mark = (symbol, value) => {

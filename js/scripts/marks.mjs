@@ -53,7 +53,7 @@ export function marksIn(file, text) {
   return marks;
 }
 
-/** `Engine` of `impl<'a> Storage for Engine<'a> {`. */
+/** The name of the type in the head of an impl block: `Engine` for `impl<'a> Storage for Engine<'a> {`. */
 function typeOf(head) {
   let open = 0;
   const plain = [...head.split("{")[0].replaceAll("->", "")].filter((char) => (char === "<" ? ++open : char === ">" ? open-- : open) === 0).join("");

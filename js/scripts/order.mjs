@@ -6,7 +6,7 @@
 
 import { CUSTOM, bodiesOf, importedFunctions, leb, prefixed, sectionsOf } from "./wasm.mjs";
 
-/** The length of a shingle: the number of equal bytes from which a reference of the compression is shorter than the bytes. */
+/** The length of a shingle: for this many equal bytes, a back-reference in the compressed file is shorter than the bytes. */
 const SHINGLE = 6;
 /** Shingles in more functions than this are found nearby in any order, and are ignored. */
 const COMMON = 50;
@@ -73,7 +73,7 @@ export function orderOf(bodies) {
   return order;
 }
 
-/** Of each body, the shingles that it shares with another, as numbers. */
+/** For each body, the shingles that it shares with another one, as numbers. */
 function sharedShingles(bodies) {
   const counts = new Map();
   const all = bodies.map((body) => {

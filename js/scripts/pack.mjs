@@ -1,6 +1,6 @@
 // Writes dist/timepail.tgz, the package as npm would publish it, and checks its content.
 //
-//   node js/scripts/pack.mjs --release   Also refuses a package that another compiler would build than the one that wasm-pack.toml pins.
+//   node js/scripts/pack.mjs --release   Also fails if the compiler is not the one that wasm-pack.toml pins.
 
 import { cpSync, existsSync, mkdirSync, readFileSync, readdirSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";

@@ -1,5 +1,5 @@
-// A reporter for node:test that only counts tests, and writes one line of JSON at the end: a list with an entry for each suite that is in no other, and one for the
-// tests outside of suites. Suites and parents are not counted, because they repeat the results of their tests.
+// A reporter for node:test that only counts tests. It writes one line of JSON at the end: a list with an entry for each top-level suite, and one for the tests outside
+// of suites. Suites and parents are not counted, because they repeat the results of their tests.
 
 const none = () => ({ passed: 0, failed: 0, skipped: 0 });
 

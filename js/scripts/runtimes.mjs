@@ -16,8 +16,8 @@ const WRITERS = 3;
 const ALARM_MS = 30_000;
 
 /**
- * The program of a runtime: in a package of its own for each platform, of which npm has installed the one that fits. The packages that would choose among all
- * platforms name some that not every registry has, and npm ci insists on every name.
+ * The path of a runtime's program. Each platform has a package of its own, and npm has installed the one that fits. The packages that choose among all platforms
+ * are not used: they name packages that not every registry has, and `npm ci` requires all of them.
  */
 function program(scope, name, file) {
   const folder = join(JS, "node_modules", scope);
@@ -168,7 +168,7 @@ async function inProcesses(result, target, [name, command]) {
   mkdirSync(state, { recursive: true });
   const phase = async (...args) => {
     const [path, ...flags] = command();
-    // Every phase but one ends by killing itself.
+    // Every phase except `left` ends by killing its own process.
     const ends = args[0] === "left";
     const limit = { cwd: OUT, env: { ...process.env, STATE: state }, timeout: ends ? END_MS : PHASE_MS };
     count(result, target, args.join(" "), await run(path, [...flags, file, ...args], limit), !ends);
@@ -262,7 +262,7 @@ async function exampleWorker(result) {
       assert.deepEqual(await json(server, asked), found);
     });
     await test("removes expired measurements on its alarm", async () => {
-      // One more reading a shard, for an alarm of this opening; each answer is waited for, so nothing sleeps.
+      // Insert one more reading per series, so that every shard sets an alarm after the restart. The loop awaits each answer, so nothing sleeps.
       assert.deepEqual(await post(server, names.map((series) => ({ series, at: now + hour / 2, temp: 0 }))), { stored: 12 });
       let seen;
       for (const end = Date.now() + ALARM_MS; Date.now() < end && `${seen}` !== "12,732,4"; ) seen = await totals(server);
@@ -273,7 +273,7 @@ async function exampleWorker(result) {
   }
 }
 
-/** The stage of js/scripts/test.mjs; `only` a target whose name begins so. */
+/** The stage `runtimes` of js/scripts/test.mjs. With `only`, just the targets whose names begin with it. */
 export async function runtimes(only = "") {
   const result = { passed: 0, failed: 0, output: "" };
   installed(OUT);

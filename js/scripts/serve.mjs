@@ -33,7 +33,7 @@ function mounts(root, more) {
   return [...Object.entries(more), ...vendor, ["/timepail/", DIST], ["/", root]];
 }
 
-/** The file that a URL path names, or undefined: no file, outside its folder (by dots or by a link), or not decodable. */
+/** The file that a URL path names. Undefined if there is none, if it is outside its folder (by dots or by a link), or if the path cannot be decoded. */
 function resolve(path, folders) {
   try {
     const decoded = decodeURIComponent(path);

@@ -8,7 +8,7 @@ import { brotliCompressSync, gzipSync } from "node:zlib";
 import { compilerIn, readBuild } from "./builds.mjs";
 import { DIST, Stop, filesUnder, main, toolEnv } from "./steps.mjs";
 
-/** By how much a module may exceed its budget if another compiler than that of releases has built it: that one inlines other functions. */
+/** How far a module may exceed its budget if it was not built with the compiler of releases: another compiler inlines other functions. */
 const OTHER_COMPILER = 1.01;
 
 /** The sizes of files that are fetched, and therefore compressed, separately. */

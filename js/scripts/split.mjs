@@ -1,8 +1,8 @@
 // Divides a module into two halves: one that every page needs, and one that is loaded by the first command that needs it.
 //
 // Both halves share memory, tables and globals. Each keeps the function indexes of the whole module, so that instructions need not be changed.
-// If a half calls a function that only the other half has, the function is replaced by a call through a slot of the function table, which the other half fills:
-// in the first half for functions that are loaded later, in the second half for long functions of the first. At first, both halves have all other
+// If a half calls a function that only the other half has, a call through a slot of the function table replaces the function, and the other half fills the slot.
+// The first half does so for functions that are loaded later, the second half for long functions of the first. At first, both halves have all other
 // functions; wasm-opt then removes from each what it does not reach. Each half fills the slots of the function table that only it refers to.
 // Constants that only the second half reads move to it (data.mjs).
 
@@ -36,7 +36,7 @@ export class Whole {
     });
     this.globals = this.#list(GLOBAL, (reader) => {
       const type = bytes.subarray(reader.at, (reader.at += 2));
-      // A constant: one instruction, whose operand is a number or another global, and the end.
+      // The initial value: one instruction, whose operand is a number or another global, and the end marker.
       while (bytes[reader.at] !== 0x0b) {
         const opcode = bytes[reader.at++];
         if (opcode === 0x43) reader.at += 4;
@@ -57,7 +57,7 @@ export class Whole {
     return Array.from({ length: reader.number() }, () => read(reader));
   }
 
-  /** What a section holds, without its head. */
+  /** The content of a section, without its header. */
   raw(id) {
     const section = this.sections.find((section) => section.id === id);
     return section ? this.bytes.subarray(section.start, section.end) : undefined;
@@ -68,7 +68,7 @@ export class Whole {
     return namesOf(this.bytes, this.sections);
   }
 
-  /** What stands in the function table from the start: pairs of a place and a function. */
+  /** The initial content of the function table: pairs of a slot and a function. */
   filled() {
     const pairs = this.#list(ELEMENT, (reader) => {
       const flags = reader.number();
@@ -82,7 +82,7 @@ export class Whole {
     return pairs.flat();
   }
 
-  /** A body that calls what stands at a place of the table; `ifLoaded`, one that returns 0, or nothing, as long as nothing stands there. */
+  /** A body that calls the function in a slot of the table. With `ifLoaded`, it returns 0, or nothing, as long as the slot is empty. */
   call(own, place, ifLoaded) {
     const type = this.typeOf[own];
     const { params: count, results } = this.types[type];
@@ -111,7 +111,7 @@ const section = (id, content) => Buffer.concat([Buffer.from([id]), prefixed(cont
 const list = (entries) => Buffer.concat([leb(entries.length), ...entries]);
 const name = (text) => prefixed(Buffer.from(text));
 
-/** Pairs of a place in the table and a function, as segments. */
+/** Pairs of a slot of the table and a function, as segments. */
 function segments(whole, pairs) {
   const runs = [];
   for (const [place, own] of pairs.toSorted(([a], [b]) => a - b)) {
@@ -122,23 +122,23 @@ function segments(whole, pairs) {
   return runs.map(({ place, functions }) => segment(whole, place, functions));
 }
 
-/** Functions, put into the table from a place on. */
+/** A segment that puts functions into consecutive slots of the table, beginning at `place`. */
 function segment(whole, place, functions) {
   const offset = Buffer.concat([constant(place), Buffer.from([0x0b])]);
   const head = whole.functions === 0 ? [Buffer.from([0]), offset] : [Buffer.from([2]), leb(whole.functions), offset, Buffer.from([0])];
   return Buffer.concat([...head, list(functions.map((own) => leb(whole.imported + own)))]);
 }
 
-/** Names by which what is left of a half can be told from the other: the number of each function. */
+/** A section that names each function by its number, so that `left` can tell which functions are left in a half. */
 function numbered(whole) {
   const names = Array.from({ length: whole.imported + whole.bodies.length }, (_, at) => Buffer.concat([leb(at), name(String(at - whole.imported))]));
   return section(CUSTOM, Buffer.concat([name("name"), Buffer.from([1]), prefixed(list(names))]));
 }
 
 /**
- * The two halves. `entered` are the numbers of functions of the second that the first calls, `lent` those that the second takes from the
- * first, `ranges` the parts of memory that only the second fills, `careful` those of `entered` that may be called before it is there: they
- * answer 0 then. `fills` says which half fills the place of a function in the table: 0, 1, or none.
+ * The two halves. `entered` are the numbers of functions of the second half that the first calls. `lent` are those that the second takes from
+ * the first. `ranges` are the parts of memory that only the second fills. `careful` are those of `entered` that may be called before the second
+ * half is loaded, and return 0 until then. `fills` says which half fills the slot of a function in the table: 0, 1, or none.
  */
 export function halves(whole, { entered, lent = [], ranges = [], careful = new Set(), fills }) {
   const { imported, tables, globals, functions } = whole;

@@ -1,4 +1,4 @@
-// What the scripts beside this one share: where things lie, running a program, and not doing the same work twice.
+// Shared by the scripts in this folder: paths, running a program, and skipping work that is already done.
 
 import { spawn } from "node:child_process";
 import { createHash } from "node:crypto";
@@ -13,10 +13,10 @@ export const DIST = join(JS, "dist");
 export const WASM = join(JS, "src/wasm");
 export const TOOLS = process.env.TIMEPAIL_TOOLS ?? join(process.env.XDG_CACHE_HOME ?? join(homedir(), ".cache"), "timepail");
 
-/** A failure that was foreseen: its message is all that the reader needs, so no stack is printed. */
+/** An expected failure. Its message says all that you need, so no stack is printed. */
 export class Stop extends Error {}
 
-/** Runs a script's main function; whatever it throws becomes the exit code. */
+/** Runs a script's main function. If it throws, the error is printed and the exit code is 1. */
 export async function main(work) {
   try {
     await work();
@@ -27,8 +27,8 @@ export async function main(work) {
 }
 
 /**
- * Runs a program and resolves to `{ code, output }`, whatever the code. `output` is stdout and stderr as they came;
- * `show: "stderr"` passes stderr on to the terminal instead, for programs with progress of their own. After `timeout`
+ * Runs a program and resolves to `{ code, output }`, whatever the code. `output` is stdout and stderr in order of arrival.
+ * `show: "stderr"` passes stderr on to the terminal instead, for programs that show their own progress. After `timeout`
  * milliseconds the program is killed.
  */
 export function run(command, args, { cwd = ROOT, env = process.env, show = "nothing", timeout } = {}) {
@@ -43,7 +43,7 @@ export function run(command, args, { cwd = ROOT, env = process.env, show = "noth
   });
 }
 
-/** Like `run`, for steps that nothing can follow when they fail. Resolves to the output. */
+/** Like `run`, but throws if the program fails. Resolves to the output. */
 export async function must(command, args, options) {
   const { code, output } = await run(command, args, options);
   if (code !== 0) throw new Stop(`${[command, ...args].join(" ")} failed (exit ${code})\n${output}`);
@@ -89,7 +89,7 @@ export function hashOf(files, ...texts) {
 }
 
 /**
- * Does `work` unless it was done before with the same `inputs` hash and its outputs are still as it left them.
+ * Does `work`, unless it was done before with the same `inputs` hash and its outputs have not changed since.
  * `work` resolves to the list of files that it wrote.
  */
 export async function once(name, inputs, work) {

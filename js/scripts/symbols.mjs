@@ -1,11 +1,11 @@
-// Reads the names that rustc gives to functions (its mangling "v0"): which function of the source is it, and in which file does that stand?
+// Parses the names that rustc gives to functions (its mangling "v0"), to find the function in the source and its file.
 //
-// The path of an impl block stands in the name of each of its functions, so a method is found in the file that has it, wherever its type is.
+// The name of each method contains the path of its impl block, so a method is found in the file of that block, wherever its type is.
 
 /**
  * The function of this crate's source that the function `symbol` comes from, as `{ module, name }`: `engine::keep` and `Engine::keep`.
- * Closures, and the machine that an async function is, belong to the function around them. Undefined for code of others, their
- * generic functions over types of ours among them.
+ * Closures, and the state machine of an async function, belong to the function around them. Undefined for code of other crates,
+ * including their generic functions over types of this crate.
  */
 export function ownerOf(symbol) {
   if (!symbol?.startsWith("_R")) return undefined;
@@ -22,7 +22,7 @@ class Symbol {
     this.at = 2;
   }
 
-  /** `{ crate, names, modules, type }`: of `names` the first `modules` are the crate and modules, the others functions and closures. */
+  /** `{ crate, names, modules, type }`. The first `modules` of `names` are the crate and its modules, the others are functions and closures. */
   path() {
     const tag = this.text[this.at++];
     if (tag === "C") {
@@ -33,7 +33,7 @@ class Symbol {
       const space = this.text[this.at++];
       const inner = this.path();
       const last = this.#name();
-      // Types share a name space with modules, but nothing stands below them: their functions are in impl blocks.
+      // Types share a namespace with modules, but no path continues below a type: its functions are in impl blocks.
       const isModule = space === "t" && inner.modules === inner.names.length && inner.type === undefined;
       return { ...inner, names: [...inner.names, last], modules: inner.modules + (isModule ? 1 : 0), last };
     }
@@ -45,7 +45,7 @@ class Symbol {
       return { ...where, type };
     }
     if (tag === "Y") {
-      // A function that a trait gives to all, for one type; a closure is called so too.
+      // A default method of a trait, for one type. The call of a closure is named in this way too.
       const of = this.#type(true);
       this.path();
       return of;
@@ -60,7 +60,7 @@ class Symbol {
     throw new Error(`${this.text}: no path begins with ${tag}`);
   }
 
-  /** The last name of a type, or where `whole` its path. Others than those that have a path have none. */
+  /** The last name of a type, or its path if `whole`. Empty for a type that has no path. */
   #type(whole = false) {
     const tag = this.text[this.at++];
     const none = whole ? { names: [], modules: 0 } : "";
@@ -140,14 +140,14 @@ class Symbol {
   #back(read) {
     const from = this.#number();
     const then = this.at;
-    // Places count from behind the prefix.
+    // Positions are counted from the end of the prefix `_R`.
     this.at = from + 2;
     const result = read();
     this.at = then;
     return result;
   }
 
-  /** Digits of base 62 and `_`; none stand for 0. */
+  /** A number in base 62 that ends with `_`. No digits mean 0. */
   #number() {
     const end = this.text.indexOf("_", this.at);
     const digits = this.text.slice(this.at, end);

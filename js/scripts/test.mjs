@@ -1,7 +1,7 @@
 // Runs tests in stages, and prints totals. The stages of cargo run side by side with those of the package. A failed stage does not stop the others.
 //
 //   node js/scripts/test.mjs                  Installs all tools and runs all stages, as CI does.
-//   node js/scripts/test.mjs --inner          Installs what INNER needs and runs INNER: what tells most about a change in the least time.
+//   node js/scripts/test.mjs --inner          Installs what INNER needs and runs INNER: the stages that tell most about a change in the least time.
 //   node js/scripts/test.mjs stage ...        Runs these stages. The caller (Makefile) has installed the tools.
 //
 // The output of a stage is printed only if it fails. The last line is "N passed, N failed". A stage without tests fails, so that a suite cannot
@@ -17,15 +17,15 @@ import { JS, ROOT, Stop, bin, filesUnder, main, must, run, seconds, toolEnv } fr
 const WASM_TARGET = ["--target", "wasm32-unknown-unknown"];
 const HEARTBEAT_MS = 30_000;
 const FILE_TIMEOUT_MS = 600_000;
-/** The number of programs with test files that run at once; one more when cargo has ended. */
+/** The number of test programs that run at once. One more runs when cargo has ended. */
 const PROGRAMS_MAX = Math.min(2, availableParallelism());
 let cargoHasEnded = Promise.resolve();
 
 // A stage resolves to { passed, failed, skipped?, output }.
 
 /**
- * The stages of cargo's development builds, which lock one folder. The first needs neither tools nor npm packages, so it runs while they are installed. The last
- * reports the lints of the others.
+ * The stages of cargo's development builds. They run one after another, because cargo locks their folder. The first needs neither tools nor npm packages, so it
+ * runs while they are installed. The last reports the lints of the others.
  */
 const CARGO = { native, web, check };
 
@@ -44,8 +44,8 @@ const PACKAGE = {
 const STAGES = { ...CARGO, ...PACKAGE };
 /** All logic on the host, the package as it ships in Node and in pages of Chromium, lints and sizes. The other stages run the same package in other places. */
 const INNER = ["native", "check", "build", "size", "js", "types", "pages"];
-/** How many random cases, histories and schedules INNER runs: about a third of all that CI runs. Each is the number for a suite, whatever it runs otherwise. */
-const FEWER = { PROPTEST_CASES: "64", SIM_SEEDS: "96", INTERLEAVINGS_MAX: "100", CASES: "25" };
+/** Numbers of random cases, histories and orders in INNER, fewer than CI runs. No suite runs more than usual. */
+const FEWER = { PROPTEST_CASES: "64", SIM_SEEDS: "80", INTERLEAVINGS_MAX: "100", CASES: "20" };
 /** The stages that wait for browsers to be installed. */
 const IN_BROWSERS = ["web", "pages", "browser", "browsers"];
 
@@ -61,7 +61,7 @@ const ABOUT_STORAGE = IN_ALL ? /^browser\/(database|contexts|live|trouble|back|w
 /** The tests that take their browser from js/test/browser/harness.ts. */
 const SHARING = /^browser\/(database|contexts|live|trouble|back|worker|guides|frameworks)\.test/;
 
-/** The variable that js/test/browser/harness.ts reads, and the tests that run with the engine in a worker as well. The other tests choose themselves. */
+/** The variable that js/test/browser/harness.ts reads, and the tests that run with the engine in a worker as well. The other tests decide for themselves. */
 const IN_WORKER = { WORKER: "1" };
 const IN_WORKER_TOO = IN_ALL ? /^browser\/(database|contexts|live|trouble|back|guides)\.test/ : /^browser\/(database|contexts|live|trouble|back)\.test/;
 
@@ -93,7 +93,7 @@ async function check() {
   const strict = ["--", "-D", "warnings"];
   const left = [["cargo fmt", "cargo", ["fmt", "--check"], wasm]];
   if (!LINTED.host) left.push(["clippy on the host", "cargo", [...lint, ...strict], host]);
-  // Few lines are for wasm alone, and they are compiled for the package anyway.
+  // INNER skips this: few lines are for wasm alone, and the build of the package compiles them anyway.
   if (!LINTED.wasm && !isInner) left.push(["clippy for wasm", "cargo", ["clippy", "--lib", "--test", "web", "--locked", ...WASM_TARGET, ...strict], wasm]);
   const result = await checks(left);
   for (const [name, { code, output }] of Object.entries(LINTED)) {
@@ -110,9 +110,9 @@ async function check() {
 const compiledBy = (script, env) => ({ ...env, RUSTC_WORKSPACE_WRAPPER: join(JS, "scripts", script) });
 
 /**
- * Unit tests, integration tests and examples in docs, on the host. The crate is optimised a little and most of its tests are not, which takes the least time for
- * compiling and running together. All is in one profile: each further one compiles the dependencies and the crate again. For the same reason clippy lints what
- * is compiled here; a toolchain may come without it, and then `check` looks for another.
+ * Unit tests, integration tests and examples in docs, on the host. The crate is optimised a little and most of its tests are not, which takes the least time to
+ * compile and run them. Everything is in one profile, because each further one compiles the dependencies and the crate again. For the same reason, clippy lints
+ * what is compiled here. If the toolchain has no clippy, `check` looks for another one.
  */
 async function native() {
   const hasClippy = (await run("clippy-driver", ["--version"])).code === 0;
@@ -134,7 +134,7 @@ async function native() {
 async function web() {
   const browser = await toolEnv("browser-env");
   const env = { WASM_BINDGEN_TEST_TIMEOUT: "300", CARGO_PROFILE_DEV_DEBUG: "false", ...compiledBy("rustc-lints.sh", await toolEnv("env")), CHROMEDRIVER: browser.CHROMEDRIVER };
-  // The runner starts the browser that this file names; it is written anew because the place differs from machine to machine.
+  // The runner starts the browser that this file names. The file is written each time, because the path differs between machines.
   const quiet = ["--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync"];
   writeFileSync(join(ROOT, "webdriver.json"), JSON.stringify({ "goog:chromeOptions": { binary: browser.CHROME_PATH, args: quiet } }));
   const cargo = ["test", "--locked", ...WASM_TARGET, "--test", "web"];
@@ -172,7 +172,7 @@ async function types() {
   ]);
 }
 
-/** Test files; with the variable FILES, only those whose path has that text. */
+/** Test files; with the variable FILES, only those whose path contains its value. */
 const testFiles = (wanted) => filesUnder(join(JS, "test")).filter((file) => /\.test\.(ts|mjs)$/.test(file) && wanted.test(file) && file.includes(process.env.FILES ?? ""));
 
 /** Test files, each to be run by itself, with additional environment variables. */
@@ -218,7 +218,7 @@ async function nodeTests(wanted, env = process.env) {
     last.catch(() => {});
   });
   await Promise.all(Array.from({ length: PROGRAMS_MAX }, runRest));
-  // If cargo has not ended by now, nothing is left for it.
+  // If cargo has not ended by now, `last` is undefined, and no files are left for it.
   await last;
   return result;
 }
@@ -236,7 +236,7 @@ async function browsers() {
   if (missing) console.log(`  webkit is left out: ${missing}`);
   const groupOf = (about, more) => together(testFiles(about).filter((file) => more.WORKER === undefined || IN_WORKER_TOO.test(file)), more);
   const groups = ["firefox", "webkit"].filter((name) => name !== "webkit" || !missing).flatMap((BROWSER) => [
-    // By itself: tabs in Firefox's background mostly wait.
+    // In a program of its own, because background tabs in Firefox mostly wait.
     ...(IN_ALL ? [groupOf(/^browser\/live\.test/, { BROWSER })] : []),
     groupOf(ABOUT_BROWSERS, { BROWSER }),
     groupOf(ABOUT_WORKERS, { BROWSER, ...IN_WORKER }),
@@ -260,7 +260,7 @@ async function nodeTest(sources, folder, env) {
       outExtension: { ".js": ".mjs" },
       bundle: true,
       packages: "external",
-      external: ["timepail", "timepail/*"], // named, for tsconfig.json maps them to the source
+      external: ["timepail", "timepail/*"], // named here, because tsconfig.json maps them to the source
       plugins: [scriptsStayWhereTheyAre],
       format: "esm",
       platform: "node",
@@ -284,7 +284,7 @@ async function nodeTest(sources, folder, env) {
   return { files: sources.map((source) => [source, countsOf(source)]), ...ended };
 }
 
-/** A program that runs test files as suites, one after another, with the browsers that they leave to each other. Two that load at once would get each other's tests. */
+/** A program that runs test files as suites, one after another. Each leaves its browser to the next. Two that load at once would get each other's tests. */
 function runnerOf(sources, built) {
   const files = sources.map((source, at) => [source, pathToFileURL(built[at]).href]);
   return `import { after, describe } from "node:test";
@@ -323,7 +323,7 @@ function prepare() {
 
 async function runStage(name, { tools, browsers }) {
   const ready = IN_BROWSERS.includes(name) ? browsers : tools;
-  // A system without cargo gets one with the tools.
+  // The tools include a cargo for systems without one, so `native` waits for them there.
   if (name !== "native" || (await run("cargo", ["--version"])).code !== 0) await ready.catch(() => {});
   const start = performance.now();
   console.log(`${name} ...`);

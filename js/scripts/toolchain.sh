@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# Brings the tools of the build onto this machine. Complete tools cost a tenth of a second, so every make target may call it.
+# Installs the tools of the build on this machine. If they are complete, it takes a tenth of a second, so every make target may call it.
 #
 #   toolchain.sh [wasm]     a cargo that compiles for wasm32-unknown-unknown, and the wasm-bindgen tools
 #   toolchain.sh browser    Chromium and the ChromeDriver that fits it; Chromium's headless shell, where apt has it
 #   toolchain.sh firefox    Firefox
-#   toolchain.sh webkit     WebKitGTK's driver and its little browser, with an X server without a screen; where apt has none, a note of that
+#   toolchain.sh webkit     WebKitGTK's driver and its little browser, with an X server without a screen; if apt has none, a note that says so
 #   toolchain.sh wasm browser firefox webkit    all of these
 #
 #   WASM_ROUTE=auto         rustup where it can fetch the target, else Debian's compiler; `rustup` or `debian` forces one
@@ -32,8 +32,8 @@ pin() { sed -n "s/^$2 *= *\"\([^\"]*\)\".*/\1/p" "$ROOT/$1" | head -n 1; }
 # `at_least 1.96.0 1.95`: version numbers compare by parts, not as text.
 at_least() { [ "$(printf '%s\n%s\n' "$2" "$1" | sort -V | head -n 1)" = "$2" ]; }
 
-# Runs a command whose output interests nobody unless it fails, and shows that it is alive. The command stays in the foreground and
-# outside any condition: there errexit holds inside it and Ctrl-C reaches it.
+# Runs a command, shows that it is alive, and keeps its output for the case that it fails. The command stays in the foreground and
+# outside any condition, so that errexit applies inside it and Ctrl-C reaches it.
 slowly() {
   local what=$1 start=$SECONDS
   shift
@@ -78,7 +78,7 @@ as_root() {
   else fail "this step needs root: run '$*' as root, then start again"; fi
 }
 
-# Once in a run is enough.
+# Reads the package lists once per run.
 read_lists() {
   [ -z "${LISTS_READ:-}" ] || return 0
   slowly "reading the package lists" as_root apt-get update -qq
@@ -91,7 +91,7 @@ apt_install() {
 
 # ---- the compiler ---------------------------------------------------------------------------------------------------------------
 
-# The package compiles std itself, with the flags of all else; tests take the compiled one.
+# The package compiles std itself, with the flags of everything else. Tests use the precompiled one.
 has_target() {
   local lib
   lib=$(rustc --print sysroot)/lib/rustlib
@@ -100,7 +100,7 @@ has_target() {
 
 add_target() { rustup target add "$TARGET" && rustup component add rust-src; }
 
-# Without a network `rustup target add` waits for minutes; a minute is plenty where it works.
+# Without a network `rustup target add` waits for minutes. Where it works, a minute is enough.
 use_rustup() {
   command -v rustup >/dev/null && command -v rustc >/dev/null || return 1
   at_least "$(rustc --version | cut -d' ' -f2)" "$RUST_MIN" || { say "rustup's compiler is older than $RUST_MIN (rustup update)"; return 1; }
@@ -147,9 +147,9 @@ no_compiler() {
     "  rustup update stable && rustup target add $TARGET && rustup component add rust-src" "and start again"
 }
 
-# Runs in its own shell under `slowly`. A crate that does nothing makes cargo compile std, whose libraries are then laid out as a
-# sysroot; `bin/` holds compilers that look there, so that plain cargo commands need neither flags nor nightly. Only tests, lints and `build.mjs --dev` take this
-# std, so it is not optimised, which takes two thirds of the time.
+# Runs in its own shell under `slowly`. An empty crate makes cargo compile std, whose libraries are then laid out as a sysroot. `bin/`
+# holds compilers that look there, so that plain cargo commands need neither flags nor nightly. Only tests, lints and `build.mjs --dev` use this
+# std, so it is not optimised, which saves a third of the time.
 compile_std() {
   local host lib tool
   host=$(/usr/bin/rustc -vV | sed -n 's/^host: //p')
@@ -166,7 +166,7 @@ compile_std() {
 	panic = "abort"
 	[workspace]
 	TOML
-  # Bitcode lets the link-time optimisation of `--dev` reach into std; proc_macro and test are what doc and test builds ask for.
+  # Bitcode lets the link-time optimisation of `--dev` reach into std; proc_macro and test are for doc and test builds.
   (cd "$WORK" && env -u RUSTUP_TOOLCHAIN RUSTC_BOOTSTRAP=1 RUSTC=/usr/bin/rustc CARGO_TARGET_DIR="$WORK/target" \
     RUSTFLAGS=-Cembed-bitcode=yes /usr/bin/cargo build --release --target "$TARGET" -Zbuild-std=std,panic_abort,proc_macro,test)
   rm -rf "$SYSROOT"
@@ -188,7 +188,7 @@ compile_std() {
     chmod +x "$SYSROOT/bin/$tool"
   done
   ln -s /usr/bin/cargo /usr/bin/rustfmt /usr/bin/cargo-fmt "$SYSROOT/bin/"
-  cp /usr/bin/cargo-clippy "$SYSROOT/bin/" # a copy, not a link: it starts the clippy-driver that lies beside itself
+  cp /usr/bin/cargo-clippy "$SYSROOT/bin/" # a copy, not a link: it starts the clippy-driver in its own folder
   touch "$SYSROOT/.complete"
 }
 
@@ -200,13 +200,13 @@ check_node() {
   [ "$major" -ge 20 ] && command -v npm >/dev/null || fail "the build needs Node 20 or newer with npm (https://nodejs.org)"
 }
 
-# Optimised is what reads and writes modules, and nothing else: the tools are as fast as with everything optimised, and compiled in half the time.
+# Only the crates that read and write modules are optimised: the tools are as fast as with everything optimised, and compiled in half the time.
 install_bindgen() {
   local crate levels=()
   for crate in walrus wasmparser wasm-encoder wasm-bindgen-cli-support id-arena hashbrown gimli leb128 rustc-demangle; do
     levels+=(--config "profile.release.package.$crate.opt-level=1")
   done
-  # Not --locked: the lock file of the tool names packages that a mirror may not carry yet. No default features: they are TLS.
+  # Not --locked: the lock file of the tool names packages that a mirror may not carry yet. No default features, because they are for TLS.
   env -u CARGO_TARGET_DIR CARGO_PROFILE_RELEASE_OPT_LEVEL=0 cargo install "${levels[@]}" wasm-bindgen-cli --version "$BINDGEN" \
     --no-default-features --bin wasm-bindgen --bin wasm-bindgen-test-runner --root "$TOOLS"
 }
@@ -257,7 +257,7 @@ find_browser() {
 
 find_driver() { first_of "${CHROMEDRIVER:-}" chromedriver /usr/lib/chromium-browser/chromedriver || true; }
 
-# "156.0.8078.79" of either program. Ubuntu's chromium-browser may be a stub that only says to install a snap: it has no version.
+# The version of either program, such as "156.0.8078.79". Ubuntu's chromium-browser may be a stub that only says to install a snap, and has no version.
 version_of() { [ -z "$1" ] || "$1" --version 2>/dev/null | sed -n 's/^[^0-9]*\([0-9][0-9.]*\).*/\1/p' | head -n 1; }
 
 # ChromeDriver refuses a browser of another major version.
@@ -270,10 +270,10 @@ look_for_browser() {
   DRIVER_VERSION=$(version_of "$DRIVER")
 }
 
-# The browser's engine without tabs and menus. Tests start it in half the time; where it cannot be had, they take the browser.
+# Finds or installs the browser's engine without tabs and menus, which starts in half the time. Where there is none, tests use the browser.
 look_for_shell() {
   SHELL_PATH=${CHROME_SHELL_PATH:-}
-  # Only beside Debian's browser, so that both have one version; a browser that somebody has chosen is taken as it is.
+  # Only with Debian's browser, so that both have the same version. A browser that you have chosen is used as it is.
   [ -z "$SHELL_PATH" ] && [ "$BROWSER" = /usr/bin/chromium ] || return 0
   SHELL_PATH=$(first_of chromium-headless-shell || true)
   [ -z "$SHELL_PATH" ] && [ ! -e "$TOOLS/no-shell" ] && [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null || return 0
@@ -295,7 +295,7 @@ prepare_browser() {
       fail "there is no Chromium with a fitting ChromeDriver, and no apt-get to install them: install both, or set CHROME_PATH and CHROMEDRIVER"
     read_lists
     slowly "installing Chromium and ChromeDriver (120 MB)" apt_install chromium chromium-driver
-    # Debian's pair fits; a Chrome that came first in the search must not win over it.
+    # Debian's browser and driver fit each other. Naming them keeps the search from finding a Chrome first.
     CHROME_PATH=/usr/bin/chromium CHROMEDRIVER=/usr/bin/chromedriver
     look_for_browser
     browser_fits || fail "apt installed no usable pair (browser ${BROWSER_VERSION:-none}, driver ${DRIVER_VERSION:-none}); on Ubuntu these are" \
@@ -331,7 +331,7 @@ prepare_firefox() {
   mv "$TOOLS/firefox-env.new" "$TOOLS/firefox-env"
 }
 
-# The places of Debian and Ubuntu, Fedora, Arch.
+# The paths are those of Debian and Ubuntu, Fedora, and Arch.
 find_webkit() {
   WEBKIT_DRIVER=$(first_of "${WEBKIT_DRIVER:-}" WebKitWebDriver || true)
   WEBKIT_PATH=$(first_of "${WEBKIT_PATH:-}" /usr/lib/*/webkit2gtk-4.1/MiniBrowser /usr/libexec/webkit2gtk-4.1/MiniBrowser /usr/lib/webkit2gtk-4.1/MiniBrowser || true)
@@ -340,7 +340,7 @@ find_webkit() {
 
 webkit_complete() { [ -n "$WEBKIT_DRIVER" ] && [ -n "$WEBKIT_PATH" ] && [ -n "$XVFB" ]; }
 
-# Unlike the other browsers, it is there for Linux only, and not in every distribution: its tests are left out where it is not.
+# Unlike the other browsers, WebKitGTK exists for Linux only, and not in every distribution. Where it is missing, its tests are skipped.
 prepare_webkit() {
   local missing=
   find_webkit
@@ -373,7 +373,7 @@ prepare_webkit() {
 }
 
 mkdir -p "$TOOLS"
-# Two runs at once would write the same files; macOS has no flock, and there the risk is small.
+# The lock keeps two runs from writing the same files. macOS has no flock, and there the risk is small.
 if command -v flock >/dev/null; then
   exec 9>"$TOOLS/lock"
   flock -n 9 || { say "waiting for another run of this script"; flock 9; }

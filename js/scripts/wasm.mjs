@@ -1,4 +1,4 @@
-// The shape of a WebAssembly module as far as the scripts beside this one read it: sections, names, functions; no instructions.
+// Parses a WebAssembly module as far as the scripts in this folder need it: sections, names and functions, but no instructions.
 
 export const CUSTOM = 0;
 export const IMPORT = 2;
@@ -22,7 +22,7 @@ export class Reader {
     }
   }
 
-  /** A number that may be below zero. */
+  /** A signed number. */
   signed() {
     let value = 0;
     for (let shift = 0; ; ) {
@@ -33,7 +33,7 @@ export class Reader {
     }
   }
 
-  /** Bytes behind their length. */
+  /** Bytes that are preceded by their length. */
   prefixed() {
     const length = this.number();
     return this.bytes.subarray(this.at, (this.at += length));
@@ -50,10 +50,10 @@ export function leb(number) {
   return Buffer.from([...bytes, number]);
 }
 
-/** `bytes` behind their length. */
+/** `bytes`, preceded by their length. */
 export const prefixed = (bytes) => Buffer.concat([leb(bytes.length), bytes]);
 
-/** The sections of `bytes` as `{ id, head, start, end }`: where the section begins, and where what it holds begins and ends. */
+/** The sections of `bytes` as `{ id, head, start, end }`: where the section begins, and where its content begins and ends. */
 export function sectionsOf(bytes) {
   const reader = new Reader(bytes, 8);
   const sections = [];
@@ -66,7 +66,7 @@ export function sectionsOf(bytes) {
   return sections;
 }
 
-/** How many functions come from outside: they are numbered before those of the module. */
+/** The number of imported functions, which are numbered before those of the module. */
 export function importedFunctions(bytes, sections) {
   const section = sections.find(({ id }) => id === IMPORT);
   if (!section) return 0;
@@ -115,7 +115,7 @@ export function namesOf(bytes, sections) {
   return names;
 }
 
-/** The segments of the data section: where they go in memory, and where their bytes stand in the module. */
+/** The segments of the data section: their address in memory, and the position of their bytes in the module. */
 export function segmentsOf(bytes) {
   const section = sectionsOf(bytes).find(({ id }) => id === DATA);
   const reader = new Reader(bytes, section.start);

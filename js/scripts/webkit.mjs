@@ -1,5 +1,5 @@
-// Starts WebKitGTK for tests, through its WebDriver and on an X server without a screen, and gives it the little of the pages of
-// playwright-core that the tests use.
+// Starts WebKitGTK for tests, through its WebDriver and on an X server without a screen. Its pages have the methods of
+// playwright-core's pages that the tests use.
 
 import { spawn } from "node:child_process";
 import { once } from "node:events";
@@ -14,20 +14,20 @@ const WAIT_MS = 30_000;
 const COMMAND_MS = 60_000;
 const POLL_MS = 10;
 
-/** What the toolchain script has found, or `WEBKIT_MISSING`, its reason for having found nothing. */
+/** The paths that the toolchain script has found, or `WEBKIT_MISSING`, the reason why it has found none. */
 export function webkitTools() {
   let noted = "";
   try {
     noted = readFileSync(join(TOOLS, "webkit-env"), "utf8");
   } catch {
-    // The environment may name all of it.
+    // The environment may set all of the paths.
   }
   const found = Object.fromEntries([...noted.matchAll(/^export (\w+)="([^"]*)"$/gm)].map(([, name, value]) => [name, value]));
   for (const name of ["WEBKIT_DRIVER", "WEBKIT_PATH", "XVFB"]) found[name] = process.env[name] ?? found[name];
   return found;
 }
 
-/** A browser whose configuration lies in the folder `profile`. What pages store goes with it: driven sessions keep nothing. */
+/** Starts a browser with its configuration in the folder `profile`. What pages store ends with the browser, because driven sessions keep nothing. */
 export async function launchWebKit(profile) {
   const { WEBKIT_DRIVER, WEBKIT_PATH, XVFB } = webkitTools();
   if (!WEBKIT_DRIVER || !WEBKIT_PATH || !XVFB) throw new Stop("there is no WebKit: run js/scripts/toolchain.sh webkit");
@@ -55,8 +55,8 @@ export async function launchWebKit(profile) {
 }
 
 /**
- * A program with all that it starts, in a group of its own that ends with this process however that ends: the shell reads what is
- * never written, until the other end is gone.
+ * Starts a program in a process group of its own, which ends with this process, however that ends. The shell reads from a pipe to
+ * which nothing is written. When the other end closes, the shell kills the group.
  */
 function tied(program, args, env = process.env) {
   const script = '("$@"; kill -KILL 0) </dev/null & cat; kill -KILL 0';
@@ -83,7 +83,7 @@ async function freePort() {
   return port;
 }
 
-/** One session of WebDriver. Its commands mean the window that was chosen before, so that choice and command are one turn. */
+/** A WebDriver session. A command applies to the window that was chosen last, so choosing a window and sending the command is one turn. */
 class Session {
   #url;
   #turn = Promise.resolve();
@@ -131,7 +131,7 @@ class Browser {
   #first;
   #end;
 
-  /** `first` is the window that the session began with. It stays empty: the session ends with its last window. */
+  /** `first` is the window that the session began with. It stays open and empty, because the session ends with its last window. */
   constructor(session, first, end) {
     this.#session = session;
     this.#first = first;
@@ -139,7 +139,7 @@ class Browser {
   }
 
   async newPage() {
-    // Windows and not tabs: nothing hides one from the eyes, and a page that nobody sees is slowed down.
+    // A window, not a tab: a window stays visible, and hidden pages are slowed down.
     const { handle } = await this.#session.inWindow(this.#first, "POST", "/window/new", { type: "window" });
     return new Page(this.#session, handle);
   }
@@ -150,7 +150,7 @@ class Browser {
   }
 }
 
-/** Runs in the page. What is asked for goes on by itself there, and tells its outcome when it is asked. */
+/** Scripts that run in the page. `ASK` starts code and returns at once. `ANSWER` returns the outcome once there is one. */
 const INSTALL = `
   if (!globalThis.__asked) {
     const reported = [];

@@ -89,7 +89,7 @@ export async function bulkWrite(target: BulkTarget, operations: readonly AnyBulk
         if (error instanceof AbortedWriteError) result.insertedCount += error.insertedCount;
         throw new AbortedWriteError(options.signal.reason, result.insertedCount, result);
       }
-      // No command before the first has written anything. Later, the error must say what was written, so that you can retry the rest.
+      // If the first command fails, nothing was written. If a later one fails, the error must say what was written, so that you can retry the rest.
       if (start === 0) throw error;
       const told = error as TimepailError;
       refuse([{ index: 0, code: told.code ?? 1, errmsg: told.message, ...pick(told as { codeName: string }, "codeName") }]);

@@ -154,7 +154,7 @@ export function namedIn(projection: Document = {}): string[] {
   return Object.keys(projection).flatMap((path) => (projection[path] === 0 || projection[path] === false ? [] : path.split(".", 1)));
 }
 
-/** Refuses everything but an object with fields. A promise, for example, would match everything as a filter. */
+/** Refuses non-objects, arrays, and class instances without visible fields, such as a promise, which as a filter would match everything. */
 export function checkDocument(value: unknown, what: string): void {
   if (typeof value !== "object" || value === null || Array.isArray(value)) throw new TypeError(`The ${what} must be an object`);
   if (isOpaque(value)) throw new TypeError(`The ${what} is not a plain object: is an await missing?`);

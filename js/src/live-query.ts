@@ -5,7 +5,7 @@ import { collectionsOf, divided, isSame } from "./live-parts.js";
 import { Together, type Told } from "./live-together.js";
 import type { ChangeEvent, Document } from "./types.js";
 
-/** Minimum poll interval. The engine is asked whether the result still holds, because a message of another tab may be lost. */
+/** Shortest poll period; polls fall on its multiples. The engine is asked whether the result still holds, because a message of another tab may be lost. */
 const POLL_MS = 1000;
 /** Polling takes at most one part in this many of the time, because the engine may have to run the query. */
 const POLL_SHARE = 50;

@@ -12,7 +12,7 @@ type IsAny<T> = 0 extends 1 & T ? true : false;
 type MayBeAny<T> = [0] extends [1 & T] ? "yes" : "no";
 
 /**
- * `Strict` for a known schema, `Loose` for a type parameter. A filter for `T extends { at: Date }` must be valid for every `T`, which TypeScript could not
+ * `Strict` for a known schema, `Loose` for a type parameter. Whatever is written for `T extends { at: Date }` must be valid for every `T`, which TypeScript could not
  * check.
  */
 export type Checked<TSchema, Strict, Loose = Document> = [MayBeAny<TSchema>] extends ["no"] ? Strict : Loose;

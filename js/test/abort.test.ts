@@ -10,11 +10,11 @@ import { AbortedWriteError, ServerError } from "../src/errors.ts";
 import { open } from "../src/entry/node.js";
 import { FakeEngine } from "./fake-engine.ts";
 
-/** Answers a command only when it is let go. */
+/** An engine that answers a held command only when the test releases it. */
 class SlowEngine extends FakeEngine {
   /** The commands that wait, by name. */
   readonly held = new Map<string, () => void>();
-  /** Names of commands that wait. */
+  /** Names of the commands to hold. */
   holds: string[] = [];
 
   override async run_command(bytes: Uint8Array, payload?: Uint8Array | null): Promise<CommandReply> {
@@ -143,7 +143,7 @@ test("a bulkWrite says what is done for certain, wherever it is aborted", async 
     { updateMany: { filter: { n: 8 }, update: { $set: { m: 1 } } } },
     { insertOne: { document: { n: 1002 } } },
   ];
-  // By the command that waits when the signal aborts: what was done before it.
+  // The command that waits when the signal aborts, and the counts of what was done before it.
   const cases: [string, number, number, number][] = [
     ["insert", 0, 0, 0],
     ["delete", 2, 0, 0],
@@ -165,7 +165,7 @@ test("a bulkWrite says what is done for certain, wherever it is aborted", async 
     assert.deepEqual(names(engine).at(-1), "killOp");
     assert.ok(engine.commands.slice(0, -1).every(({ maxTimeMS }) => maxTimeMS === 9));
   }
-  // Between two commands nothing is under way, and what was done is told all the same.
+  // Between two commands nothing is in progress, and the error still tells what was done.
   const { engine, db } = await database([]);
   const controller = new AbortController();
   engine.intercept = (command) => ("delete" in command ? (controller.abort("enough"), undefined) : undefined);
@@ -229,7 +229,7 @@ test("while the engine works, the event loop has its turns, and time limits and 
   await assert.rejects(running, (reason) => reason === controller.signal.reason);
   assert.ok(turns - before < 9, "it has not waited for the end");
   stopped = true;
-  // The engine has let go of it, and answers as before.
+  // The engine has dropped the pipeline, and answers as before.
   assert.equal(await c.countDocuments(), 4 * rows);
   await db.close();
 });

@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { Line, type Handlers } from "../src/line.ts";
 
-/** Both ends. Node's ports are of another declaration than those of the web. */
+/** Both ends of a channel. Node declares its ports with other types than the web does. */
 function lines(t: { after: (work: () => void) => void }, far: Handlers, near: Handlers = {}, revive?: (error: unknown) => unknown): [Line, Line] {
   const { port1, port2 } = new MessageChannel();
   const both: [Line, Line] = [new Line(port1 as never, near, revive), new Line(port2 as never, far)];

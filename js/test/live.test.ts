@@ -20,7 +20,7 @@ interface Opened {
   engine: FakeEngine;
   db: Database;
   c: Collection;
-  /** The clock, which stands still otherwise. */
+  /** Advances the clock, which stands still otherwise. */
   tick: (ms: number) => Promise<void>;
   /** The number of commands with that name. */
   count: (name: string) => number;
@@ -455,7 +455,7 @@ test("a pipeline that writes is refused", async (t) => {
 interface Followed {
   query: Document;
   last?: string;
-  /** A change has the query run again, so that it is asked for by itself. */
+  /** True if a change makes the query run again, which takes a `liveRefresh` for this query alone. */
   isFresh?: boolean;
 }
 
@@ -609,7 +609,7 @@ test("a result that the engine has computed again and that is the same is not gi
   await tick(16);
   await insert(1);
   await tick(16);
-  // Once at first, then among all, and by itself as it has to run again.
+  // Three refreshes: the first one, one for all queries, and one for this query alone, because it has to run again.
   assert.deepEqual([heard, count("liveRefresh")], [[[7]], 3]);
 });
 
@@ -633,7 +633,7 @@ test("after a result that was not read to its end, the engine is told the query 
   const { c, engine, insert, tick } = await opened(t);
   const { followed } = taught(engine);
   const { heard, ...observer } = listener();
-  // With a limit, it is asked for by itself, in batches.
+  // A query with a time limit has a `liveRefresh` of its own, with batches.
   const live = c.find({}, { maxTimeMS: 1000 }).live();
   live.subscribe(observer);
   await tick(16);
@@ -688,7 +688,7 @@ test("an error of the engine keeps its class and code", async (t) => {
   await assert.rejects(failed, (error: unknown) => error instanceof ServerError && error.code === 2);
 });
 
-/** What was asked of the engine about live queries: a number, or a list of numbers. */
+/** The values of `liveRefresh` that the engine has received: a number, or a list of numbers. */
 const asked = (engine: FakeEngine): unknown[] => engine.commands.filter((command) => "liveRefresh" in command).map((command) => command["liveRefresh"] as unknown);
 
 test("live queries that hear of one change are asked for in one command, and each gets its own result", async (t) => {
@@ -744,7 +744,7 @@ test("while changes go on, live queries that pause equally long are asked for to
 });
 
 test("whether results still hold is asked together, too", async (t) => {
-  // The time until the next question depends on how long the last one took.
+  // The time until the next refresh depends on how long the last one took.
   t.mock.method(performance, "now", () => 0);
   const { c, engine, tick } = await opened(t, SHARED);
   taught(engine);

@@ -31,7 +31,7 @@ test("a find that looks at many buckets in vain loads the second half in the bac
   await fill(50, 200);
   assert.equal((await c.find({ "m.id": { $gte: 0 } }).toArray()).length, 200);
   assert.equal((await c.find({ v: 7 }).toArray()).length, 2);
-  // Here it would not help: all buckets are of series that match, and values or a limit leave them out.
+  // Here the second half would not help: all buckets belong to matching series, and values or a limit exclude them.
   const one = await db.createCollection("one", { timeseries: { timeField: "at", metaField: "m" } });
   await one.insertMany(Array.from({ length: 150 }, (_, i) => ({ at: new Date(i * 7_200_000), m: { id: 7 }, v: i })));
   await db.flush();
@@ -39,7 +39,7 @@ test("a find that looks at many buckets in vain loads the second half in the bac
   assert.equal((await one.find({ "m.id": 7 }).limit(5).toArray()).length, 5);
   assert.equal((await one.find({ "m.id": 7, at: { $lt: new Date(1) } }).toArray()).length, 1);
   assert.equal(loads, 0);
-  // It cannot be loaded, and nothing but speed depends on it.
+  // The second half cannot be loaded, but only speed depends on it.
   for (let i = 0; i < 3; i++) assert.equal((await found()).length, 1);
   assert.equal(loads, 1);
   assert.equal((await c.aggregate([{ $match: { "m.id": 7 } }]).toArray()).length, 1);

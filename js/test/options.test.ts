@@ -70,7 +70,7 @@ test("a limit, a skip and a batch size must be integers, as an option and as a m
   }
   assert.deepEqual(engine.commands, []);
   await c.find({}, { limit: undefined, skip: null } as never).next();
-  // A command is not looked at: what the engine makes of it is what a server makes of it.
+  // The driver does not check a command. The engine treats it as a server would.
   await db.command({ find: "weather", limit: NaN });
   assert.deepEqual(engine.commands.map((command) => command["limit"]), [undefined, NaN]);
 });

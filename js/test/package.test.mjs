@@ -91,7 +91,7 @@ test("the manifest runs nothing on users' machines and names every entry for eve
 });
 
 test("importing has no side effects, and adapters do not include the engine", async () => {
-  // What a framework does is its own affair.
+  // Load Vue first, because the globals of a framework are not tested here.
   await import("vue");
   const before = Object.keys(globalThis);
   for (const entry of ["index", "node", "slim", "worker", "later", "file", "pipelines", "arrow", "react", "vue", "svelte", "sqlite", "deno-kv", "server", "testing"]) {
@@ -108,7 +108,7 @@ test("the worker imports nothing, and bundlers leave the import of it alone", ()
     const imported = [...readFileSync(join(JS, `dist/${entry}.js`), "utf8").matchAll(/\b(?:from|import) ?\(?["']([^"']+)/g)].map(([, name]) => name);
     assert.match(imported.join(), most, entry);
   }
-  // The comments take the place of a name, so that nothing moves under the source map.
+  // The comments replace a name of the same length, so that the source map stays correct.
   for (const entry of ["index", "slim"]) assert.match(readFileSync(join(JS, `dist/${entry}.js`), "utf8"), /await import\(\/\*webpackIgnore:true\*\/\/\*@vite-ignore\*\/ {7}\(/, entry);
 });
 

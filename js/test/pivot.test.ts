@@ -209,7 +209,7 @@ test("values that contain themselves are refused with the path on which they do"
   assert.throws(() => documentsToBlock(Array.from({ length: 20 }, () => ({ v: circular }))), refused);
 });
 
-/** `levels` objects, one in the other. */
+/** `levels` nested objects. */
 function nested(levels: number): Document {
   let value: Document = {};
   for (let i = 1; i < levels; i++) value = { a: value };
@@ -290,7 +290,7 @@ test("many documents of one shape become the columns that a few of them become",
   for (const document of expected) for (const [key, value] of Object.entries(document)) if (value === undefined) delete (document as Document)[key];
   const found = blockToDocuments(block, { useBigInt64: true });
   for (const [at, document] of found.entries()) assert.deepEqual(document, expected[at]);
-  // One among them that has another shape, or cannot be stored, is found wherever it is.
+  // A document with another shape, or one that cannot be stored, is found at any position.
   const more = documents.map(({ at, temp }) => ({ at, temp }) as Document);
   more[15_000] = { temp: 1, at: new Date(1), more: true };
   assert.deepEqual(roundTrip(more)[15_000], { at: new Date(1), temp: 1, more: true });

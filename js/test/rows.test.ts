@@ -63,7 +63,7 @@ test("columns do not depend on how rows are grouped into blocks", () => {
     "dates and numbers": [[date(1), 1, date(3), 4.5, 5.5, int(6)], [date(1), 1, date(3), 4.5, 5.5, 6]],
     "numbers and strings": [[0.5, int(1), int(2), "3", "4", 5], [0.5, 1, 2, "3", "4", 5]],
   };
-  // One row has a value of another type, so that the engine's column has tags; it is cut off as a filter would.
+  // One row has a value of another type, so that the engine's column has tags. The row is cut off, as a filter would do.
   const tagged = (values: readonly unknown[]): B.Block => {
     const whole = B.decodeBlock(documentsToBlock([...values, Symbol.for("other")].map((x) => ({ t: 1, ...(x === undefined ? {} : { x: typeof x === "symbol" ? [] : x }) })))!);
     const columns = whole.columns.map((column) => ({ ...column, rows: values.length, data: column.data.subarray(0, values.length + (column.type === B.BSON ? 1 : 0)) as B.ColumnData }));

@@ -344,7 +344,7 @@ describe("the run of all tests", () => {
     for (const file of ["Cargo.lock", "Cargo.toml", "kernels/Cargo.toml"]) copyFileSync(join(ROOT, file), join(folder, file));
     cpSync(join(JS, "scripts"), join(folder, "js/scripts"), { recursive: true });
     const script = `import { withDependencies } from "./js/scripts/compiled.mjs";
-      console.log(await withDependencies("host", process.env, ["soak"], async () => "worked", { tools: "tools" }));`;
+      console.log(await withDependencies("host", process.env, ["soak"], async () => "worked", { tools: "tools", target: "target" }));`;
     const { output } = await run(process.execPath, ["--input-type=module", "--eval", script], { cwd: folder, env: await toolEnv("env") });
     assert.equal(output, "worked\n");
   });

@@ -18,7 +18,7 @@ function moduleOf(name, text) {
   return import(join(OUT, name));
 }
 
-/** The HTML without the marks by which a page finds its parts again, once nothing was opened on the way. */
+/** The HTML without comments, which only mark its parts for hydration. Asserts that rendering opens no database. */
 async function shown(render) {
   const opened = [];
   globalThis.indexedDB = { open: (name) => opened.push(name) };

@@ -1,4 +1,4 @@
-// The entry that guesses no address and loads what it is given. A separate process, because the first database decides.
+// The slim entry, which guesses no address and loads what it is given. A separate process, because the first database decides what the process loads.
 
 import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";

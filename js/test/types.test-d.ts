@@ -51,7 +51,7 @@ void open("plant", { worker: true });
 void open("plant", { worker: new URL("file:///worker.js") });
 void open("plant", { worker: new Worker("worker.js", { type: "module" }) });
 void open("plant", { worker: () => new Worker("worker.js", { type: "module" }) });
-// @ts-expect-error a number is no worker
+// @ts-expect-error a number is not a worker
 void open("plant", { worker: 1 });
 void openSlim("plant", { wasm: "a.wasm", wasmMore: "b.wasm", worker: "/worker.js" });
 // @ts-expect-error this entry knows no address
@@ -92,14 +92,14 @@ same<Awaited<ReturnType<typeof weather.insertMany>>, InsertManyResult>();
 void weather.insertMany([reading], { ordered: false });
 // @ts-expect-error a field is missing
 void weather.insertOne({ at: new Date() });
-// @ts-expect-error one document is no array
+// @ts-expect-error one document is not an array
 void weather.insertMany(reading);
 // @ts-expect-error there is no such option
 void weather.insertMany([reading], { order: false });
 void weather.insertColumns({ at: new Float64Array(1), temp: [1], rpm: new Int32Array(1) }, { meta: { id: 7, site: "A" } });
 // @ts-expect-error there is no such field
 void weather.insertColumns({ temperature: new Float64Array(1) });
-// @ts-expect-error a number is no column
+// @ts-expect-error a number is not a column
 void weather.insertColumns({ temp: 1 });
 
 // Filters.
@@ -117,7 +117,7 @@ weather.find({ at: { $gte: 5 } });
 weather.find({ temp: { $in: 5 } });
 // @ts-expect-error $or takes filters
 weather.find({ $or: { temp: 1 } });
-// @ts-expect-error and these are checked too
+// @ts-expect-error filters within $or are checked
 weather.find({ $or: [{ temp: "1" }] });
 loose.find({ anything: "goes", deep: { $gt: 5 } });
 const filter: Filter<Reading> = { temp: 1 };
@@ -159,7 +159,7 @@ same<Awaited<ReturnType<typeof hourly.toArray>>, { _id: Date; temp: number }[]>(
 same<Awaited<ReturnType<typeof hourly.next>>, { _id: Date; temp: number } | null>();
 void weather.aggregate().addStage<{ n: number }>({ $count: "n" }).map((row) => row.n);
 void weather.aggregate<{ at: Date; temp: number }>().downsample({ field: "temp", points: 100, sortBy: { at: 1 }, method: "m4" }).toColumns();
-// @ts-expect-error rows are drawn upward
+// @ts-expect-error rows are sorted upward
 weather.aggregate().downsample({ field: "temp", points: 100, sortBy: { at: -1 } });
 // @ts-expect-error a pipeline is an array
 weather.aggregate({ $match: {} });
@@ -197,7 +197,7 @@ if (caught instanceof BulkWriteError) {
   same<typeof server.code, number>();
 }
 
-// Live queries, and whatever takes them.
+// Live queries, and the libraries that accept them.
 const liveRows = weather.find({ temp: { $gt: 20 } }).sort({ at: -1 }).live({ throttleMS: 100 });
 same<typeof liveRows, LiveQuery<Reading[]>>();
 same<typeof liveRows.current, Reading[] | undefined>();
@@ -215,7 +215,7 @@ void weather.aggregate([], { signal: new AbortController().signal, maxTimeMS: 50
 weather.find().live({ signal: new AbortController().signal });
 // @ts-expect-error there is no such option
 weather.find().live({ throttle: 5 });
-// @ts-expect-error a live query is not written to
+// @ts-expect-error the result of a live query is read-only
 liveRows.current = [];
 async function readLive(): Promise<Date | undefined> {
   for await (const rows of liveRows) return rows[0]?.at;

@@ -18,7 +18,7 @@ import { Scratch } from "../src/server/scratch.ts";
 
 const readMessage = (bytes: Uint8Array): ReturnType<typeof read> => read(bytes, new Scratch());
 
-/** A message: header, then what is given. */
+/** A message: the header, followed by `parts`. */
 function message(opcode: number, ...parts: Uint8Array[]): Buffer {
   const body = Buffer.concat(parts);
   const head = Buffer.alloc(16);
@@ -34,7 +34,7 @@ const int32 = (value: number): Buffer => {
   return bytes;
 };
 
-/** OP_MSG with a command, and with documents that stand beside it. */
+/** OP_MSG with a command, and with sequences of documents beside it. */
 function msg(command: Document, { flags = 0, sequences = {} }: { flags?: number; sequences?: Record<string, Document[]> } = {}): Buffer {
   const sections = Object.entries(sequences).map(([name, documents]) => {
     const content = Buffer.concat([Buffer.from(`${name}\0`), ...documents.map((document) => serialize(document))]);
@@ -283,7 +283,7 @@ test("a client that sends no message is cut off, and the others go on", () =>
 test("a client that stalls, or goes in the middle of a message, leaves nothing behind", () =>
   withServer({ stallTimeoutMS: 1000 }, async (server) => {
     const whole = msg({ ping: 1, $db: "admin" });
-    // One says nothing, one stops in the middle, one rests after a command, which it may.
+    // One client sends nothing, one stops in the middle of a message, and one is idle after a command, which is allowed.
     const silent = await opened(server);
     const half = await opened(server);
     half.socket.write(whole.subarray(0, 20));
@@ -306,7 +306,7 @@ test("a client that sends a byte now and then is cut off, although it never stal
     const closed = ended(socket);
     let isClosed = false;
     void closed.then(() => (isClosed = true));
-    // Its message has a megabyte. A byte of it comes after ten answers to another client.
+    // The message has a megabyte. The client sends one byte of it per ten replies to another client.
     const other = await opened(server);
     socket.write(Buffer.concat([int32(1_000_000), int32(1), int32(0), int32(OP_MSG)]));
     while (!isClosed) {
@@ -344,7 +344,7 @@ test("a client that does not take its replies is cut off", () =>
     assert.equal(inserted!["n"], 10);
     const { socket } = await opened(server);
     socket.pause();
-    // More than any buffer on the way holds.
+    // The replies are more than the buffers on the way can hold.
     for (let i = 0; i < 20; i++) socket.write(msg({ find: "c", batchSize: 20, $db: "plant" }));
     while (server.connections > 0) await new Promise(setImmediate);
     socket.destroy();
@@ -363,7 +363,7 @@ test("a command whose inside is no BSON is refused, and the connection goes on",
   withServer({}, async (server) => {
     const { socket, replies } = await opened(server);
     const bytes = msg({ hello: 1, client: { application: { name: "x" } }, $db: "admin" });
-    // The type of the name, which stands in a document of a document.
+    // Damage the type of the field `name`, which is in a nested document.
     bytes[bytes.indexOf("name\0") - 1] = 99;
     for (const each of [bytes, msg({ find: "c", $db: "plant" }), msg({ ping: 1, $db: "admin" })]) socket.write(each);
     const codes = [];
@@ -376,7 +376,7 @@ test("what a client asks is killed when it goes, and what it writes is not", asy
   let release!: () => void;
   const released = new Promise<void>((resolve) => (release = resolve));
   const memory = new MemoryStorage();
-  // Nothing of the database comes before the client is gone.
+  // The storage answers only when the client is gone.
   const slow: HostStorage = {
     getMany: async (keys) => (await released, memory.getMany(keys)),
     scan: async (ranges, page) => (await released, memory.scan(ranges, page)),
@@ -391,7 +391,7 @@ test("what a client asks is killed when it goes, and what it writes is not", asy
       socket.end(msg({ ...command, $db: "plant" }));
       await once(socket, "finish");
     }
-    // The server hears of their ends before it hears of these.
+    // The server notices the closed connections before it receives these commands.
     const found = await ask(server, ...Array.from({ length: 3 }, () => ({ currentOp: 1, ns: /^plant/, $db: "admin" })));
     const killed = found.at(-1)!["inprog"].map(({ command, killPending = false }: Document) => [Object.keys(command)[0], command.pipeline?.length, killPending]);
     assert.deepEqual(killed, [["aggregate", 0, true], ["aggregate", 1, false], ["count", undefined, true], ["delete", undefined, false]]);

@@ -1,4 +1,4 @@
-//! Sums and deviations of windows of rows, most of which begin and end no earlier than the one before.
+//! Which rows windows hold, and their sums and deviations. Most windows begin and end no earlier than the one before.
 
 use std::ops::Range;
 
@@ -97,6 +97,30 @@ pub fn of_rows(rows: usize, low: Option<i64>, high: Option<i64>) -> Vec<Range<us
             within(row + low.min(most)).min(end)..end
         })
         .collect()
+}
+
+/// The windows of rows at ascending places: each holds the rows that are at least `low` and at most `high` away from it; `None` for no bound.
+///
+/// The first and the last place must not overflow when they are moved by `low` or `high`.
+#[inline(never)]
+pub fn of_places(places: &[i64], low: Option<i64>, high: Option<i64>) -> Vec<Range<usize>> {
+    let (mut start, mut end) = (0, if high.is_some() { 0 } else { places.len() });
+    let window = |place: &i64| {
+        if let Some(low) = low {
+            let limit = place.wrapping_add(low);
+            while places.get(start).is_some_and(|place| *place < limit) {
+                start += 1;
+            }
+        }
+        if let Some(high) = high {
+            let limit = place.wrapping_add(high);
+            while places.get(end).is_some_and(|place| *place <= limit) {
+                end += 1;
+            }
+        }
+        start.min(end)..end
+    };
+    places.iter().map(window).collect()
 }
 
 /// What each window comes to, and the numbers of the windows that come to nothing, with 0 in their places.
@@ -232,6 +256,22 @@ mod tests {
         assert_eq!(of_rows(2, Some(i64::MAX), Some(i64::MAX)), [2..2, 2..2]);
         assert_eq!(of_rows(2, Some(i64::MIN), Some(i64::MIN)), [0..0, 0..0]);
         assert_eq!(of_rows(0, Some(-1), Some(1)), []);
+    }
+
+    proptest! {
+        #[test]
+        fn windows_of_places_hold_what_is_no_further_away(
+            mut places in proptest::collection::vec(-50..50_i64, 0..40), low in proptest::option::of(-20..20_i64), high in proptest::option::of(-20..20_i64),
+        ) {
+            places.sort_unstable();
+            let found = of_places(&places, low, high);
+            prop_assert_eq!(found.len(), places.len());
+            for (place, window) in places.iter().zip(found) {
+                let is_within = |other: &i64| low.is_none_or(|low| *other >= place + low) && high.is_none_or(|high| *other <= place + high);
+                let rows: Vec<usize> = (0..places.len()).filter(|row| is_within(&places[*row])).collect();
+                prop_assert_eq!(window.collect::<Vec<_>>(), rows);
+            }
+        }
     }
 
     #[test]

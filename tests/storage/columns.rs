@@ -9,17 +9,21 @@ use crate::column_cases::{assembled, column_of, damaged, elements, elements_of, 
 use crate::column_reference::{Element, decode as reference};
 use crate::column_vectors::vectors;
 
+/// The cases of a property if nobody says otherwise.
+const USUAL_CASES: u64 = 256;
+
 /// More rows than any test has.
 const ROWS_MAX: usize = 100_000;
 
-/// The same cases every time; `PROPTEST_RNG_SEED` and `PROPTEST_CASES` select others or more.
+/// The same cases every time; `PROPTEST_RNG_SEED` selects others. `PROPTEST_CASES` changes their number in proportion.
 fn cases(count: u32) -> ProptestConfig {
     let default = ProptestConfig::default();
     let rng_seed = match default.rng_seed {
         RngSeed::Random => RngSeed::Fixed(0x7_1E9A11),
         fixed => fixed,
     };
-    let cases = if std::env::var_os("PROPTEST_CASES").is_some() { default.cases } else { count };
+    let scaled = u64::from(count) * u64::from(default.cases) / USUAL_CASES;
+    let cases = if std::env::var_os("PROPTEST_CASES").is_some() { u32::try_from(scaled).unwrap() } else { count };
     ProptestConfig { rng_seed, cases, failure_persistence: None, ..default }
 }
 

@@ -49,7 +49,7 @@ class Peeked implements AsyncIterable<Uint8Array> {
     this.#source = source;
   }
 
-  /** Returns the next piece without consuming it; `undefined` at the end. */
+  /** Reads one more piece ahead and returns it; iteration still yields it. `undefined` at the end. */
   async look(): Promise<Uint8Array | undefined> {
     const { value, done } = await this.#source.next();
     if (done) return undefined;

@@ -109,7 +109,7 @@ for (const [what, version, error] of [
   ["upgraded", 7, /VersionError/],
 ] as const) {
   test(`a database that is ${what} while a page is in the cache does not wait for it, and the page gets the event afterwards`, async () => {
-    // WebKit closes the connection of a worker that was ended no sooner than the page is back or dropped.
+    // WebKit closes the connection of an ended worker only when the page comes back or is dropped.
     const page = await left(what, endsWorkers);
     const other = await tab();
     const outcome = await other.evaluate(

@@ -81,10 +81,10 @@ async function works(folder, { searches = ["", "?worker"], url = `${server.url}/
   }
 }
 
-/** What bundlers do that know workers. */
+/** The addresses to test with bundlers that support workers. */
 const WITH_OWN = ["", "?worker", "?own"];
 
-/** What a page says, what it complains of, and how many workers it has started. */
+/** The result of a page, its errors, and the number of workers that it has started. */
 async function visited(url) {
   const page = await browser.newPage();
   const errors = [];

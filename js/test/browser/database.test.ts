@@ -158,7 +158,7 @@ test("a collection dropped in one tab is gone in another, and a recreated one is
 test("a tab gets events of inserts, deletes and expiry in another", async () => {
   const [a, b] = await Promise.all([tab(), tab()]);
   await b.evaluate(async () => {
-    // It would expire measurements by itself, and perhaps be the first.
+    // Automatic retention would expire measurements as well, and might come first.
     const db = await timepail.open("events", { retention: "manual" });
     const heard: unknown[] = [];
     db.on("change", (change) => heard.push(change));

@@ -27,7 +27,7 @@ interface Options {
   keepsPages?: boolean;
 }
 
-/** Whether other options need another browser: only Chromium is without the cache by itself. */
+/** Whether the options need another browser. Only Chromium has the back/forward cache off by default. */
 const isOther = (left: Options, wanted: Options): boolean => BROWSER.startsWith("chromium") && left.keepsPages !== wanted.keepsPages;
 
 /** A browser with a profile of its own. */
@@ -51,8 +51,8 @@ class Running {
 }
 
 /**
- * What js/scripts/test.mjs sets if several files run in this process, one after another: the browser is left here for the next one. Each has a server of its own,
- * and so another origin.
+ * Set by js/scripts/test.mjs if several files run in this process, one after another. Each file leaves its browser here for the next one. Each has a server of its
+ * own, and so an origin of its own.
  */
 const { together } = globalThis as { together?: { left?: Running } };
 let current: Running;
@@ -79,7 +79,7 @@ export function useBrowser(more: Record<string, string> = {}, options: Options =
   });
   after(async () => {
     if (!together) await current.end();
-    // Whoever has closed a page itself learns nothing new.
+    // Closing fails for a page that the test has closed itself, which does not matter.
     else await Promise.allSettled([...pages].map((page) => page.close()));
     await server?.close();
   });
@@ -109,7 +109,7 @@ export async function loaded(page: Page): Promise<void> {
   await page.waitForFunction(() => "timepail" in globalThis);
 }
 
-/** A script with the package inside: import maps do not reach workers. `contents` imports it from "./dist/index.js". */
+/** A script that contains the package, because import maps do not apply to workers. `contents` imports it from "./dist/index.js". */
 export async function bundled(contents: string): Promise<string> {
   const stdin = { contents, resolveDir: process.cwd() };
   const { outputFiles } = await build({ stdin, bundle: true, format: "esm", platform: "browser", write: false, logLevel: "silent" });

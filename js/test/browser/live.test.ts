@@ -122,7 +122,7 @@ test("a history by two tabs: at rest, both results are those of a fresh query", 
     const writer = pages[(step * 7) % 3 % 2]!;
     if (step % 5 === 4) await writer.evaluate(([start, from]) => db.collection("c").deleteMany({ at: { $gte: new Date(start! + from! * 1000) } }), [START, next - 3]);
     else if (step % 11 === 10) await writer.evaluate(() => db.flush());
-    // Some come later than others with a newer time.
+    // Some measurements arrive after others with a newer time.
     else await insert(writer, ...(step % 3 === 0 ? [next + 2, next, next + 1] : [next, next + 1, next + 2]));
     next += 2;
     const expected = JSON.parse(await fresh(writer)) as number[];
@@ -139,7 +139,7 @@ test("many live queries hear of changes in the other tab by few looks at storage
     const newest = new Map<number, number>();
     const queries = Array.from({ length: 100 }, (_, m) => db.collection("c").find({ m }).sort({ at: -1 }).limit(1).live());
     queries.forEach((query, m) => query.subscribe(([row]) => row && newest.set(m, row["n"] as number)));
-    // Resolves when all have heard of the rows from that number on, to how often the queries have asked and how many transactions there were.
+    // Waits until all queries have the rows from that number on. Resolves to the number of refreshes and the number of transactions so far.
     const hear = async (from: number): Promise<[asked: number, transactions: number]> => {
       const late = performance.now() + 15_000;
       while (performance.now() < late && (newest.size < 100 || [...newest].some(([m, n]) => n !== from + m))) await new Promise((resolve) => setTimeout(resolve));
@@ -164,7 +164,7 @@ test("many live queries hear of changes in the other tab by few looks at storage
   }
   const [asked, transactions] = await heard(300);
   assert.ok(asked - askedBefore >= 300, `asked ${asked - askedBefore} times`);
-  // How often they ask depends on the machine. In a worker it is the worker that looks, and nothing is counted here.
+  // How often they ask depends on the machine. With an engine in a worker, the worker reads the storage, and nothing is counted here.
   assert.ok((transactions - before) * 4 < asked - askedBefore, `${transactions - before} transactions, asked ${asked - askedBefore} times`);
   await Promise.all([here.close(), there.close()]);
 });

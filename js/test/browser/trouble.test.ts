@@ -34,7 +34,7 @@ async function troubledElsewhere(): Promise<Page> {
 
 const skip = !BROWSER.startsWith("chromium") && "only Chromium's quota can be set";
 
-/** Of tests that change IndexedDB in the page. */
+/** Options of tests that change IndexedDB in the page. */
 const inPage = { skip: IN_WORKER && "the worker has an IndexedDB of its own" };
 
 /** Limits the quota of the page to this many bytes. Resolves to a function that undoes it. */

@@ -243,7 +243,7 @@ test("the entry that guesses no address takes that of the worker", async () => {
 test("the journal of a worker that has ended is folded by the next one", async () => {
   const p = await page();
   const context = await p.evaluate(async () => {
-    // What waits for a second runs when the test says so.
+    // Timers of one second run only when the test says so.
     const later: (() => void)[] = [];
     const { setTimeout } = globalThis;
     Object.assign(globalThis, { later, setTimeout: (work: () => void, ms: number) => (ms === 1000 ? later.push(work) : setTimeout(work, ms)) });
@@ -262,7 +262,7 @@ test("the journal of a worker that has ended is folded by the next one", async (
       return keys.filter((key) => Array.from(new Uint8Array(key), (byte) => byte.toString(16).padStart(2, "0")).join("").includes(context)).length;
     };
     Object.assign(globalThis, { db, records });
-    // That of the opening comes too early.
+    // Run the timer of the opening now, which is too early to fold anything.
     later.forEach((work) => work());
     await db.command({ ping: 1 });
     const waiting = failure(() => c.countDocuments());
@@ -499,7 +499,7 @@ test("another tab and the page's own listeners hear of what a worker has stored,
 });
 
 test("no page reported an unexpected error", () => {
-  // Firefox tells a page of scripts that it does not load.
+  // Firefox reports an error to the page for each script that it does not load.
   const isExpected = (error: string): boolean => / was blocked | blocked a worker script/.test(error);
   assert.deepEqual(errors.filter((error) => !isExpected(error)), []);
 });

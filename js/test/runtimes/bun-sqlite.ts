@@ -1,6 +1,6 @@
 // bun:sqlite: one file per store.
 
-// @ts-expect-error known to Bun only
+// @ts-expect-error only Bun has this module
 import { Database } from "bun:sqlite";
 import process from "node:process";
 import { sqliteStorage } from "timepail/sqlite";

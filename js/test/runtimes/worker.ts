@@ -1,6 +1,6 @@
 // A Durable Object: one table per store, and one request per phase.
 
-// @ts-expect-error known to Workers only
+// @ts-expect-error only Workers have this module
 import { DurableObject } from "cloudflare:workers";
 import { open } from "timepail";
 import { sqliteStorage, type DurableObjectStorage } from "timepail/sqlite";

@@ -11,7 +11,7 @@ const NS = "plant.weather";
 
 /** Warnings and errors that Compass would write to its log. */
 const complaints: unknown[] = [];
-// Its own packages for other operating systems and for encryption are not compiled here, which it says.
+// Compass reports its packages for other operating systems and for encryption as missing, because they are not compiled here.
 const complain = (...all: unknown[]): unknown => all.includes("Missing optional dependency") || complaints.push(all);
 const logger = { debug() {}, info() {}, warn: complain, error: complain, fatal: complain, mongoLogId: String };
 const connected = (connectionString: string): Promise<any> => connect({ connectionOptions: { connectionString }, logger, productName: "Compass" });
@@ -36,7 +36,7 @@ test("Compass connects, and shows what there is", async (t) => {
     const rows = Array.from({ length: 2000 }, (_, i) => ({ at: new Date(Date.now() - i * 60_000), station: i % 2 ? "roof" : "cellar", temp: i / 8 }));
     assert.equal((await service.insertMany(NS, rows)).insertedCount, 2000);
     await service.createIndex(NS, { station: 1, temp: 1 }, { name: "by temp" });
-    // What is in no bucket yet is in no index.
+    // Flush, because measurements that are in no bucket yet are in no index.
     const client = new MongoClient(server.uri);
     assert.equal((await client.db("plant").command({ flush: 1 })).ok, 1);
     await client.close();
@@ -97,7 +97,7 @@ test("Compass connects, and shows what there is", async (t) => {
     assert.deepEqual((await service.top()).totals, {});
   });
 
-  // What follows is stopped or refused, which Compass writes to its log.
+  // The calls below are stopped or refused, which Compass writes to its log.
   assert.deepEqual(complaints, []);
 
   await t.test("an aggregation that is stopped", async () => {

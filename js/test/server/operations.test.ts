@@ -1,4 +1,4 @@
-// Commands that take long: they are shown, they end when somebody wants it, and they end when nobody waits for them any more.
+// Commands that take long: they are listed, they can be killed, and they end when no client waits for them any more.
 
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
@@ -6,7 +6,7 @@ import { after, before, test } from "node:test";
 import { MongoClient, node, places, served, type Served } from "./harness.ts";
 
 const timeseries = { timeField: "at", metaField: "station" };
-/** No measurement has it, which takes a millisecond of each to find out. */
+/** Matches no measurement, and takes a millisecond to evaluate for each. */
 const SLOW = { $expr: { $lt: [{ $strLenCP: { $reduce: { input: { $range: [0, 300] }, initialValue: "", in: { $concat: ["$$value", { $toString: "$n" }] } } } }, 0] } };
 const FOREVER = [{ $match: SLOW }];
 
@@ -27,7 +27,7 @@ const admin = (): any => client.db("admin");
 const endless = (options = {}): Promise<unknown> => client.db("operations").collection("c").aggregate(FOREVER, options).toArray();
 const running = (match: Record<string, unknown>): Promise<any[]> => admin().aggregate([{ $currentOp: { allUsers: true } }, { $match: match }]).toArray();
 
-/** The command that runs, as soon as it does. */
+/** Resolves to the matching command as soon as it runs. */
 async function seen(match: Record<string, unknown>): Promise<any> {
   for (;;) {
     const [operation] = await running(match);
@@ -51,7 +51,7 @@ test("a command is shown, and killOp ends it", async () => {
   assert.deepEqual(await admin().command({ killOp: 1, op: opid }), { info: "attempting to kill op", ok: 1 });
   await ended;
   assert.deepEqual((await admin().command({ currentOp: 1, opid })).inprog, []);
-  // There is none any more, which does not matter.
+  // The operation no longer exists, but `killOp` succeeds.
   assert.equal((await admin().command({ killOp: 1, op: opid })).ok, 1);
 });
 
@@ -95,7 +95,7 @@ test("maxTimeMS ends commands of every kind", async () => {
     () => c.distinct("n", SLOW, { maxTimeMS: 20 }),
     () => c.find(SLOW).explain({ verbosity: "executionStats", maxTimeMS: 20 }),
     () => c.deleteMany(SLOW, { maxTimeMS: 20 }),
-    // The time of a cursor is that of all its batches.
+    // The time limit of a cursor applies to all its batches together.
     () => c.find(SLOW, { batchSize: 10, maxTimeMS: 300 }).toArray(),
   ]) await assert.rejects(work(), code(50), String(work));
   await assert.rejects(c.find({}, { maxTimeMS: -1 }).toArray(), code(2));
@@ -122,7 +122,7 @@ test("what is wrong with killOp and currentOp is told", async () => {
   await assert.rejects(admin().aggregate([{ $currentOp: { all: true } }]).toArray(), code(9));
   await assert.rejects(admin().aggregate([{ $currentOp: { allUsers: 1 } }]).toArray(), code(9));
   await assert.rejects(client.db("operations").aggregate([{ $currentOp: {} }]).toArray(), code(73));
-  // The number of a command is the server's.
+  // Only the server numbers commands, so a client cannot set `opKey`.
   await assert.rejects(client.db("operations").command({ count: "c", opKey: 1 }), code(40_415));
   const idle = await admin().command({ currentOp: 1, $all: true });
   assert.ok(idle.inprog.some(({ active }: any) => !active) && idle.inprog.some(({ active }: any) => active));

@@ -52,7 +52,7 @@ const PIPELINES: Record<string, object[]> = {
   $setWindowFields: [{ $setWindowFields: { partitionBy: "$s", sortBy: { at: 1 }, output: { sum: { $sum: "$n", window: { documents: [-2, 0] } }, rate: { $derivative: { input: "$n", unit: "hour" }, window: { range: [-6, 0], unit: "hour" } } } } }, byTime],
   $out: [{ $match: { s: 1 } }, { $out: { db: "stages", coll: "copy", timeseries } }],
 };
-/** Those that turn buckets into measurements. */
+/** The stages that turn buckets into measurements. */
 const UNPACKING: Record<string, object[]> = {
   $_internalUnpackBucket: [{ $_internalUnpackBucket: { exclude: [], timeField: "at", metaField: "s", bucketMaxSpanSeconds: 3600 } }, byTime],
   $_unpackBucket: [{ $_unpackBucket: { timeField: "at", metaField: "s" } }, byTime],

@@ -71,7 +71,7 @@ test("DuckDB-wasm takes the results of a cursor, and gives results to a collecti
   const roof = await collection.find({ station: "roof" }).toArray();
   const sum = (field: string): number => roof.reduce((all, each) => all + each[field], 0);
   assert.deepEqual({ ...row.toJSON() }, { n: 168, mean: sum("temp") / 168, newest: START + 167 * 3_600_000, total: sum("count"), station: "roof" });
-  // The table that DuckDB-wasm gives, as it is.
+  // The table that DuckDB-wasm returns is inserted unchanged.
   const hot = connection.query('select "at", station, temp * 2 as temp from weather where temp >= 25 order by "at"');
   const stored = await own.createCollection<any>("hot", { timeseries: { timeField: "at", metaField: "station" } });
   const { insertedCount } = await insertArrow(stored, hot);
@@ -84,7 +84,7 @@ test("DuckDB-wasm takes the results of a cursor, and gives results to a collecti
 test("Observable Plot draws the table of a cursor", async () => {
   const own = await open("plots", { storage: "memory" });
   const collection = await weather(own);
-  // What package.json calls its module; what it gives to require is for pages.
+  // Import the file that package.json names as its module, because the one for `require` is made for pages.
   const Plot = await import(pathToFileURL(join(places.packages, "@observablehq/plot/src/index.js")).href);
   const { document } = required("linkedom").parseHTML("<body></body>");
   const table = tableFromIPC(await toArrow(collection.find().sort({ at: 1 })));

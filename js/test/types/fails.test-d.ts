@@ -23,9 +23,9 @@ void db.createCollection<Reading>("w", { timeseries: { timeField: "time" } });
 void db.createCollection<Reading>("w", { timeseries: { timeField: "at", metaField: "sensor" } });
 // @ts-expect-error there is no such granularity
 void db.createCollection("w", { timeseries: { timeField: "at", granularity: "days" } });
-// @ts-expect-error a measurement is told by fields of the schema
+// @ts-expect-error `by` takes fields of the schema
 void db.createCollection<Reading>("w", { timeseries: { timeField: "at" }, dedupe: { by: ["channel"] } });
-// @ts-expect-error the first or the last stays
+// @ts-expect-error `keep` is "first" or "last"
 void db.createCollection("w", { timeseries: { timeField: "at" }, dedupe: { keep: "newest" } });
 // @ts-expect-error there is no such option
 void open("plant", { durabillity: "strict" });
@@ -33,21 +33,21 @@ void open("plant", { durabillity: "strict" });
 void weather.insertOne({ at: now, temp: 1 });
 // @ts-expect-error there is no such field
 void weather.insertOne({ ...reading, temperature: 5 });
-// @ts-expect-error a number is no string
+// @ts-expect-error a number is not a string
 void weather.insertOne({ ...reading, note: 5 });
-// @ts-expect-error an integer is no time
+// @ts-expect-error an integer is not a time
 void weather.insertOne({ ...reading, at: new Int32(5) });
-// @ts-expect-error nor is it, deeper, a text
+// @ts-expect-error a nested integer is not a string
 void weather.insertOne({ ...reading, station: { id: 7, site: new Int32(1), tags: [] } });
-// @ts-expect-error one document is no array
+// @ts-expect-error one document is not an array
 void weather.insertMany(reading);
 // @ts-expect-error there is no such option
 void weather.insertMany([reading], { order: false });
 // @ts-expect-error there is no such column
 void weather.insertColumns({ at: [now], tmp: [1] });
-// @ts-expect-error numbers are no notes
+// @ts-expect-error numbers are not strings
 void weather.insertColumns({ at: [now], note: new Float64Array(1) });
-// @ts-expect-error strings are no numbers
+// @ts-expect-error strings are not numbers
 void weather.insertColumns({ at: [now], temp: ["1"] });
 // @ts-expect-error a number is not compared with a string
 weather.find({ temp: "5" });
@@ -57,17 +57,17 @@ weather.find({ tmp: 5 });
 weather.find({ "station.nr": 7 });
 // @ts-expect-error the value at the path is a number
 weather.find({ "station.id": "7" });
-// @ts-expect-error within an operator, too
+// @ts-expect-error nor within an operator
 weather.find({ "station.id": { $in: ["7"] } });
-// @ts-expect-error and in elements of arrays
+// @ts-expect-error nor in elements of arrays
 weather.find({ "parts.n": "x" });
 // @ts-expect-error there is no such operator
 weather.find({ temp: { $greater: 5 } });
 // @ts-expect-error a date is not compared with a number
 weather.find({ at: { $gte: 5 } });
-// @ts-expect-error below $or filters are checked
+// @ts-expect-error filters within $or are checked
 weather.find({ $or: [{ "station.idd": 7 }] });
-// @ts-expect-error wherever they are written
+// @ts-expect-error a filter in a variable is checked
 export const filter: Filter<Reading> = { gust: "strong" };
 // @ts-expect-error there is no such field to sort by
 weather.find().sort({ when: 1 });
@@ -75,21 +75,21 @@ weather.find().sort({ when: 1 });
 weather.find().sort("station.nr");
 // @ts-expect-error a direction is 1 or -1
 weather.find({}, { sort: { at: 0 } });
-// @ts-expect-error a field that is shown is one of the schema, or computed
+// @ts-expect-error a projected field is in the schema, or computed
 weather.find().project({ tmp: 1 });
 // @ts-expect-error also as an option
 weather.find({}, { projection: { tmp: 1 } });
 // @ts-expect-error below a path, too
 void weather.findOne({}, { projection: { "station.nr": 1 } });
-// @ts-expect-error and what is left out
+// @ts-expect-error fields to leave out are checked
 void weather.findOneAndDelete({}, { projection: { _id: 0, tmp: 0 } });
 // @ts-expect-error the projection leaves it out
 void weather.find().project({ temp: 1 }).map((row) => row.gust);
-// @ts-expect-error of a result without rows, this column may be missing
+// @ts-expect-error this column may be missing if the result has no rows
 void weather.find().toColumns().then(({ temp }) => temp.length);
-// @ts-expect-error a field that measurements may lack has no column if all do
+// @ts-expect-error an optional field has no column if all measurements lack it
 void weather.find().project({ gust: 1 }).toColumns().then(({ gust }) => gust.length);
-// @ts-expect-error a group has what its accumulators are called
+// @ts-expect-error a group has the fields that its accumulators name
 void weather.aggregate([{ $group: { _id: null, mean: { $avg: "$temp" } } }]).map((row) => row.average);
 // @ts-expect-error the mean of nothing is null
 void weather.aggregate().group({ _id: null, mean: { $avg: "$temp" } }).map((row) => row.mean.toFixed());
@@ -97,7 +97,7 @@ void weather.aggregate().group({ _id: null, mean: { $avg: "$temp" } }).map((row)
 weather.aggregate().match({ tmp: 5 });
 // @ts-expect-error a pipeline is an array
 weather.aggregate({ $match: {} });
-// @ts-expect-error there is no such path to look at
+// @ts-expect-error there is no such path
 void weather.distinct("station.nr");
 // @ts-expect-error the values are numbers
 export const values: Promise<string[]> = weather.distinct("station.id");

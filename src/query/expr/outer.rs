@@ -91,7 +91,7 @@ impl Expr {
 
     /// The constant value, if all parts are constant.
     pub(super) fn with_constants_evaluated(self, globals: &Globals) -> Result<Expr> {
-        if !self.has_no_inputs() {
+        if !self.is_constant_operation() {
             return Ok(self);
         }
         let value = self.evaluate(&Scope::of(Doc::EMPTY, globals))?.view().map(Value::to_owned);

@@ -44,14 +44,14 @@ impl Expr {
     }
 
     /// True if it contains only constants and at least one operator around them.
-    pub(super) fn has_no_inputs(&self) -> bool {
-        let mut has_none = !matches!(self, Expr::Constant(_));
+    pub(super) fn is_constant_operation(&self) -> bool {
+        let mut is_constant = !matches!(self, Expr::Constant(_));
         self.visit(&mut |expr| match expr {
-            Expr::Field(..) => has_none = false,
-            Expr::Call(operator, _) if operator.op == Op::Rand => has_none = false,
+            Expr::Field(..) => is_constant = false,
+            Expr::Call(operator, _) if operator.op == Op::Rand => is_constant = false,
             _ => {}
         });
-        has_none
+        is_constant
     }
 
     /// The top-level fields that it reads.

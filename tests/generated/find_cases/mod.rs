@@ -145,6 +145,6 @@ fn every_form_of_a_collection_answers_what_a_plain_list_does() {
         progress("finds", seed + 1 - first, count);
     }
     println!("{count} cases: {tally:?}");
-    assert!(count < 100 || tally.buckets.iter().all(|count| *count > 0), "{tally:?}");
+    assert!(count < 20 || tally.buckets.iter().all(|count| *count > 0), "{tally:?}");
     assert!(tally.open * 5 < tally.queries.max(50), "too many queries without an expectation: {tally:?}");
 }

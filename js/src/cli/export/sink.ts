@@ -76,7 +76,7 @@ export async function writeToStdout(pieces: Bytes, signal?: AbortSignal): Promis
 }
 
 /**
- * Runs work that Ctrl-C aborts. Resolves to the exit code of the work. After a signal, it waits for the work to clean up, and exits with the code of that signal.
+ * Runs work that Ctrl-C aborts. Resolves to the exit code of the work. After a signal, it waits for the work to clean up. If the work throws then, it exits with the code of that signal.
  * All errors before a signal are thrown.
  */
 export async function interruptible(work: (signal: AbortSignal) => Promise<number>): Promise<number> {

@@ -133,7 +133,7 @@ proptest! {
         let found = BoundExpr::new(parsed, globals()).column(&block).unwrap();
         for (row, ms) in times.iter().enumerate() {
             let alone = Expr::parse(Doc::parse(expr(date(*ms)).as_bytes()).unwrap().as_value(), &globals()).unwrap();
-            let Expr::Constant(Some(wanted)) = alone else { panic!("not folded") };
+            let Expr::Constant(Some(wanted)) = alone else { panic!("not evaluated") };
             let mut scratch = Vec::new();
             prop_assert_eq!(found.value(row, &mut scratch), Some(wanted.view()), "{} {} {}", ms, unit, zone);
         }
@@ -468,7 +468,7 @@ proptest! {
     ) {
         let wrapped = bson::rawdoc! { "e": { "$dateToString": { "date": date(ms), "format": format } } };
         let text = Expr::parse(Doc::parse(wrapped.as_bytes()).unwrap().get("e").unwrap(), &globals()).unwrap();
-        let Expr::Constant(Some(text)) = text else { panic!("not folded") };
+        let Expr::Constant(Some(text)) = text else { panic!("not evaluated") };
         let text = text.view().as_str().unwrap();
         check(rawbson!({ "$dateFromString": { "dateString": text, "format": format } }), date(ms));
         if !format.contains("%j") && !format.contains("%V") {

@@ -106,13 +106,8 @@ impl Window {
         };
         let distance = |bound: &Option<OwnedValue>| bound.as_ref().and_then(|bound| Number::of(bound.view()));
         let (low, high) = (distance(&self.low), distance(&self.high));
-        if let Some(places) = order.and_then(|order| integers(order, unit, [low, high])) {
-            let move_by = |place: &i64, by| match moved(Number::Integer(*place), by, unit)? {
-                Number::Integer(place) => Ok(place),
-                _ => Err(Error::internal("A window extends beyond all integers")),
-            };
-            let starts = edges(places, low, move_by, |place, limit| place < limit)?;
-            return Ok(spans(rows, starts, edges(places, high, move_by, |place, limit| place <= limit)?));
+        if let Some((places, [low, high])) = order.and_then(|order| integers(order, unit, [low, high])) {
+            return Ok(windows::of_places(places, low, high));
         }
         let mut places = Vec::with_capacity(rows);
         let mut scratch = Vec::new();
@@ -125,30 +120,35 @@ impl Window {
     }
 }
 
-/// The cells of a sort key that are dates or integers and stay so where the ends of windows are. They are in order.
-fn integers(order: &Column, unit: Option<TimeUnit>, by: [Option<Number>; 2]) -> Option<&[i64]> {
-    let cells = match (order.data(), unit) {
+/// The cells of a sort key and the bounds as integers, if the cells are dates or integers and stay so when they are moved
+/// by the bounds. The cells are in order.
+fn integers(order: &Column, unit: Option<TimeUnit>, by: [Option<Number>; 2]) -> Option<(&[i64], [Option<i64>; 2])> {
+    let (cells, length) = match (order.data(), unit) {
         _ if order.presence().is_some() => return None,
-        (ColumnData::Date(cells), Some(_)) => return Some(cells),
-        (ColumnData::I64(cells), None) => cells,
+        (ColumnData::Date(cells), Some(unit)) => (cells, unit.length_ms()?),
+        (ColumnData::I64(cells), None) => (cells, 1),
         _ => return None,
     };
-    let fits = |by: Option<Number>| match by {
-        Some(Number::Integer(by)) => {
-            [cells.first(), cells.last()].into_iter().flatten().all(|cell| cell.checked_add(by).is_some())
-        }
-        other => other.is_none(),
-    };
-    by.into_iter().all(fits).then_some(cells)
+    let [low, high] = by.map(|by| {
+        let Some(by) = by else { return Some(None) };
+        let by = match by {
+            Number::Integer(by) => by,
+            by => by.truncated().filter(|_| unit.is_some())?,
+        };
+        let by = by.checked_mul(length)?;
+        let is_within = [cells.first(), cells.last()].into_iter().flatten().all(|cell| cell.checked_add(by).is_some());
+        is_within.then_some(Some(by))
+    });
+    Some((cells, [low?, high?]))
 }
 
 /// For each place, how many places lie before its end of a window, which is `by` away; `None` without an end. The end
 /// moves along with the places; back where a month is shorter than the one before.
-fn edges<T>(
-    places: &[T],
+fn edges(
+    places: &[Number],
     by: Option<Number>,
-    moved: impl Fn(&T, Number) -> Result<T>,
-    is_before: impl Fn(&T, &T) -> bool,
+    moved: impl Fn(&Number, Number) -> Result<Number>,
+    is_before: impl Fn(&Number, &Number) -> bool,
 ) -> Result<Option<Vec<usize>>> {
     let Some(by) = by else { return Ok(None) };
     let (mut edges, mut edge) = (Vec::with_capacity(places.len()), 0);
