@@ -170,7 +170,7 @@ const ASK = `${INSTALL}
 `;
 const ANSWER = `${INSTALL}
   const [place] = arguments;
-  return [__asked.outcomes[place], __asked.reported.splice(0)];
+  return [__asked.outcomes[place], __asked.reported.splice(0), place < __asked.outcomes.length];
 `;
 
 class Page {
@@ -201,13 +201,15 @@ class Page {
   async evaluate(work, argument) {
     const place = await this.#send("/execute/sync", { script: ASK, args: [`(${work})`, argument ?? null] });
     for (;;) {
-      const [outcome, reported] = await this.#send("/execute/sync", { script: ANSWER, args: [place] });
+      const [outcome, reported, isKnown] = await this.#send("/execute/sync", { script: ANSWER, args: [place] });
       for (const message of reported) for (const listener of this.#listeners) listener(new Error(message));
       if (outcome) {
         const { value, error } = JSON.parse(outcome);
         if (error !== undefined) throw new Error(error);
         return value;
       }
+      // Another document has taken the place of the one that was asked, and will never answer.
+      if (!isKnown) throw new Error(`the page was replaced before it answered ${work}`);
       await pause(POLL_MS);
     }
   }
