@@ -12,6 +12,8 @@ import { Stop, TOOLS } from "./steps.mjs";
 const START_MS = 30_000;
 const WAIT_MS = 30_000;
 const COMMAND_MS = 60_000;
+/** How long a function may take in the page. */
+const EVALUATE_MS = 120_000;
 const POLL_MS = 10;
 
 /** The paths that the toolchain script has found, or `WEBKIT_MISSING`, the reason why it has found none. */
@@ -200,6 +202,7 @@ class Page {
 
   async evaluate(work, argument) {
     const place = await this.#send("/execute/sync", { script: ASK, args: [`(${work})`, argument ?? null] });
+    const over = performance.now() + EVALUATE_MS;
     for (;;) {
       const [outcome, reported, isKnown] = await this.#send("/execute/sync", { script: ANSWER, args: [place] });
       for (const message of reported) for (const listener of this.#listeners) listener(new Error(message));
@@ -210,6 +213,7 @@ class Page {
       }
       // Another document has taken the place of the one that was asked, and will never answer.
       if (!isKnown) throw new Error(`the page was replaced before it answered ${work}`);
+      if (performance.now() > over) throw new Error(`the page has not answered in ${EVALUATE_MS} ms: ${work}`);
       await pause(POLL_MS);
     }
   }

@@ -1,6 +1,6 @@
 //! `$setWindowFields`.
 
-use bson::{Bson, Document, doc};
+use bson::{Bson, DateTime, Document, doc};
 
 use super::{at, code, list, row, run, values, with_rows};
 use crate::support::{Db, Random};
@@ -98,6 +98,35 @@ fn range_windows_contain_rows_within_a_distance() {
         let x = async |range: Vec<Bson>| values(&run(db, numbers(range.into())).await, "x");
         assert_eq!(x(list![-0.5, 1]).await, list![30, 50, 35, 45, 47, 7, 80]);
         assert_eq!(x(list!["unbounded", -1]).await, list![0, 10, 30, 60, 65, 105, 112]);
+    });
+}
+
+#[test]
+fn range_windows_near_the_last_integers_hold_the_rows_that_exist() {
+    let rows = [i64::MAX - 9, i64::MAX - 4, i64::MAX].map(|k| row(0, "a", doc! { "k": k, "n": 1 }));
+    with_rows(rows.to_vec(), async |db| {
+        let window = async |range: Vec<Bson>| {
+            let output = doc! { "x": { "$sum": "$n", "window": { "range": range } } };
+            values(&run(db, vec![doc! { "$setWindowFields": { "sortBy": { "k": 1 }, "output": output } }]).await, "x")
+        };
+        // The ends of the first windows are integers; those of the second ones are not.
+        assert_eq!(window(list![-5, 0]).await, list![1, 2, 2]);
+        assert_eq!(window(list![0, 2000]).await, list![3, 2, 1]);
+    });
+}
+
+#[test]
+fn a_range_window_that_ends_beyond_all_dates_is_an_error() {
+    let rows = [i64::MAX - 100_000, i64::MAX - 4].map(|ms| row(0, "a", doc! { "d": DateTime::from_millis(ms) }));
+    with_rows(rows.to_vec(), async |db| {
+        let windows = |high: i64| {
+            let output = doc! { "x": { "$count": {}, "window": { "range": [-100, high], "unit": "second" } } };
+            doc! { "$setWindowFields": { "sortBy": { "d": 1 }, "output": output } }
+        };
+        assert_eq!(values(&run(db, vec![windows(0)]).await, "x"), list![1, 2]);
+        for high in [1, i64::MAX] {
+            assert_eq!(code(db, windows(high)).await, 5166406);
+        }
     });
 }
 
