@@ -1,4 +1,4 @@
-//! Checks every path in `src/` against the floors of `ARCHITECTURE.md`, and other rules about the sources.
+//! Checks every path in `src/` against the floors of `ARCHITECTURE.md` and `docs/internals/rooms.md`, and other rules about the sources.
 #![cfg(not(target_arch = "wasm32"))]
 // Helpers are no `#[test]` functions to clippy.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)]
@@ -61,9 +61,10 @@ fn inside_the_query_imports_go_strictly_down_from_room_to_room() {
     check_rooms("query::plan", 10);
 }
 
-/// Checks the rooms of a module against its table in `ARCHITECTURE.md`, `| floor | rooms of …`. At least `arrows_min` imports must be found.
+/// Checks the rooms of a module against its table in `docs/internals/rooms.md`, `| floor | rooms of …`. At least
+/// `arrows_min` imports must be found.
 fn check_rooms(module: &str, arrows_min: usize) {
-    let floors = parse_floors(&architecture(), &format!("| floor | rooms of `{module}` |"));
+    let floors = parse_floors(&page("docs/internals/rooms.md"), &format!("| floor | rooms of `{module}` |"));
     let house = House::of_sources();
     let above = path(module);
     let room = |at: usize| {
@@ -72,9 +73,9 @@ fn check_rooms(module: &str, arrows_min: usize) {
     };
     let rooms: Vec<String> = (0..house.files.len()).filter_map(room).collect();
     let unknown = rooms.iter().filter(|room| !room.is_empty() && !floors.contains_key(*room));
-    assert_eq!(unknown.collect::<Vec<_>>(), [""; 0], "the table in ARCHITECTURE.md has no floor for these");
+    assert_eq!(unknown.collect::<Vec<_>>(), [""; 0], "the table in rooms.md has no floor for these");
     let gone: Vec<_> = floors.keys().filter(|room| !rooms.contains(room)).collect();
-    assert!(gone.is_empty(), "the table in ARCHITECTURE.md has floors for {gone:?}, which are no rooms of {module}");
+    assert!(gone.is_empty(), "the table in rooms.md has floors for {gone:?}, which are no rooms of {module}");
     let (mut wrong, mut seen) = (Vec::new(), 0);
     for arrow in &house.arrows {
         let (Some(from), Some(to)) = (room(arrow.from), room(arrow.to)) else { continue };
@@ -215,13 +216,13 @@ fn objection(floors: &BTreeMap<String, u32>, from: &str, to: Option<&String>) ->
 
 /// Module and floor, from the table in `ARCHITECTURE.md`.
 fn floors() -> BTreeMap<String, u32> {
-    let floors = parse_floors(&architecture(), "| floor | modules |");
+    let floors = parse_floors(&page("ARCHITECTURE.md"), "| floor | modules |");
     assert!(floors.len() > 10, "the table of floors was not understood: {floors:?}");
     floors
 }
 
-fn architecture() -> String {
-    fs::read_to_string(root().join("ARCHITECTURE.md")).unwrap()
+fn page(name: &str) -> String {
+    fs::read_to_string(root().join(name)).unwrap()
 }
 
 /// Module and floor of each row of the table with this head.

@@ -1,7 +1,7 @@
 //! The floor that awaits storage: namespaces, commits, folds, reads, cursors.
 //!
-//! `Engine` is declared here, and each room adds methods to it. A room calls only rooms below it; `ARCHITECTURE.md`
-//! lists them.
+//! `Engine` is declared here, and each room adds methods to it. A room calls only rooms below it;
+//! `docs/internals/rooms.md` lists them.
 //!
 //! **A commit is one journal record; a fold turns journal records into bucket documents; a read merges both.**
 //! State is consistent at every await, and nothing is borrowed across one (I5).

@@ -11,8 +11,10 @@ pub struct Demand {
     pub rows_per_group: Option<RowsPerGroup>,
     /// The top-level fields of the result that somebody reads.
     pub fields: FieldSet,
-    /// True if the projection of the find is not the user's, but lists the fields that the next stage reads.
+    /// True if the find returns only `fields`, though its command selects all of them.
     pub is_narrowed: bool,
+    /// True if the order that the command asks for does not matter.
+    pub takes_any_order: bool,
     /// True for writes: closed buckets are skipped.
     pub skips_closed: bool,
 }
@@ -26,7 +28,13 @@ impl Demand {
 
 impl Default for Demand {
     fn default() -> Self {
-        Demand { rows_per_group: None, fields: FieldSet::All, is_narrowed: false, skips_closed: false }
+        Demand {
+            rows_per_group: None,
+            fields: FieldSet::All,
+            is_narrowed: false,
+            takes_any_order: false,
+            skips_closed: false,
+        }
     }
 }
 

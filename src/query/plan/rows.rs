@@ -43,7 +43,7 @@ pub struct Plan {
     pub collation: Collation,
     /// Set if only some of the matches of one push matter.
     pub rows_per_group: Option<RowsPerGroup>,
-    /// True if the projection is not the user's, but lists the fields that the next stage reads.
+    /// True if the projection is not that of the command, but lists the fields that the next stage reads.
     pub is_narrowed: bool,
 }
 
@@ -51,9 +51,13 @@ impl Plan {
     /// The plan of a `find`.
     pub fn new(query: Query, facts: &CollectionFacts<'_>) -> Plan {
         let Query { find, demand } = query;
-        let FindCommand { filter, projection, sort, skip, limit, collation, .. } = find;
-        let Demand { rows_per_group, fields, is_narrowed, .. } = demand;
+        let FindCommand { filter, mut projection, sort, skip, limit, collation, .. } = find;
+        let Demand { rows_per_group, fields, is_narrowed, takes_any_order, .. } = demand;
         let residual = filter;
+        let sort = sort.filter(|_| !takes_any_order);
+        if is_narrowed {
+            projection = Projection::of_roots(fields.names());
+        }
         let mut decode = projection.needed_fields(&fields);
         let may_discard = !residual.is_trivial() || sort.is_some() && limit.is_some();
         let mut first = residual.fields();

@@ -14,7 +14,7 @@ use crate::block::Block;
 use crate::error::{Error, Result};
 use crate::query::expr::Globals;
 use crate::query::filter::Filter;
-use crate::query::plan::{Demand, FindCommand, Projection, Query};
+use crate::query::plan::{Demand, FindCommand, Query};
 use crate::query::sort::SortSpec;
 use crate::value::{Doc, DocBuf, DocWriter, FieldSet};
 
@@ -127,7 +127,8 @@ impl Aggregation {
     ///
     /// Errors: those of the stages.
     pub(super) fn run(&self, find: FindCommand, rows: Block, others: &Others) -> Result<Block> {
-        let find = Step::Find(Box::new(find));
+        let sort = find.sort.filter(|_| !self.demand.takes_any_order);
+        let find = Step::Find(Box::new(FindCommand { sort, ..find }));
         let steps = self.steps.iter().map(|(step, _)| step);
         let mut pipeline = Pipeline::new(&mut std::iter::once(&find).chain(steps), others);
         if rows.rows() > 0 {
@@ -174,7 +175,7 @@ impl PipelineParser<'_> {
         narrow_appended(&steps, &mut others, fields);
         leave_out_ids(&mut steps, fields);
         let mut steps = steps.into_iter();
-        let Some((Step::Find(mut find), _)) = steps.next() else {
+        let Some((Step::Find(find), _)) = steps.next() else {
             return Err(Error::internal("A pipeline without a find"));
         };
         let mut steps: Vec<ShownStep> = steps.collect();
@@ -182,7 +183,7 @@ impl PipelineParser<'_> {
         let mut demand = Demand::default();
         if let (Some((Step::Group(group), shown)), true, None) = (steps.first_mut(), find.projection.is_all(), &source)
         {
-            demand = limit_to_group(&mut find, group, shown, time_field);
+            demand = demand_of(group, &find, shown, time_field);
         } else if source.is_none() {
             demand.fields = read_through(&steps, fields.clone());
         }
@@ -190,8 +191,8 @@ impl PipelineParser<'_> {
     }
 }
 
-/// The demand of a group on the find before it, which is limited to that; adapts the group to it.
-fn limit_to_group(find: &mut FindCommand, group: &mut GroupSpec, shown: &mut DocBuf, time_field: &str) -> Demand {
+/// The demand of a group on the find before it; adapts the group to it.
+fn demand_of(group: &mut GroupSpec, find: &FindCommand, shown: &mut DocBuf, time_field: &str) -> Demand {
     let takes_all = find.skip == 0 && find.limit.is_none();
     let mut demand = Demand::default();
     match &find.sort {
@@ -207,17 +208,15 @@ fn limit_to_group(find: &mut FindCommand, group: &mut GroupSpec, shown: &mut Doc
     {
         if more.is_empty() && takes_all && group.fields.iter().all(Accumulation::takes_any_order) {
             group.unsorted_by = Some((time_field.into(), by_time.ascending));
-            find.sort = None;
+            demand.takes_any_order = true;
             demand.rows_per_group = group.rows_needed(time_field);
         } else {
             show_streaming(&group.stream(time_field), shown);
         }
     }
     // Fields that the group does not read are not decoded.
-    if let FieldSet::Only(names) = group.needed_fields() {
-        find.projection = Projection::of_roots(&names);
-        demand.is_narrowed = true;
-    }
+    demand.fields = group.needed_fields();
+    demand.is_narrowed = !demand.fields.is_all();
     demand
 }
 

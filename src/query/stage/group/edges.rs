@@ -82,7 +82,7 @@ mod tests {
         let pipeline = RawDocumentBuf::try_from(&doc! { "pipeline": stages }).unwrap();
         let pipeline = Doc::parse(pipeline.as_bytes()).unwrap().get("pipeline").unwrap().as_array().unwrap();
         let query = Aggregation::parse(pipeline, &globals(), "at").unwrap().into_query();
-        let sort = query.find.sort.map_or(0, |sort| sort.parts().len());
+        let sort = query.find.sort.filter(|_| !query.demand.takes_any_order).map_or(0, |sort| sort.parts().len());
         (query.demand.rows_per_group.map(|wanted| (wanted.which, wanted.count, wanted.by_value)), sort)
     }
 
