@@ -8,15 +8,14 @@ import { build as esbuild } from "esbuild";
 import { compilerIn, readBuild } from "./builds.mjs";
 import { withDependencies } from "./compiled.mjs";
 import { divide } from "./divide.mjs";
+import { mathIn, shortened, simplified, withoutLoader } from "./glue.mjs";
 import { marksUnder } from "./marks.mjs";
 import { withOrder } from "./order.mjs";
-import { SHARED, renamed } from "./split.mjs";
+import { renamed } from "./split.mjs";
 import { DIST, JS, ROOT, Stop, WASM, bin, filesUnder, hashOf, main, must, once, seconds, step, toolEnv } from "./steps.mjs";
 
 /** The halves of the module in the package. */
 const MODULES = ["timepail.wasm", "timepail-more.wasm"];
-/** The exports of the first half that the second one imports, under the names of wasm-bindgen. */
-const SHARED_NAMES = ["memory", "table0", "table1", "global0"];
 const SOURCES = ["index", "entry/node", "entry/workerd", "entry/slim", "entry/worker", "entry/node-worker", "later", "file", "pipelines", "arrow/index", "react", "vue", "svelte", "sqlite", "deno-kv", "server/index", "cli/index", "cli/formats/parquet-file", "testing/index"];
 /** The files of the package and their sources: `entry/node.ts` and `testing/index.ts` become `node.js` and `testing.js`. */
 const ENTRIES = Object.fromEntries(SOURCES.map((source) => [source.replace(/^entry\/|^cli\/formats\/|\/index$/g, ""), join(JS, `src/${source}.ts`)]));
@@ -66,7 +65,7 @@ async function optimise(folder, flags, { linked, marks, isPinned }) {
   const types = readFileSync(join(folder, "timepail.d.ts"), "utf8");
   writeFileSync(join(WASM, "timepail.d.ts"), `${types}\n/** Loads the second half of the module. */\nexport function complete(module: WebAssembly.Module): Promise<void>;\n`);
   const module = join(folder, "timepail_bg.wasm");
-  const glue = withoutLoader(readFileSync(join(folder, "timepail.js"), "utf8"));
+  const glue = simplified(withoutLoader(readFileSync(join(folder, "timepail.js"), "utf8")));
   const [first, second] = MODULES.map((name) => join(DIST, name));
   if (flags === undefined) {
     // Everything is in the first half.
@@ -85,15 +84,16 @@ async function optimise(folder, flags, { linked, marks, isPinned }) {
     ]);
     const renames = JSON.parse(printed);
     // All imports from the glue use one module name. Imports of the second half alone get numbers, which cannot collide with names of the first.
-    const names = new Map(renames.imports.map(([, name, short]) => [name, short]));
+    const names = new Map(renames.imports.map(([, name, short]) => [name, ["a", short]]));
+    for (const [name, of] of mathIn(glue)) if (!names.has(name)) names.set(name, ["Math", of]);
     const nameOf = (name) => {
       if (!names.has(name)) {
-        names.set(name, String(names.size));
-        renames.imports.push(["", name, names.get(name)]);
+        names.set(name, ["a", String(names.size)]);
+        renames.imports.push(["", name, names.get(name)[1]]);
       }
       return names.get(name);
     };
-    writeFileSync(`${second}.new`, renamed(readFileSync(`${second}.new`), "a", { get: nameOf }));
+    writeFileSync(`${second}.new`, renamed(readFileSync(`${second}.new`), nameOf));
     writeFileSync(join(WASM, "timepail.js"), shortened(glue, renames));
     for (const file of [first, second]) renameSync(`${file}.new`, file);
   }
@@ -107,49 +107,6 @@ async function shrink(half, flags, more, target) {
   await must(bin("wasm-opt"), [...flags.slice(0, -1), "--strip-debug", half, "-o", optimised]);
   writeFileSync(ordered, withOrder(readFileSync(optimised)));
   return must(bin("wasm-opt"), [...flags.slice(-1), "--reorder-functions-by-name", ...more, ordered, "-o", target]);
-}
-
-/**
- * The glue with the short names that wasm-opt has given to the imports and exports of the module. The hundred long names contain hashes,
- * are in both files and compress badly: short ones save three kilobytes of the module and two of the glue.
- */
-function shortened(glue, { imports, exports }) {
-  const replace = (pattern, text) => {
-    if (!pattern.test(glue)) throw new Stop(`the glue has nothing like ${pattern}: wasm-bindgen writes it in another way now`);
-    glue = glue.replaceAll(new RegExp(pattern, "gm"), text);
-  };
-  const literal = (name) => name.replaceAll(/[$.]/g, "\\$&");
-  const dollars = (name) => name.replaceAll("$", "$$$$");
-  for (const [, name, short] of imports) replace(new RegExp(`(?<=^ +)${literal(name)}(?=:)`, "m"), dollars(short));
-  // Some exports are for tools and threads; the glue does not use them.
-  for (const [name, short] of exports) glue = glue.replaceAll(new RegExp(`(?<=\\bwasm\\.)${literal(name)}\\b`, "g"), dollars(short));
-  // Replace a wrapper that only calls a function of `Math` by that function.
-  replace(/function\((arg\d(?:, arg\d)*)\) \{\s+const ret = (Math\.\w+)\(\1\);\s+return ret;\s+\}/, "$2");
-  // All imports come from one module, which wasm-opt calls "a".
-  replace(new RegExp(`"${literal(imports[0][0])}"(?=: import)`), '"a"');
-  return glue;
-}
-
-/**
- * The glue without its code for fetching and compiling a module and its console messages: load.ts does both, and always passes a
- * `WebAssembly.Module`.
- */
-function withoutLoader(glue) {
-  const start = glue.indexOf("async function __wbg_load(");
-  const end = glue.indexOf("export { initSync, __wbg_init as default };");
-  if (start < 0 || end < start || !glue.includes("function __wbg_finalize_init(instance, module)")) {
-    throw new Stop("the glue loads the module in another way now");
-  }
-  const load = `async function __wbg_init({ module_or_path: module }) {
-    return wasm ??= __wbg_finalize_init(await WebAssembly.instantiate(module, __wbg_get_imports()), module);
-}
-async function complete(module) {
-    const shared = { ${SHARED_NAMES.map((name) => `${name}: wasm.${name}`).join(", ")} };
-    await WebAssembly.instantiate(module, { ...__wbg_get_imports(), ${SHARED}: shared });
-}
-export { __wbg_init as default, complete };
-`;
-  return glue.slice(0, start) + load;
 }
 
 /** Bundles each entry as one complete file: shared code would be a second file for every page, with 0.4 KB of headers. */
@@ -236,7 +193,7 @@ await main(async () => {
 
   const build = readBuild();
   const env = await toolEnv("env");
-  const self = ["build", "steps", "wasm", "order", "split", "data", "divide", "graph", "marks", "symbols"].map((name) => join(JS, `scripts/${name}.mjs`));
+  const self = ["build", "steps", "glue", "wasm", "order", "split", "data", "divide", "graph", "marks", "symbols"].map((name) => join(JS, `scripts/${name}.mjs`));
   const compiler = await compilerIn(env);
   const isPinned = compiler === build.rust;
   if (!isPinned) console.warn(`warning: this is Rust ${compiler}, releases are built with ${build.rust} (wasm-pack.toml): sizes differ, and so does what is inlined`);

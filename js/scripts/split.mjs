@@ -199,8 +199,8 @@ export function left(bytes) {
   return new Set([...new Whole(bytes).names().values()].map(Number).filter((own) => own >= 0));
 }
 
-/** `bytes` with functions imported under other names. */
-export function renamed(bytes, module, names) {
+/** `bytes` with functions imported under other names: `nameOf` returns the module and the name. */
+export function renamed(bytes, nameOf) {
   const part = sectionsOf(bytes).find(({ id }) => id === IMPORT);
   const reader = new Reader(bytes, part.start);
   const entries = Array.from({ length: reader.number() }, () => {
@@ -216,7 +216,7 @@ export function renamed(bytes, module, names) {
       if (flags & 1) reader.number();
     }
     const type = bytes.subarray(start, reader.at);
-    return Buffer.concat([...(kind === 0 ? [name(module), name(names.get(text) ?? text)] : [name(from), name(text)]), type]);
+    return Buffer.concat([...(kind === 0 ? nameOf(text) : [from, text]).map(name), type]);
   });
   return Buffer.concat([bytes.subarray(0, part.head), section(IMPORT, list(entries)), bytes.subarray(part.end)]);
 }
