@@ -42,13 +42,10 @@ export const COLUMNS_MAX = 65_535;
 const MAGIC = 0x31425054; // "TPB1"
 const HEADER_BYTES = 16;
 const ENTRY_WORDS = 8;
-const DATE_MAX_MS = 8.64e15;
 
-/** Bytes per row, indexed by type. 0 for types without a fixed width. */
-const WIDTHS = [0, 8, 4, 8, 8, 1, 0, 12, 0, 8];
-
-/** The array class of a data section, indexed by type. */
-const ARRAYS = [undefined, Float64Array, Int32Array, BigInt64Array, BigInt64Array, Uint8Array, undefined, Uint8Array, undefined, Float64Array] as const;
+/** The array class of a data section and its bytes per row, indexed by type. The first is for a column with a dictionary: indexes. */
+const ARRAYS = [Uint32Array, Float64Array, Int32Array, BigInt64Array, BigInt64Array, Uint8Array, Uint32Array, Uint8Array, Uint32Array, Float64Array] as const;
+const WIDTHS = [4, 8, 4, 8, 8, 1, 4, 12, 4, 8];
 
 const aligned = (bytes: number): number => Math.ceil(bytes / 8) * 8;
 
@@ -101,95 +98,41 @@ export function encodeBlock(rows: number, columns: readonly Column[]): Uint8Arra
 }
 
 /**
- * Reads a block. Columns are views into `bytes`; only bytes that do not start at a multiple of 8 are copied first.
+ * Reads a block of the engine. Columns are views into `bytes`; only bytes that do not start at a multiple of 8 are copied first.
  *
- * Throws a {@link BadValueError} for bytes that violate the format. Text and BSON values are checked only when they are read.
+ * Throws a {@link BadValueError} if a section does not lie inside the block, or its length does not fit its type. Values are not checked: the engine wrote them.
  */
 export function decodeBlock(bytes: Uint8Array): Block {
-  return readBlock(bytes.byteOffset % 8 === 0 ? bytes : new Uint8Array(bytes), false);
+  const { buffer, byteOffset, length } = bytes.byteOffset % 8 === 0 ? bytes : new Uint8Array(bytes);
+  const section = <T>(Data: { new (buffer: ArrayBufferLike, at: number, length: number): T; BYTES_PER_ELEMENT: number }, at: number, size: number): T => {
+    if (at % 8 !== 0 || at + size > length) malformed(`section at ${at}`);
+    return new Data(buffer, byteOffset + at, size / Data.BYTES_PER_ELEMENT);
+  };
+  const [magic, rows, count, stated] = section(Uint32Array, 0, HEADER_BYTES) as unknown as [number, number, number, number];
+  if (magic !== MAGIC || stated !== length) malformed("header");
+  const entries = section(Uint32Array, HEADER_BYTES, count * ENTRY_WORDS * 4);
+  const columns = Array.from({ length: count }, (_, i): Column => {
+    const entry = entries.subarray(i * ENTRY_WORDS, (i + 1) * ENTRY_WORDS) as unknown as [number, number, number, number, number, number, number, number];
+    const [nameAt, nameSize, kind, presenceAt, dataAt, dataSize, auxAt, auxSize] = entry;
+    const name = decodeText(section(Uint8Array, nameAt, nameSize));
+    const type = kind & 255;
+    const hasDictionary = kind > 255;
+    const hasOffsets = !hasDictionary && (type === STRING || type === BSON);
+    const layout = hasDictionary ? 0 : type;
+    if (!type || dataSize !== WIDTHS[layout]! * (rows + (hasOffsets ? 1 : 0))) malformed(`column "${name}"`);
+    return {
+      name,
+      type,
+      rows,
+      presence: presenceAt ? section(Uint8Array, presenceAt, Math.ceil(rows / 8)) : undefined,
+      data: section<ColumnData>(ARRAYS[layout]!, dataAt, dataSize),
+      aux: hasOffsets ? section(Uint8Array, auxAt, auxSize) : undefined,
+      dictionary: hasDictionary ? decodeBlock(section(Uint8Array, auxAt, auxSize)).columns[0]! : undefined,
+    };
+  });
+  return { rows, columns };
 }
 
 function malformed(what: string): never {
   throw new BadValueError(`Malformed block: ${what}`);
-}
-
-function readBlock(bytes: Uint8Array, nested: boolean): Block {
-  const { buffer, byteOffset, length } = bytes;
-  if (length < HEADER_BYTES) malformed("header");
-  const [magic, rows, count, stated] = new Uint32Array(buffer, byteOffset, 4) as unknown as [number, number, number, number];
-  const words = count * ENTRY_WORDS;
-  if (magic !== MAGIC || stated !== length || rows > ROWS_MAX || count > COLUMNS_MAX || HEADER_BYTES + words * 4 > length) malformed("header");
-
-  const section = (at: number, size: number): Uint8Array => {
-    if (at % 8 !== 0 || at + size > length) malformed(`section at ${at}`);
-    return new Uint8Array(buffer, byteOffset + at, size);
-  };
-
-  const columns: Column[] = [];
-  const names = new Set<string>();
-  const entries = new Uint32Array(buffer, byteOffset + HEADER_BYTES, words);
-  for (let i = 0; i < words; i += ENTRY_WORDS) {
-    const [nameAt, nameSize, kind, presenceAt, dataAt, dataSize, auxAt, auxSize] = entries.subarray(i, i + ENTRY_WORDS);
-    const name = decodeText(section(nameAt!, nameSize!));
-    if (name.includes("\0") || names.has(name)) malformed(`column name ${JSON.stringify(name)}`);
-    names.add(name);
-    const type = kind! & 255;
-    const flags = kind! >>> 8;
-    if (type < F64 || type > DATE_F64 || flags > (nested ? 0 : 1)) malformed(`type ${kind}`);
-    const column = {
-      name,
-      type,
-      rows,
-      presence: presenceAt ? section(presenceAt, Math.ceil(rows / 8)) : undefined,
-      data: section(dataAt!, dataSize!),
-      aux: auxAt || auxSize ? section(auxAt!, auxSize!) : undefined,
-      dictionary: undefined,
-    };
-    columns.push(readColumn(column, flags === 1));
-  }
-  if (nested && (count !== 1 || columns[0]!.name || columns[0]!.presence)) malformed("dictionary");
-  return { rows, columns };
-}
-
-/** Checks a column whose `data` is still raw bytes, and replaces it with a view of the right type. */
-function readColumn(column: Column, isDictionary: boolean): Column {
-  const { name, type, rows, presence, aux } = column;
-  const bytes = column.data as Uint8Array;
-  const check = (holds: boolean, what: string): void => {
-    if (!holds) malformed(`${what} of column "${name}"`);
-  };
-  const hasOffsets = !isDictionary && (type === STRING || type === BSON);
-  const width = isDictionary || hasOffsets ? 4 : WIDTHS[type]!;
-  check(bytes.length === width * (rows + (hasOffsets ? 1 : 0)), "data length");
-  check(isDictionary || hasOffsets || !aux, "aux");
-  const Data = isDictionary || hasOffsets ? Uint32Array : ARRAYS[type]!;
-  const data = new Data(bytes.buffer as ArrayBuffer, bytes.byteOffset, bytes.length / Data.BYTES_PER_ELEMENT);
-
-  if (presence) {
-    check(!(rows & 7) || presence[rows >> 3]! >> (rows & 7) === 0, "presence");
-    for (let row = 0; row < rows && !hasOffsets; row++) {
-      if (isPresent(presence, row)) continue;
-      for (let at = row * width; at < (row + 1) * width; at++) check(bytes[at] === 0, "absent value");
-    }
-  }
-  if (isDictionary) {
-    const dictionary = readBlock(aux ?? malformed("dictionary"), true).columns[0]!;
-    check(dictionary.type === type, "dictionary");
-    for (let row = 0; row < rows; row++) check(data[row]! < dictionary.rows || !isPresent(presence, row), "index");
-    return { ...column, data, aux: undefined, dictionary };
-  }
-  if (hasOffsets) {
-    const ends = data as Uint32Array;
-    check(ends[0] === 0 && ends[rows] === (aux ? aux.length : 0), "offsets");
-    for (let row = 0; row < rows; row++) {
-      const size = ends[row + 1]! - ends[row]!;
-      check(isPresent(presence, row) ? size >= (type === BSON ? 1 : 0) : size === 0, "offsets");
-    }
-    return { ...column, data, aux: aux ?? new Uint8Array(0) };
-  }
-  if (type === BOOL || type === DATE_F64) {
-    const max = type === BOOL ? 1 : DATE_MAX_MS;
-    for (let row = 0; row < rows; row++) check(Math.abs(Number(data[row])) <= max, "value");
-  }
-  return { ...column, data };
 }
