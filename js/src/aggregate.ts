@@ -1,9 +1,9 @@
 // The cursor of aggregate.
 
-import { AbstractCursor, BIG_BATCH } from "./cursor.js";
+import { AbstractCursor } from "./cursor.js";
 import { pick, type Door } from "./door.js";
 import { LiveQuery, type LiveOptions } from "./live.js";
-import { COMMAND_OPTIONS, READ_OPTIONS, checkNames, integer } from "./options.js";
+import { COMMAND_OPTIONS, READ_OPTIONS, checkInteger, checkNames } from "./options.js";
 import { namedIn, sortDocument, withNulls } from "./find.js";
 import type { CheckedProjection, Filter, ProjectionValue, SortOf } from "./schema.js";
 import type { Columns, Grouped, Projected, ProjectedColumns } from "./shapes.js";
@@ -26,18 +26,16 @@ const PASSING = /^\$(match|sort|limit|skip|sample|downsample|addFields|set|unset
  * ```
  */
 export class AggregationCursor<TSchema = Document, TColumns = Partial<Columns<TSchema>>> extends AbstractCursor<TSchema, TColumns> {
-  readonly #collection: string;
   /** The stages. This is a copy of the array that was given. */
   readonly pipeline: Document[];
-  readonly #options: AggregateOptions;
+  /** @internal */
+  declare protected readonly options: AggregateOptions;
 
   /** @internal */
   constructor(door: Door, collection: string, pipeline: readonly Document[], options: AggregateOptions) {
     super(door, collection, options);
     if (!Array.isArray(pipeline)) throw new TypeError("The pipeline must be an array of stages");
-    this.#collection = collection;
     this.pipeline = [...pipeline];
-    this.#options = { ...options };
     checkNames(options, OPTIONS);
   }
 
@@ -108,7 +106,8 @@ export class AggregationCursor<TSchema = Document, TColumns = Partial<Columns<TS
 
   #set(name: "maxTimeMS" | "batchSize", value: number): this {
     this.assertNew(name);
-    this.#options[name] = integer(value, name);
+    checkInteger(name, value);
+    this.options[name] = value;
     return this;
   }
 
@@ -133,12 +132,7 @@ export class AggregationCursor<TSchema = Document, TColumns = Partial<Columns<TS
 
   /** Returns a new cursor with the same pipeline and options, but without the functions given to {@link map}. */
   clone(): AggregationCursor<TSchema, TColumns> {
-    return new AggregationCursor<TSchema, TColumns>(this.door, this.#collection, this.pipeline, this.#options);
-  }
-
-  /** @internal */
-  protected override get batchSizeSet(): number | undefined {
-    return this.#options.batchSize;
+    return new AggregationCursor<TSchema, TColumns>(this.door, this.collection, this.pipeline, this.options);
   }
 
   /** @internal */
@@ -154,9 +148,8 @@ export class AggregationCursor<TSchema = Document, TColumns = Partial<Columns<TS
 
   /** @internal */
   protected override openingCommand(wantsAll: boolean): Document {
-    const batchSize = this.#options.batchSize ?? (wantsAll ? BIG_BATCH : undefined);
-    const cursor = batchSize === undefined ? {} : { batchSize };
-    const options = pick(this.#options, "hint", "collation", "let", "allowDiskUse", ...COMMAND_OPTIONS);
-    return { aggregate: this.#collection, pipeline: withNulls(this.pipeline), cursor, ...options };
+    const cursor = pick({ batchSize: this.sizeFor(wantsAll) }, "batchSize");
+    const options = pick(this.options, "hint", "collation", "let", "allowDiskUse", ...COMMAND_OPTIONS);
+    return { aggregate: this.collection, pipeline: withNulls(this.pipeline), cursor, ...options };
   }
 }

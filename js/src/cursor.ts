@@ -13,7 +13,7 @@ import type { Columns, Series } from "./shapes.js";
 import type { BSONReadOptions, CommandOptions, Document, ExplainVerbosity } from "./types.js";
 
 /** Rows per batch when everything is read: few round trips, without a large result in memory twice. */
-export const BIG_BATCH = 65_536;
+const BIG_BATCH = 65_536;
 
 /** `Symbol.asyncDispose` if it exists, else a symbol that no runtime calls. */
 export const asyncDispose: typeof Symbol.asyncDispose = Symbol.asyncDispose ?? Symbol.for("Symbol.asyncDispose");
@@ -31,8 +31,15 @@ export const asyncDispose: typeof Symbol.asyncDispose = Symbol.asyncDispose ?? S
 export abstract class AbstractCursor<TSchema = Document, TColumns = Partial<Columns<TSchema>>> {
   /** @internal */
   protected readonly door: Door;
+  /** @internal */
+  protected readonly collection: string;
+  /**
+   * A copy of what was given, which methods of the cursor change.
+   * @internal
+   */
+  protected readonly options: BSONReadOptions & CommandOptions & { batchSize?: number | undefined };
   /** Collection that getMore and killCursors name. */
-  #collection: string;
+  #opened: string;
   #id = 0n;
   #state: "new" | "open" | "done" = "new";
   #isClosed = false;
@@ -48,13 +55,12 @@ export abstract class AbstractCursor<TSchema = Document, TColumns = Partial<Colu
   #given: Document | undefined;
   #reply: Document | undefined;
   readonly #readOptions: BSONReadOptions;
-  readonly #signal: CommandOptions["signal"];
 
   /** @internal */
-  constructor(door: Door, collection: string, options: BSONReadOptions & CommandOptions) {
+  constructor(door: Door, collection: string, options: AbstractCursor["options"]) {
     this.door = door;
-    this.#collection = collection;
-    this.#signal = options.signal;
+    this.collection = this.#opened = collection;
+    this.options = { ...options };
     this.#readOptions = readOptions(options);
   }
 
@@ -64,10 +70,12 @@ export abstract class AbstractCursor<TSchema = Document, TColumns = Partial<Colu
    */
   protected abstract openingCommand(wantsAll: boolean): Document;
   /**
-   * The batch size that the caller set.
+   * The batch size to ask for, if any: the caller's, or a large one if the result will be read to the end.
    * @internal
    */
-  protected abstract get batchSizeSet(): number | undefined;
+  protected sizeFor(wantsAll: boolean): number | undefined {
+    return this.options.batchSize ?? (wantsAll ? BIG_BATCH : undefined);
+  }
   /**
    * The fields that the caller named as those of the result. They get a column even if there are no rows.
    * @internal
@@ -220,7 +228,7 @@ export abstract class AbstractCursor<TSchema = Document, TColumns = Partial<Colu
     this.#id = 0n;
     if (id !== 0n && !this.door.isClosed) {
       // Ignore a failure, because the cursor times out by itself.
-      await this.door.run({ killCursors: this.#collection, cursors: [id] }).catch(() => {});
+      await this.door.run({ killCursors: this.#opened, cursors: [id] }).catch(() => {});
     }
   }
 
@@ -279,9 +287,10 @@ export abstract class AbstractCursor<TSchema = Document, TColumns = Partial<Colu
   /** Ensures that a document is available; false at the end. Concurrent callers share one request. */
   async #advance(wantsAll: boolean, asBlock = false): Promise<boolean> {
     for (;;) {
-      if (this.#signal?.aborted) {
+      const { signal } = this.options;
+      if (signal?.aborted) {
         void this.close();
-        throw this.#signal.reason;
+        throw signal.reason;
       }
       if (this.#block && !asBlock) {
         this.#batch = blockToDocuments(this.#block, this.#readOptions);
@@ -298,13 +307,12 @@ export abstract class AbstractCursor<TSchema = Document, TColumns = Partial<Colu
   }
 
   async #fetch(wantsAll: boolean): Promise<void> {
-    const size = this.batchSizeSet ?? (wantsAll ? BIG_BATCH : undefined);
     const isFirst = this.#state === "new";
     let answer: Answer;
     try {
       const command = isFirst
         ? (this.#given ?? this.openingCommand(wantsAll))
-        : { getMore: this.#id, collection: this.#collection, ...(size ? { batchSize: size } : {}), ...(this.#signal && { signal: this.#signal }) };
+        : { getMore: this.#id, collection: this.#opened, ...pick({ ...this.options, batchSize: this.sizeFor(wantsAll) || undefined }, "batchSize", "signal") };
       if (isFirst) this.#state = "open";
       const { block } = command as { block?: { buffer: Uint8Array; position: number } };
       if (block) answer = { reply: command, block: decodeBlock(block.buffer.subarray(0, block.position)) };
@@ -320,7 +328,7 @@ export abstract class AbstractCursor<TSchema = Document, TColumns = Partial<Colu
     const cursor = answer.reply["cursor"] as Document;
     this.#id = BigInt(String(cursor["id"]));
     // The name of a database may contain dots.
-    if (typeof cursor["ns"] === "string") this.#collection = cursor["ns"].slice(this.door.database.length + 1);
+    if (typeof cursor["ns"] === "string") this.#opened = cursor["ns"].slice(this.door.database.length + 1);
     if (this.#isClosed) return;
     this.#position = 0;
     this.#batch = (cursor[isFirst ? "firstBatch" : "nextBatch"] as Document[] | undefined) ?? [];
@@ -333,18 +341,11 @@ export abstract class AbstractCursor<TSchema = Document, TColumns = Partial<Colu
 /** The cursor of a listing command, such as `listCollections`. */
 export class CommandCursor<T = Document> extends AbstractCursor<T> {
   readonly #command: Document;
-  readonly #batchSize: number | undefined;
 
   /** @internal */
-  constructor(door: Door, namespace: string, command: Document, options: BSONReadOptions & CommandOptions & { batchSize?: number | undefined }) {
+  constructor(door: Door, namespace: string, command: Document, options: AbstractCursor["options"]) {
     super(door, namespace, options);
     this.#command = command;
-    this.#batchSize = options.batchSize;
-  }
-
-  /** @internal */
-  protected override get batchSizeSet(): number | undefined {
-    return this.#batchSize;
   }
 
   /** @internal */

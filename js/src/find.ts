@@ -1,10 +1,10 @@
 // The cursor of find: its options, its command, and columns.
 
 import { DEPTH_MAX, bsonType, isOpaque, isPlain, tooDeep } from "./bson.js";
-import { AbstractCursor, BIG_BATCH } from "./cursor.js";
+import { AbstractCursor } from "./cursor.js";
 import { pick, type Door } from "./door.js";
 import { LiveQuery, type LiveOptions } from "./live.js";
-import { COMMAND_OPTIONS, READ_OPTIONS, checkNames, integer } from "./options.js";
+import { COMMAND_OPTIONS, READ_OPTIONS, checkInteger, checkNames } from "./options.js";
 import { setOwn } from "./own.js";
 import type { CheckedProjection, Filter, ProjectionValue, SortOf } from "./schema.js";
 import type { Columns, Projected, ProjectedColumns } from "./shapes.js";
@@ -22,16 +22,14 @@ const OPTIONS = [...READ_OPTIONS, "projection", "sort", "skip", "limit", "batchS
  * ```
  */
 export class FindCursor<TSchema = Document, TSource = TSchema, TColumns = Partial<Columns<TSchema>>> extends AbstractCursor<TSchema, TColumns> {
-  readonly #collection: string;
   #filter: Document;
-  readonly #options: FindOptions;
+  /** @internal */
+  declare protected readonly options: FindOptions;
 
   /** @internal */
   constructor(door: Door, collection: string, filter: Document, options: FindOptions<any>) {
     super(door, collection, options);
-    this.#collection = collection;
     this.#filter = queryDocument(filter);
-    this.#options = { ...options };
     checkNames(options, OPTIONS);
   }
 
@@ -49,12 +47,12 @@ export class FindCursor<TSchema = Document, TSource = TSchema, TColumns = Partia
 
   /** Returns at most `limit` documents. 0 means no limit. */
   limit(limit: number): this {
-    return this.#set("limit", integer(limit, "limit"));
+    return this.#set("limit", limit);
   }
 
   /** Leaves out the first `skip` documents. */
   skip(skip: number): this {
-    return this.#set("skip", integer(skip, "skip"));
+    return this.#set("skip", skip);
   }
 
   /**
@@ -71,7 +69,7 @@ export class FindCursor<TSchema = Document, TSource = TSchema, TColumns = Partia
 
   /** Sets how many documents a batch has. */
   batchSize(size: number): this {
-    return this.#set("batchSize", integer(size, "batchSize"));
+    return this.#set("batchSize", size);
   }
 
   /** Sets the index to use. */
@@ -91,7 +89,7 @@ export class FindCursor<TSchema = Document, TSource = TSchema, TColumns = Partia
 
   /** Sets how many milliseconds the engine may work on all batches together. 0 means no limit. */
   maxTimeMS(milliseconds: number): this {
-    return this.#set("maxTimeMS", integer(milliseconds, "maxTimeMS"));
+    return this.#set("maxTimeMS", milliseconds);
   }
 
   /** Passes every document through `transform`. */
@@ -115,36 +113,32 @@ export class FindCursor<TSchema = Document, TSource = TSchema, TColumns = Partia
 
   /** Returns a new cursor with the same query and options, but without the functions given to {@link map}. */
   clone(): FindCursor<TSchema, TSource, TColumns> {
-    return new FindCursor<TSchema, TSource, TColumns>(this.door, this.#collection, this.#filter, this.#options);
-  }
-
-  /** @internal */
-  protected override get batchSizeSet(): number | undefined {
-    return this.#options.batchSize;
+    return new FindCursor<TSchema, TSource, TColumns>(this.door, this.collection, this.#filter, this.options);
   }
 
   /** @internal */
   protected override get named(): string[] {
-    return namedIn(this.#options.projection);
+    return namedIn(this.options.projection);
   }
 
   /** @internal */
   protected override openingCommand(wantsAll: boolean): Document {
-    const { limit, sort, singleBatch } = this.#options;
-    const command: Document = { find: this.#collection, filter: this.#filter };
-    if (sort !== undefined) command["sort"] = sortDocument(sort);
-    Object.assign(command, pick(this.#options, "projection", "hint", "skip"));
-    // As in the driver, a negative limit means a limit and a single batch.
-    if (limit) command["limit"] = Math.abs(limit);
-    const batchSize = this.#options.batchSize ?? (wantsAll ? BIG_BATCH : undefined);
-    if (batchSize !== undefined) command["batchSize"] = batchSize;
-    if (singleBatch || (limit !== undefined && limit < 0)) command["singleBatch"] = true;
-    return Object.assign(command, pick(this.#options, "collation", "let", "allowDiskUse", ...COMMAND_OPTIONS));
+    const { limit = 0, sort, singleBatch } = this.options;
+    const given = {
+      ...this.options,
+      sort: sort === undefined ? sort : sortDocument(sort),
+      // As in the driver, a negative limit means a limit and a single batch.
+      limit: Math.abs(limit) || undefined,
+      batchSize: this.sizeFor(wantsAll),
+      singleBatch: singleBatch || limit < 0 || undefined,
+    };
+    return { find: this.collection, filter: this.#filter, ...pick(given, "sort", "projection", "hint", "skip", "limit", "batchSize", "singleBatch", "collation", "let", "allowDiskUse", ...COMMAND_OPTIONS) };
   }
 
   #set<K extends keyof FindOptions>(option: K, value: FindOptions[K]): this {
     this.assertNew(option === "projection" ? "project" : option);
-    this.#options[option] = value as never;
+    checkInteger(option, value);
+    this.options[option] = value as never;
     return this;
   }
 }

@@ -8,20 +8,21 @@ export const READ_OPTIONS = ["promoteLongs", "promoteValues", "promoteBuffers", 
 /** Options of every command. */
 export const COMMAND_OPTIONS = ["comment", "maxTimeMS", "signal"] as const;
 
+/** Options that must be integers. */
+const INTEGERS = /^(limit|skip|batchSize|maxTimeMS)$/;
+
 /** Refuses names that are not in `known`, because a misspelt option would be ignored silently. Numbers of documents must be integers. */
 export function checkNames(given: object, known: readonly string[], what = "option"): void {
   for (const name of Object.keys(given)) {
     if (!known.includes(name)) throw new TypeError(`Unknown ${what} ${JSON.stringify(name)}; ${suggestion(name, known)}`);
     // Do not read other options: they may be getters, such as `wasmMore`, which must run only when needed.
-    if (!/^(limit|skip|batchSize|maxTimeMS)$/.test(name)) continue;
-    const value = (given as Record<string, unknown>)[name];
-    if (value != null) integer(value, name);
+    if (INTEGERS.test(name)) checkInteger(name, (given as Record<string, unknown>)[name] ?? 0);
   }
 }
 
-export function integer(value: unknown, name: string): number {
-  if (!Number.isInteger(value)) throw new TypeError(`${name} must be an integer, not ${typeof value === "string" ? JSON.stringify(value) : String(value)}`);
-  return value as number;
+/** Refuses a value that is not an integer, if the option needs one. */
+export function checkInteger(name: string, value: unknown): void {
+  if (INTEGERS.test(name) && !Number.isInteger(value)) throw new TypeError(`${name} must be an integer, not ${typeof value === "string" ? JSON.stringify(value) : String(value)}`);
 }
 
 /** The named properties of `given`. Refuses any others. */
