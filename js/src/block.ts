@@ -47,6 +47,11 @@ const ENTRY_WORDS = 8;
 const ARRAYS = [Uint32Array, Float64Array, Int32Array, BigInt64Array, BigInt64Array, Uint8Array, Uint32Array, Uint8Array, Uint32Array, Float64Array] as const;
 const WIDTHS = [4, 8, 4, 8, 8, 1, 4, 12, 4, 8];
 
+/** A column, with its properties in one order, so that all columns have one hidden class. */
+export function columnOf(name: string, type: number, rows: number, data: ColumnData, presence?: Uint8Array, aux?: Uint8Array, dictionary?: Column): Column {
+  return { name, type, rows, presence, data, aux, dictionary };
+}
+
 const aligned = (bytes: number): number => Math.ceil(bytes / 8) * 8;
 
 /** Whether row `row` has a value. */
@@ -120,15 +125,15 @@ export function decodeBlock(bytes: Uint8Array): Block {
     const hasOffsets = !hasDictionary && (type === STRING || type === BSON);
     const layout = hasDictionary ? 0 : type;
     if (!type || dataSize !== WIDTHS[layout]! * (rows + (hasOffsets ? 1 : 0))) malformed(`column "${name}"`);
-    return {
+    return columnOf(
       name,
       type,
       rows,
-      presence: presenceAt ? section(Uint8Array, presenceAt, Math.ceil(rows / 8)) : undefined,
-      data: section<ColumnData>(ARRAYS[layout]!, dataAt, dataSize),
-      aux: hasOffsets ? section(Uint8Array, auxAt, auxSize) : undefined,
-      dictionary: hasDictionary ? decodeBlock(section(Uint8Array, auxAt, auxSize)).columns[0]! : undefined,
-    };
+      section<ColumnData>(ARRAYS[layout]!, dataAt, dataSize),
+      presenceAt ? section(Uint8Array, presenceAt, Math.ceil(rows / 8)) : undefined,
+      hasOffsets ? section(Uint8Array, auxAt, auxSize) : undefined,
+      hasDictionary ? decodeBlock(section(Uint8Array, auxAt, auxSize)).columns[0] : undefined,
+    );
   });
   return { rows, columns };
 }

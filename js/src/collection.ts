@@ -199,8 +199,8 @@ export class Collection<TSchema extends Document = Document> {
   }
 
   /** Counts the measurements that match. */
-  async countDocuments(filter?: Filter<TSchema>, options: CountDocumentsOptions = {}): Promise<number> {
-    return Number(await this.#ask("count", "n", filter === undefined ? {} : filter, only(options, "limit", "skip", "hint", "collation", ...COMMAND_OPTIONS)));
+  async countDocuments(filter: Filter<TSchema> = {} as Filter<TSchema>, options: CountDocumentsOptions = {}): Promise<number> {
+    return Number(await this.#ask("count", "n", filter, only(options, "limit", "skip", "hint", "collation", ...COMMAND_OPTIONS)));
   }
 
   /** Counts all measurements. The count is exact. */
@@ -224,13 +224,13 @@ export class Collection<TSchema extends Document = Document> {
   }
 
   /** Deletes all measurements that match; without a filter, all measurements of the collection. A range of time deletes whole buckets without unpacking them. */
-  deleteMany(filter?: Filter<TSchema>, options: DeleteOptions = {}): Promise<DeleteResult> {
-    return this.#write("delete", filter === undefined ? {} : filter, { limit: 0 }, options);
+  deleteMany(filter: Filter<TSchema> = {} as Filter<TSchema>, options: DeleteOptions = {}): Promise<DeleteResult> {
+    return this.#write("delete", filter, { limit: 0 }, options);
   }
 
   /** Deletes one measurement that matches. */
-  deleteOne(filter?: Filter<TSchema>, options: DeleteOptions = {}): Promise<DeleteResult> {
-    return this.#write("delete", filter === undefined ? {} : filter, { limit: 1 }, options);
+  deleteOne(filter: Filter<TSchema> = {} as Filter<TSchema>, options: DeleteOptions = {}): Promise<DeleteResult> {
+    return this.#write("delete", filter, { limit: 1 }, options);
   }
 
   /** Deletes one measurement that matches and returns it. With a `sort`, it is the first one in that order. Returns `null` if none matches. */

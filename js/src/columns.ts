@@ -1,7 +1,7 @@
 // Builds one column from JavaScript values. The first value decides the type.
 
 import type { Double, Int32, Long, ObjectId } from "bson";
-import { BOOL, BSON, DATE_F64, F64, I32, I64, OBJECT_ID, STRING, type Column, type ColumnData } from "./block.js";
+import { BOOL, BSON, DATE_F64, F64, I32, I64, OBJECT_ID, STRING, columnOf, type Column, type ColumnData } from "./block.js";
 import { BsonWriter, bsonType, isDate } from "./bson.js";
 import { Step, isPrototypeClean, isTooDistinct, mayRepeat } from "./dictionary.js";
 import { BadValueError, TimepailError } from "./errors.js";
@@ -88,15 +88,7 @@ export function buildColumn(name: string, source: Source, key: Key, firstRow: nu
     const told = `Document ${firstRow + row}, field ${JSON.stringify(name)}: ${message}`;
     throw like && like.code !== 2 ? new TimepailError(told, like) : new BadValueError(told);
   };
-  const column = (data: ColumnData, aux?: Uint8Array, dictionary?: Column): Column => ({
-    name,
-    type,
-    rows,
-    presence: presence.bits,
-    data,
-    aux,
-    dictionary,
-  });
+  const column = (data: ColumnData, aux?: Uint8Array, dictionary?: Column): Column => columnOf(name, type, rows, data, presence.bits, aux, dictionary);
 
   // Stops and returns false at a value of another type.
   const fill = (put: (value: unknown, row: number) => boolean): boolean => {
@@ -174,7 +166,7 @@ export function buildColumn(name: string, source: Source, key: Key, firstRow: nu
 type Fail = (row: number, message: string, like?: TimepailError) => never;
 
 function inner(type: number, data: Uint32Array, aux: Uint8Array): Column {
-  return { name: "", type, rows: data.length - 1, presence: undefined, data, aux, dictionary: undefined };
+  return columnOf("", type, data.length - 1, data, undefined, aux);
 }
 
 /** The most common loop. In a function of its own, it stays fast regardless of the other loops. */

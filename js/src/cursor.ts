@@ -261,8 +261,9 @@ export abstract class AbstractCursor<TSchema = Document, TColumns = Partial<Colu
    */
   async explain(verbosity: ExplainVerbosity | boolean = true): Promise<Document> {
     const name = verbosity === true ? "allPlansExecution" : verbosity || "queryPlanner";
-    const { signal, maxTimeMS, ...explain } = this.openingCommand(false);
-    return (await this.door.run({ explain, verbosity: name, ...pick({ signal, maxTimeMS }, "signal", "maxTimeMS") }, undefined, this.#readOptions)).reply;
+    const command = this.openingCommand(false);
+    const { signal, maxTimeMS, ...explain } = command;
+    return (await this.door.run({ explain, verbosity: name, ...pick(command, "signal", "maxTimeMS") }, undefined, this.#readOptions)).reply;
   }
 
   /**

@@ -27,6 +27,9 @@ const OPTIONS: Record<keyof OpenOptions, 1> = {
   storage: 1, durability: 1, bucketVersion: 1, parameters: 1, strict: 1, retention: 1, generateIds: 1, retentionIntervalMS: 1, worker: 1, wasm: 1, wasmMore: 1,
 };
 
+/** Every option of `collection`. */
+const COLLECTION_OPTIONS = [...READ_OPTIONS, "generateIds"] as const;
+
 /** Delay after opening before journals of closed tabs are folded, so that the first commands of a page do not wait. */
 const ORPHANS_DELAY_MS = 1000;
 
@@ -126,17 +129,18 @@ export class Database {
    * ```
    */
   async createCollection<TSchema extends Document = Document>(name: string, options: CreateCollectionOptions<NoInfer<TSchema>>): Promise<Collection<TSchema>> {
-    const collection = this.collection<TSchema>(name, pick(options ?? {}, ...READ_OPTIONS, "generateIds"));
+    const given = options ?? {};
+    const collection = this.collection<TSchema>(name, pick(given, ...COLLECTION_OPTIONS));
     // All other options go to the engine, which refuses unknown ones.
-    const { generateIds, promoteLongs, promoteValues, promoteBuffers, bsonRegExp, useBigInt64, ...more } = options ?? {};
-    await this.#door.run(Object.assign({ create: name }, pick(more, ...(Object.keys(more) as (keyof typeof more)[])), { create: name }));
+    const others = Object.keys(given).filter((option) => !(COLLECTION_OPTIONS as readonly string[]).includes(option));
+    await this.#door.run(Object.assign({ create: name }, pick(given as Document, ...others), { create: name }));
     return collection;
   }
 
   /** Returns a collection by name. Sends nothing, so you learn that a collection is missing only when you use it. */
   collection<TSchema extends Document = Document>(name: string, options: CollectionOptions = {}): Collection<TSchema> {
     if (typeof name !== "string" || name === "") throw new TypeError("The name of a collection must be a non-empty string");
-    return new Collection<TSchema>(this.#door, name, only(options, ...READ_OPTIONS, "generateIds"));
+    return new Collection<TSchema>(this.#door, name, only(options, ...COLLECTION_OPTIONS));
   }
 
   /**

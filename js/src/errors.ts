@@ -21,7 +21,7 @@ export class TimepailError extends Error {
 
   /** @internal */
   constructor(message: string, init: ErrorInit = {}) {
-    super(message, "cause" in init ? { cause: init.cause } : undefined);
+    super(message, init);
     this.code = init.code;
     this.codeName = init.codeName;
   }
@@ -112,7 +112,7 @@ export class BadValueError extends TimepailError {
 
   /** @internal */
   constructor(message: string, cause?: unknown) {
-    super(message, { code: 2, codeName: "BadValue", ...(cause === undefined ? {} : { cause }) });
+    super(message, { code: 2, codeName: "BadValue", ...(cause !== undefined && { cause }) });
   }
 }
 

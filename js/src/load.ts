@@ -5,6 +5,9 @@ import type { WasmSource } from "./types.js";
 
 const ADVICE = "serve both .wasm files beside the package's JavaScript, or say where they are: open(name, { wasm, wasmMore })";
 
+/** The first bytes of every module: NUL, "asm". */
+const MAGIC = "0,97,115,109";
+
 /** Compiles the module of `source`. Every failure is a {@link LoadError}. */
 export async function compileModule(source: WasmSource | Promise<WasmSource>): Promise<WebAssembly.Module> {
   if (typeof WebAssembly === "undefined") {
@@ -40,9 +43,9 @@ async function compileResponse(response: Response): Promise<WebAssembly.Module> 
 }
 
 function compileBytes(source: BufferSource, what: string): Promise<WebAssembly.Module> {
-  const bytes = ArrayBuffer.isView(source) ? new Uint8Array(source.buffer, source.byteOffset, source.byteLength) : new Uint8Array(source);
-  const isWasm = bytes[0] === 0 && bytes[1] === 0x61 && bytes[2] === 0x73 && bytes[3] === 0x6d;
-  if (isWasm) return WebAssembly.compile(source);
+  const { buffer = source as ArrayBuffer, byteOffset, byteLength } = source as Uint8Array;
+  const bytes = new Uint8Array(buffer, byteOffset, byteLength);
+  if (String(bytes.subarray(0, 4)) === MAGIC) return WebAssembly.compile(source);
   const start = new TextDecoder().decode(bytes.subarray(0, 64)).trimStart();
   throw new LoadError(
     start.startsWith("<")

@@ -1,6 +1,6 @@
 // Converts documents, or columns from the caller, to a block.
 
-import { COLUMNS_MAX, F64, I32, I64, encodeBlock, type Column, type ColumnData } from "./block.js";
+import { COLUMNS_MAX, F64, I32, I64, columnOf, encodeBlock, type Column, type ColumnData } from "./block.js";
 import { bsonType, isDate, isPlain, rawDocument, type RawDocument } from "./bson.js";
 import { buildColumn } from "./columns.js";
 import { isPrototypeClean } from "./dictionary.js";
@@ -106,15 +106,7 @@ export function columnRows(input: Readonly<Record<string, ColumnInput | undefine
 }
 
 function typedColumn(name: string, values: Exclude<ColumnInput, readonly unknown[]>): Column {
-  const column = (type: number, data: ColumnData): Column => ({
-    name,
-    type,
-    rows: data.length,
-    presence: undefined,
-    data,
-    aux: undefined,
-    dictionary: undefined,
-  });
+  const column = (type: number, data: ColumnData): Column => columnOf(name, type, data.length, data);
   // Compare names, so that arrays of other realms are recognised.
   const kind = Object.prototype.toString.call(values);
   if (kind === "[object Float64Array]") return column(F64, values as Float64Array);
