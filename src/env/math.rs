@@ -1,5 +1,5 @@
 //! Functions of doubles. In WebAssembly they are the host's: their code would take several kilobytes, and a call is faster. Their last digit may
-//! differ from host to host, so nothing that is stored may depend on them: keys of places use the functions of the standard library.
+//! differ from host to host, so nothing that is stored may depend on them: keys of places use `geo::vector::sin_cos`.
 
 #[cfg(target_arch = "wasm32")]
 use js_sys::Math::pow as power;

@@ -2,7 +2,7 @@
 
 use super::geometry::{Geometry, Polygon, Position, edges};
 use super::parse::pair;
-use super::vector::Vector3;
+use super::vector::{Vector3, sin_cos};
 use crate::env::math;
 use crate::value::{Kind, Value};
 

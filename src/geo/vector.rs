@@ -79,12 +79,47 @@ pub(super) fn on_edge(a: Vector3, b: Vector3, p: Vector3) -> bool {
     side(a, b, p).abs() <= NEAR * length && to_a.dot(to_b) <= NEAR * (length + NEAR)
 }
 
+/// Sine and cosine of an angle in degrees, at most a full turn. Keys of indexes follow from them, so they are the same
+/// on every host. Those of the standard library take any angle, and are ten times as large in WebAssembly.
+pub(super) fn sin_cos(degrees: f64) -> (f64, f64) {
+    let quarters = (degrees / 90.0).round();
+    // The difference is exact, and at most 45 degrees.
+    let x = (degrees - quarters * 90.0).to_radians();
+    // Their power series. The first term that is left out is less than half the last digit.
+    let series = |first: i32, terms: i32| {
+        let factors = (0..terms).rev().map(|term| f64::from(first + 2 * term));
+        factors.fold(1.0, |sum, n| 1.0 - x * x / (n * (n + 1.0)) * sum)
+    };
+    let (sin, cos) = (x * series(2, 8), series(1, 9));
+    match quarters.rem_euclid(4.0) {
+        1.0 => (cos, -sin),
+        2.0 => (-sin, -cos),
+        3.0 => (-cos, sin),
+        _ => (sin, cos),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     fn at(lng: f64, lat: f64) -> Vector3 {
         Vector3::on_sphere(lng, lat)
+    }
+
+    #[test]
+    fn sines_and_cosines_are_those_of_the_standard_library() {
+        for step in -14_400..=14_400_i32 {
+            let degrees = f64::from(step) / 40.0 + f64::from(step % 7) / 1e9;
+            let ((sin, cos), expected) = (sin_cos(degrees), degrees.to_radians().sin_cos());
+            assert!((sin - expected.0).abs() < 1e-15 && (cos - expected.1).abs() < 1e-15, "{degrees}: {sin}, {cos}");
+        }
+    }
+
+    #[test]
+    fn sines_and_cosines_of_quarters_are_exact() {
+        let exact = [(0.0, (0.0, 1.0)), (90.0, (1.0, 0.0)), (-90.0, (-1.0, 0.0)), (180.0, (0.0, -1.0))];
+        exact.map(|(degrees, expected)| assert_eq!(sin_cos(degrees), expected, "{degrees}"));
     }
 
     #[test]

@@ -40,7 +40,7 @@ impl Unpack {
         if document.is_empty() {
             return Err(refuse(E::Location5346510, "the document is empty"));
         }
-        let id = document.get("_id");
+        let id = document.get("_id").unwrap_or(Value::NULL);
         let empty = || refuse(E::Location5346509, &format!("'data' of the bucket with _id {id:?} is empty"));
         let data = object(document.get("data"), E::Location10065, "'data' is not an object")?;
         if data.is_empty() {
@@ -76,7 +76,7 @@ impl Unpack {
                 count => Some(count),
             },
         };
-        let id = id.and_then(Value::as_object_id).map_or(BucketId::MIN, BucketId::from_bytes);
+        let id = id.as_object_id().map_or(BucketId::MIN, BucketId::from_bytes);
         let bucket = BucketDoc::of_columns(id, version, data, times, count);
         let wanted = spec.wanted(data);
         let unpacked = unpack(&bucket, &wanted, &spec.options);
