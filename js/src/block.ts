@@ -61,9 +61,6 @@ export function isPresent(presence: Uint8Array | undefined, row: number): boolea
 
 /** The bytes of a block. Every section, names included, starts at a multiple of 8. */
 export function encodeBlock(rows: number, columns: readonly Column[]): Uint8Array {
-  if (rows > ROWS_MAX || columns.length > COLUMNS_MAX) {
-    throw new BadValueError(`A block of ${rows} rows and ${columns.length} columns is too large`);
-  }
   let end = HEADER_BYTES + columns.length * ENTRY_WORDS * 4;
   const sections: { at: number; data: ColumnData }[] = [];
   const entries = new Uint32Array(columns.length * ENTRY_WORDS);
@@ -90,7 +87,9 @@ export function encodeBlock(rows: number, columns: readonly Column[]): Uint8Arra
       i * ENTRY_WORDS,
     );
   });
-  if (end > 0xffffffff) throw new BadValueError(`A block of ${end} bytes is too large`);
+  if (rows > ROWS_MAX || columns.length > COLUMNS_MAX || end > 0xffffffff) {
+    throw new BadValueError(`A block of ${rows} rows, ${columns.length} columns and ${end} bytes is too large`);
+  }
   const block = new Uint8Array(end);
   new Uint32Array(block.buffer, 0, 4).set([MAGIC, rows, columns.length, end]);
   new Uint32Array(block.buffer, HEADER_BYTES, entries.length).set(entries);

@@ -155,7 +155,6 @@ export class Collection<TSchema extends Document = Document> {
   async insertColumns(columns: ColumnsInput<TSchema>, options: InsertColumnsOptions = {}): Promise<InsertColumnsResult> {
     const input = columns as Readonly<Record<string, ColumnInput | undefined>>;
     const rows = columnRows(input);
-    if (rows === 0) throw new TypeError("There are no rows to insert");
     checkNames(options, [...INSERT_OPTIONS, "meta", "timeUnit"]);
     if (Array.isArray(options.meta) && options.meta.length === rows) {
       throw new TypeError("`meta` is one value for all rows, and this array has one a row: give it as a column, under the name of the metaField");

@@ -84,7 +84,7 @@ export function columnsToBlock(input: Readonly<Record<string, ColumnInput | unde
   return encodeBlock(rows, columns);
 }
 
-/** The common length of `input`'s columns. No column, and columns of different lengths, are a `TypeError`. */
+/** The common length of `input`'s columns. No column, no row, and columns of different lengths, are a `TypeError`. */
 export function columnRows(input: Readonly<Record<string, ColumnInput | undefined>>): number {
   if (typeof input !== "object" || input === null || Array.isArray(input)) throw new TypeError("The columns must be an object of arrays");
   let rows = -1;
@@ -101,7 +101,7 @@ export function columnRows(input: Readonly<Record<string, ColumnInput | undefine
       throw new TypeError(`Column "${name}" has ${values.length} rows, column "${first}" has ${rows}`);
     }
   }
-  if (rows < 0) throw new TypeError("There are no rows to insert");
+  if (rows < 1) throw new TypeError("There are no rows to insert");
   return rows;
 }
 
