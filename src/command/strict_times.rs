@@ -12,7 +12,7 @@ use crate::error::{Error, Result};
 use crate::value::{Doc, Kind, Value};
 
 /// Stages whose documents still have the time of the measurement.
-const PASSING: [&str; 5] = ["$match", "$sort", "$limit", "$skip", "$sample"];
+const PASSING: [&str; 6] = ["$match", "$sort", "$limit", "$skip", "$sample", "$downsample"];
 
 /// Checks every filter of a command.
 ///

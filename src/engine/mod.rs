@@ -3,7 +3,7 @@
 //! `Engine` is declared here, and each room adds methods to it. A room calls only rooms below it;
 //! `docs/internals/rooms.md` lists them.
 //!
-//! **A commit is one journal record; a fold turns journal records into bucket documents; a read merges both.**
+//! **A commit writes journal records; a fold turns them into bucket documents; a read merges both.**
 //! State is consistent at every await, and nothing is borrowed across one (I5).
 
 mod buckets;

@@ -100,7 +100,7 @@ impl Rect {
         let Rect { x: [left, right], y: [low, high] } = self;
         let y = [(low - MARGIN).max(-90.0), (high + MARGIN).min(90.0)];
         let farthest = low.abs().max(high.abs());
-        let margin = MARGIN / farthest.to_radians().cos();
+        let margin = MARGIN / sin_cos(farthest).1;
         let x = [left - margin, right + margin];
         if farthest >= NEAR_POLE || x[1] - x[0] >= 360.0 { Rect { x: Rect::SPHERE.x, y } } else { Rect { x, y } }
     }

@@ -13,9 +13,8 @@ pub struct Vector3(pub [f64; 3]);
 impl Vector3 {
     /// The direction of a longitude and a latitude in degrees.
     pub fn on_sphere(lng: f64, lat: f64) -> Vector3 {
-        let (lng, lat) = (lng.to_radians(), lat.to_radians());
-        // Keys of indexes follow from it, so it is the same on every host.
-        Vector3([lat.cos() * lng.cos(), lat.cos() * lng.sin(), lat.sin()])
+        let ((sin_lng, cos_lng), (sin_lat, cos_lat)) = (sin_cos(lng), sin_cos(lat));
+        Vector3([cos_lat * cos_lng, cos_lat * sin_lng, sin_lat])
     }
 
     /// The place on the plane.

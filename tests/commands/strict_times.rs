@@ -32,6 +32,9 @@ fn wrong() -> Vec<RawDocumentBuf> {
         rawdoc! { "delete": "weather", "deletes": [{ "q": { "temp": 1 }, "limit": 0 }, { "q": { "at": { "$lt": 5 } }, "limit": 0 }] },
         rawdoc! { "findAndModify": "weather", "query": { "at": 5 }, "remove": true },
         rawdoc! { "aggregate": "weather", "pipeline": [{ "$sort": { "at": 1 } }, { "$match": { "at": { "$gt": "x" } } }], "cursor": {} },
+        rawdoc! { "aggregate": "weather", "pipeline": [
+            { "$downsample": { "field": "temp", "points": 3, "sortBy": { "at": 1 } } }, { "$match": { "at": { "$gt": 5 } } },
+        ], "cursor": {} },
     ]
 }
 

@@ -1,4 +1,4 @@
-//! Inserts: stage, commit one journal record (I12), answer.
+//! Inserts: stage, commit journal records (I12), reply.
 
 use std::rc::Rc;
 
