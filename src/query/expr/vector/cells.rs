@@ -179,6 +179,17 @@ impl<'a> Vector<'a> {
         })
     }
 
+    /// Cells with a type, if the value of all rows is null or missing.
+    pub fn typed_nothing(&self, rows: usize) -> Option<Vector<'a>> {
+        let Cells::Constant(value) = &self.cells else { return None };
+        let cells = Cells::Numbers(vec![0.0; rows].into(), Int32s::None);
+        match value {
+            None => Some(cells.with(Mask::all(rows), Mask::NONE, self.left.clone())),
+            Some(value) if value.view().kind() == Kind::Null => Some(cells.with(Mask::NONE, Mask::all(rows), self.left.clone())),
+            Some(_) => None,
+        }
+    }
+
     /// The rows whose value is null or missing, and those left out, of a vector without an index.
     pub fn absent(&self) -> Mask {
         self.missing.clone().with(&self.null)
@@ -240,6 +251,7 @@ impl<'a> Vector<'a> {
             Cells::Constant(Some(ref value)) if self.missing.is_none() => {
                 return Some(Column::constant(value.view(), rows));
             }
+            Cells::Constant(None) => return Some(absent_column(rows)),
             Cells::Numbers(cells, Int32s::None) => ColumnData::F64(zeroed(cells.into_owned(), &self.missing)),
             // Exact: they were int32s.
             #[allow(clippy::cast_possible_truncation)]
@@ -267,9 +279,7 @@ impl<'a> Vector<'a> {
                     values = (**below).clone();
                 }
                 if values.present_count() == 0 {
-                    let mut nothing = ColumnBuilder::new();
-                    nothing.push_absent(rows);
-                    return Some(nothing.finish());
+                    return Some(absent_column(rows));
                 }
                 let (index, values) = without_holes(&index, values, &mut absent);
                 return Some(Column::new(ColumnData::Dictionary(index, Box::new(values)), presence(&absent)));
@@ -370,6 +380,13 @@ pub fn push(builder: &mut ColumnBuilder, value: &Datum<'_>) {
         Some(value) => builder.push(value),
         None => builder.push_absent(1),
     }
+}
+
+/// A column without a value.
+fn absent_column(rows: usize) -> Column {
+    let mut builder = ColumnBuilder::new();
+    builder.push_absent(rows);
+    builder.finish()
 }
 
 /// The cells of absent rows are zeros in columns.

@@ -269,7 +269,15 @@ impl<'a> Run<'a> {
         let program = self.program;
         let vectors: Vec<_> = vectors.iter().map(Rc::clone).collect();
         let arguments = VectorArguments { vectors: &vectors, rows, program, steps };
-        let flat: Vec<_> = vectors.iter().map(Vector::flat).collect();
+        let mut flat: Vec<_> = vectors.iter().map(Vector::flat).collect();
+        if flat.iter().any(|vector| !matches!(vector.cells, Cells::Constant(_))) {
+            // Beside typed cells, a field that no row has is a typed column without values.
+            flat.iter_mut().enumerate().filter(|(at, _)| !operator.may_omit(*at)).for_each(|(_, vector)| {
+                if let Some(typed) = vector.typed_nothing(rows) {
+                    *vector = Rc::new(typed);
+                }
+            });
+        }
         let typed = VectorArguments { vectors: &flat, ..arguments };
         let globals = &program.globals;
         let fast = match operator.op {
