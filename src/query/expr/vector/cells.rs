@@ -185,7 +185,9 @@ impl<'a> Vector<'a> {
         let cells = Cells::Numbers(vec![0.0; rows].into(), Int32s::None);
         match value {
             None => Some(cells.with(Mask::all(rows), Mask::NONE, self.left.clone())),
-            Some(value) if value.view().kind() == Kind::Null => Some(cells.with(Mask::NONE, Mask::all(rows), self.left.clone())),
+            Some(value) if value.view().kind() == Kind::Null => {
+                Some(cells.with(Mask::NONE, Mask::all(rows), self.left.clone()))
+            }
             Some(_) => None,
         }
     }
