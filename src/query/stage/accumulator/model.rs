@@ -169,7 +169,8 @@ pub(super) fn each_cell(
     see: &mut dyn FnMut(usize, Value<'_>) -> Result<()>,
 ) -> Result<()> {
     let mut scratch = Vec::new();
-    for row in rows {
+    let present = cells.presence();
+    for row in rows.filter(|row| present.is_none_or(|present| present.get(*row))) {
         if let Some(value) = cells.value(row, &mut scratch) {
             see(row, value)?;
         }
