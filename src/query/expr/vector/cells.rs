@@ -181,15 +181,12 @@ impl<'a> Vector<'a> {
 
     /// Cells with a type, if the value of all rows is null or missing.
     pub fn typed_nothing(&self, rows: usize) -> Option<Vector<'a>> {
-        let Cells::Constant(value) = &self.cells else { return None };
-        let cells = Cells::Numbers(vec![0.0; rows].into(), Int32s::None);
-        match value {
-            None => Some(cells.with(Mask::all(rows), Mask::NONE, self.left.clone())),
-            Some(value) if value.view().kind() == Kind::Null => {
-                Some(cells.with(Mask::NONE, Mask::all(rows), self.left.clone()))
-            }
-            Some(_) => None,
-        }
+        let (missing, null) = match &self.cells {
+            Cells::Constant(None) => (Mask::all(rows), Mask::NONE),
+            Cells::Constant(Some(value)) if value.view().kind() == Kind::Null => (Mask::NONE, Mask::all(rows)),
+            _ => return None,
+        };
+        Some(Cells::Numbers(vec![0.0; rows].into(), Int32s::None).with(missing, null, self.left.clone()))
     }
 
     /// The rows whose value is null or missing, and those left out, of a vector without an index.
