@@ -117,8 +117,9 @@ mod tests {
 
     #[test]
     fn sines_and_cosines_of_quarters_are_exact() {
-        let exact = [(0.0, (0.0, 1.0)), (90.0, (1.0, 0.0)), (-90.0, (-1.0, 0.0)), (180.0, (0.0, -1.0))];
-        exact.map(|(degrees, expected)| assert_eq!(sin_cos(degrees), expected, "{degrees}"));
+        for (degrees, expected) in [(0.0, (0.0, 1.0)), (90.0, (1.0, 0.0)), (-90.0, (-1.0, 0.0)), (180.0, (0.0, -1.0))] {
+            assert_eq!(sin_cos(degrees), expected, "{degrees}");
+        }
     }
 
     #[test]
