@@ -6,6 +6,9 @@ const WORD: usize = 8;
 /// How many entries are remembered to recognise repetitions.
 const SEEN: usize = 256;
 
+/// So many values may differ before the first one repeats.
+const FEW: usize = 32;
+
 /// How many bytes the values of a type have, as far as `join` writes them: doubles, dates, int64s, int32s, booleans and null.
 #[inline(always)]
 fn len_of(kind: u8) -> usize {
@@ -48,24 +51,38 @@ pub fn parts(offsets: &[u32], bytes: &[u8]) -> (Vec<u8>, Vec<u64>) {
     (kinds, words)
 }
 
-/// Values with these type bytes and words as numbers of entries, and the entries: 0 for missing ones, whose type byte is 0. `None` if there are more than `most`.
-/// Values that do not repeat soon may have several entries.
+/// Leaves of each word what belongs to a value of its type: the low half of an int32, which the format lets wrap around, and 0 or 1 of a boolean.
 #[inline(never)]
-pub fn entries(kinds: &[u8], words: &[u64], most: usize) -> Option<(Vec<u32>, Vec<u8>, Vec<u64>)> {
+pub fn narrow(kinds: &[u8], words: &mut [u64]) {
+    for (kind, word) in kinds.iter().zip(words) {
+        *word = match *kind {
+            8 => u64::from(*word != 0),
+            16 => *word & u64::from(u32::MAX),
+            _ => *word,
+        };
+    }
+}
+
+/// Values with these type bytes and words as numbers of entries, and the entries: 0 for missing ones, whose type byte is 0. `None` if more than half of the values
+/// are entries; also if more than half of those before some row are, and a few more. Values that do not repeat soon may have several entries.
+#[inline(never)]
+pub fn entries(kinds: &[u8], words: &[u64]) -> Option<(Vec<u32>, Vec<u8>, Vec<u64>)> {
     let mut index: Vec<u32> = Vec::with_capacity(kinds.len());
     let (mut entry_kinds, mut entry_words) = (Vec::new(), Vec::new());
     // Numbers of entries by their hashes, each plus one.
     let mut seen = [0_u32; SEEN];
+    let mut present = 0;
     for (kind, word) in kinds.iter().zip(words) {
         if *kind == 0 {
             index.push(0);
             continue;
         }
+        present += 1;
         let hash = (word ^ u64::from(*kind)).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 56;
         let slot = seen.get_mut(hash as usize)?;
         let known = (*slot as usize).wrapping_sub(1);
         if entry_words.get(known) != Some(word) || entry_kinds.get(known) != Some(kind) {
-            if entry_words.len() >= most {
+            if entry_words.len() > present / 2 + FEW {
                 return None;
             }
             entry_words.push(*word);
@@ -74,7 +91,7 @@ pub fn entries(kinds: &[u8], words: &[u64], most: usize) -> Option<(Vec<u32>, Ve
         }
         index.push(*slot - 1);
     }
-    Some((index, entry_kinds, entry_words))
+    (entry_words.len() <= present / 2).then_some((index, entry_kinds, entry_words))
 }
 
 /// Takes doubles and int32s apart: the doubles, with zeros in place of all other values, and their number; the sum of the int32s, and their number. `None` if
@@ -186,18 +203,35 @@ mod tests {
     proptest! {
         #[test]
         fn entries_stand_for_the_values_that_they_were_made_of(
-            rows in proptest::collection::vec((prop::sample::select(vec![0_u8, 1, 10, 16]), prop_oneof![0..3_u64, any::<u64>()]), 0..60), most in 0..60_usize,
+            rows in proptest::collection::vec((prop::sample::select(vec![0_u8, 1, 10, 16]), prop_oneof![9 => 0..3_u64, 1 => any::<u64>()]), 0..200),
         ) {
             let (kinds, words): (Vec<u8>, Vec<u64>) = rows.iter().copied().unzip();
-            let all = entries(&kinds, &words, usize::MAX).unwrap();
+            let Some(all) = entries(&kinds, &words) else { return Ok(()) };
             let value = |(row, kind): (usize, &u8)| if *kind == 0 { (0, words[row]) } else { (all.1[all.0[row] as usize], all.2[all.0[row] as usize]) };
             prop_assert_eq!(kinds.iter().enumerate().map(value).collect::<Vec<_>>(), rows.clone());
             prop_assert_eq!(all.0.len(), rows.len());
             let distinct: std::collections::HashSet<_> = rows.iter().filter(|(kind, _)| *kind != 0).collect();
             prop_assert!(all.1.len() >= distinct.len());
-            let few = entries(&kinds, &words, most);
-            prop_assert_eq!(few.is_some(), all.1.len() <= most);
         }
+    }
+
+    #[test]
+    fn values_of_which_most_differ_have_no_entries() {
+        let words: Vec<u64> = (0..200).collect();
+        assert!(entries(&[1; 200], &words).is_none());
+        // A few may differ before the first one repeats.
+        assert!(entries(&[1; 30], &words[..30]).is_none());
+        assert!(entries(&[1; 60], &[&words[..30], &words[..30]].concat()).is_some());
+        assert!(entries(&[1; 200], &[&words[..100], &words[..100]].concat()).is_none());
+        let doubled: Vec<u64> = (0..200).map(|n| n / 2).collect();
+        assert!(entries(&[1; 200], &doubled).is_some());
+    }
+
+    #[test]
+    fn words_are_narrowed_to_their_types() {
+        let mut words = [u64::MAX, u64::MAX, 0, u64::MAX, u64::MAX];
+        narrow(&[1, 8, 8, 16, 18], &mut words);
+        assert_eq!(words, [u64::MAX, 1, 0, u64::from(u32::MAX), u64::MAX]);
     }
 
     proptest! {

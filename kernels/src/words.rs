@@ -83,7 +83,7 @@ fn index_of(word: u64) -> usize {
 
 /// The number of slots of `word`; 0 if it is a run, if a slot is missing, or if there is no such layout.
 #[inline(always)]
-fn slots_of(word: u64) -> usize {
+pub(crate) fn slots_of(word: u64) -> usize {
     let layout = LAYOUTS.get(index_of(word)).unwrap_or(&NONE);
     // After inversion, a slot of ones is a slot of zeros. Subtracting one from each slot borrows only from a zero, and then sets its
     // highest bit, which was clear.
@@ -141,8 +141,6 @@ fn unpack(words: &[[u8; 8]], out: &mut [i64], at: &mut Position, step: impl Fn(&
         let slots = usize::from(layout.slots);
         let mut rest = word >> layout.first_bit;
         let ones = (1_u64 << layout.width) - 1;
-        // Zigzag: the lowest bit is the sign.
-        let signed = |raw: u64| (raw >> 1).cast_signed() ^ -(raw & 1).cast_signed();
         let Some(behind) = out.get_mut(done..) else { break };
         done += slots;
         if layout.count_bits == 0 {
@@ -171,6 +169,30 @@ fn unpack(words: &[[u8; 8]], out: &mut [i64], at: &mut Position, step: impl Fn(&
         }
     }
     *at = here;
+}
+
+/// Passes the values of the slots of one word to `push`; `slots_of` must not be 0. For words of few slots, among other items.
+#[inline(always)]
+pub(crate) fn take_apart(word: u64, slot: Slot, at: &mut Position, mut push: impl FnMut(i64)) {
+    let layout = LAYOUTS.get(index_of(word)).unwrap_or(&NONE);
+    let (ones, counts) = ((1_u64 << layout.width) - 1, (1_u64 << layout.count_bits) - 1);
+    let mut rest = word >> layout.first_bit;
+    for _ in 0..layout.slots {
+        let bits = rest & ones;
+        // The format counts the zeros modulo 64.
+        let zeros = (bits & counts) as u32 * u32::from(layout.unit) % 64;
+        let delta = signed(bits >> layout.count_bits << zeros);
+        at.slope = if slot == Slot::Change { at.slope.wrapping_add(delta) } else { delta };
+        at.value = at.value.wrapping_add(at.slope);
+        push(at.value);
+        rest >>= layout.width;
+    }
+}
+
+/// Zigzag: the lowest bit is the sign.
+#[inline(always)]
+fn signed(raw: u64) -> i64 {
+    (raw >> 1).cast_signed() ^ -(raw & 1).cast_signed()
 }
 
 /// A string of at most sixteen bytes as an integer, and the number of its entry plus one; 0 in a free place.

@@ -1,16 +1,13 @@
 //! Stores doubles as integers: a decimal number with few digits becomes an integer when multiplied by a power of ten.
 
-/// How a stream maps doubles to integers: 0 to 4 are the powers of ten in `MULTIPLIERS`, `RAW` takes the bit pattern.
+use kernels::scale::MULTIPLIERS;
+pub use kernels::scale::to_integer;
+
+/// How a stream maps doubles to integers: 0 to 4 are the powers of ten in `MULTIPLIERS`, and `RAW` takes the bit pattern.
 pub type Scale = usize;
 
 /// The scale whose integer is the bit pattern. It can represent every double.
 pub const RAW: Scale = 5;
-
-/// The factor of each scale. There is no factor of a thousand.
-const MULTIPLIERS: [f64; 5] = [1.0, 10.0, 100.0, 1e4, 1e8];
-
-/// Integers of doubles are at most this far from zero. Beyond it, doubles do not represent every integer.
-const INTEGER_MAX: f64 = 9_007_199_254_740_992.0;
 
 /// The factor of `scale`; 1 for `RAW`, which has none.
 #[inline]
@@ -32,26 +29,6 @@ pub fn scale_of(control: u8) -> Option<Scale> {
         nibble @ 0x90..=0xD0 => Some(usize::from(nibble >> 4) - 9),
         _ => None,
     }
-}
-
-/// The integer of `x`: `x` times `multiplier`, rounded half away from zero. `None` unless dividing it gives exactly the
-/// bits of `x` back.
-#[inline(always)]
-pub fn to_integer(x: f64, multiplier: f64) -> Option<i64> {
-    // The largest double below 0.5. Adding 0.5 itself would round some smaller doubles up.
-    const HALF: f64 = 0.499_999_999_999_999_94;
-    let product = x * multiplier;
-    // Also false for NaN.
-    if !(-INTEGER_MAX..=INTEGER_MAX).contains(&product) {
-        return None;
-    }
-    // Truncates.
-    #[allow(clippy::cast_possible_truncation)]
-    let integer = (product + HALF.copysign(product)) as i64;
-    // Exact: the integer lies within 2^53.
-    #[allow(clippy::cast_precision_loss)]
-    let back = integer as f64 / multiplier;
-    (back.to_bits() == x.to_bits()).then_some(integer)
 }
 
 /// The integer of `x` in `scale`; `None` if it has none.
@@ -104,6 +81,7 @@ pub fn is_least(integer: i64, scale: Scale) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use kernels::scale::INTEGER_MAX;
     use proptest::prelude::*;
 
     #[test]

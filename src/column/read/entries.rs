@@ -1,10 +1,9 @@
-//! Rows of strings or mixed values, with each repeated value stored once.
+//! Rows of strings or of values of any types, with each repeated value stored once.
 
 use kernels::words::{TEXTS, place_of_text};
 
 use super::presence::Presence;
 use super::stream::{StreamReader, text_of};
-use super::tagged_rows::TaggedRows;
 use crate::block::{Column, ColumnBuilder, ColumnData, VarData};
 use crate::limits::COLUMN_SIZE_BYTES_MAX;
 use crate::value::Kind;
@@ -17,8 +16,6 @@ const SEEN: usize = 256;
 
 /// The rows so far: the distinct values, and which of them each row has.
 pub struct Entries {
-    /// The rows, as long as all values have a word; the fields below hold no values then.
-    tagged: Option<TaggedRows>,
     /// Bare strings while all values are strings; type bytes and value bytes afterwards.
     values: VarData,
     texts: bool,
@@ -40,7 +37,6 @@ impl Entries {
     /// Starts with `absent` rows without a value.
     pub fn new(absent: usize) -> Entries {
         let mut entries = Entries {
-            tagged: None,
             values: VarData::default(),
             texts: true,
             index: Vec::new(),
@@ -70,12 +66,12 @@ impl Entries {
 
     /// The number of rows.
     pub fn len(&self) -> usize {
-        self.tagged.as_ref().map_or(self.index.len(), TaggedRows::len)
+        self.index.len()
     }
 
     /// True before the first row with a value.
     pub fn has_no_values(&self) -> bool {
-        self.present == 0 && self.tagged.is_none()
+        self.present == 0
     }
 
     /// Accounts for bytes and work before they are spent.
@@ -88,24 +84,6 @@ impl Entries {
 
     /// Appends a row with a checked value.
     pub fn push(&mut self, kind: Kind, bytes: &[u8]) {
-        if let Some(word) = TaggedRows::word_of(kind, bytes).filter(|_| self.present == 0) {
-            let absent = self.index.len();
-            return self.tagged.get_or_insert_with(|| TaggedRows::new(absent)).push(kind, word);
-        }
-        if let Some(tagged) = self.tagged.take() {
-            (self.index, self.presence) = (Vec::new(), Presence::default());
-            let values = tagged.values();
-            for value in (0..values.len()).map(|row| values.get(row)) {
-                match value.split_first().and_then(|(tag, bytes)| Some((Kind::from_byte(*tag)?, bytes))) {
-                    Some((kind, bytes)) => self.push_entry(kind, bytes),
-                    None => self.push_absent(1),
-                }
-            }
-        }
-        self.push_entry(kind, bytes);
-    }
-
-    fn push_entry(&mut self, kind: Kind, bytes: &[u8]) {
         if self.texts && kind != Kind::String {
             self.end_texts();
         }
@@ -152,18 +130,12 @@ impl Entries {
 
     /// Appends rows with the value of the last present row, which must exist.
     pub fn push_same(&mut self, count: usize) {
-        if let Some(tagged) = &mut self.tagged {
-            return tagged.push_same(count);
-        }
         self.present += count;
         self.index.resize(self.index.len() + count, self.last);
     }
 
     /// Appends absent rows.
     pub fn push_absent(&mut self, count: usize) {
-        if let Some(tagged) = &mut self.tagged {
-            return tagged.push_absent(count);
-        }
         if count > 0 {
             self.presence.push_absent(self.len(), count);
             self.index.resize(self.index.len() + count, 0);
@@ -184,9 +156,6 @@ impl Entries {
 
     /// The column, as a dictionary if that saves space.
     pub fn finish(self) -> Column {
-        if let Some(tagged) = self.tagged {
-            return tagged.finish();
-        }
         let rows = self.len();
         if self.present == 0 {
             let mut builder = ColumnBuilder::new();

@@ -85,11 +85,10 @@ impl<'a> Items<'a> {
         Ok((item, offset))
     }
 
-    /// Continues after the literals of eight bytes that `read` has read; it says how many.
+    /// Continues after the bytes that `read` has read; it says how many.
     #[inline]
-    pub fn skip_literals(&mut self, read: impl FnOnce(&'a [u8]) -> usize) {
-        let literals = read(self.bytes.get(self.at..).unwrap_or_default());
-        self.at += literals * 10;
+    pub fn skip(&mut self, read: impl FnOnce(&'a [u8]) -> usize) {
+        self.at += read(self.bytes.get(self.at..).unwrap_or_default());
     }
 
     /// Checks that nothing follows.

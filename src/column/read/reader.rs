@@ -10,7 +10,7 @@ use super::words::elements;
 use crate::block::Column;
 use crate::value::Kind;
 
-/// The rows so far: typed while all values have one fixed-width type, entries from the first other value on.
+/// The rows so far: typed while all values are numbers, dates, booleans and null, or all are ObjectIds; entries from the first other value on.
 pub(super) struct RowReader<'a> {
     /// Number of absent rows before the first value.
     absent: usize,
@@ -49,7 +49,7 @@ pub fn decode_from(bytes: &[u8], rows_max: usize, from: usize) -> Result<Column,
             Item::Literal(kind, bytes) => {
                 rows.literal(kind, bytes).map_err(fail)?;
                 if let Some(typed) = rows.typed.as_mut().filter(|_| rows.entries.is_none()) {
-                    items.skip_literals(|rest| typed.literals(rest, rows_max));
+                    items.skip(|rest| typed.items(rest, rows_max));
                 }
             }
             Item::Control(control, words) => rows.control(control, words).map_err(fail)?,
@@ -123,7 +123,7 @@ impl<'a> RowReader<'a> {
 
     #[inline]
     fn takes_typed(&self, kind: Kind) -> bool {
-        self.entries.is_none() && self.typed.as_ref().map_or(TypedRows::takes(kind), |typed| typed.kind() == kind)
+        self.entries.is_none() && self.typed.as_ref().map_or(TypedRows::takes(kind), |typed| typed.takes_next(kind))
     }
 
     /// The rows as entries, converted if necessary.
@@ -144,7 +144,7 @@ impl<'a> RowReader<'a> {
         }
         if self.takes_typed(kind) {
             let (absent, capacity, from) = (self.absent, self.capacity, self.from);
-            self.typed.get_or_insert_with(|| TypedRows::new(kind, absent, capacity, from)).literal(bytes);
+            self.typed.get_or_insert_with(|| TypedRows::new(kind, absent, capacity, from)).literal(kind, bytes);
             return Ok(());
         }
         self.literal = Some((kind, bytes));

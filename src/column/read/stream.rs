@@ -5,7 +5,7 @@ use kernels::words::{KnownText, read_texts};
 use super::super::integer::{Coding, of_bytes, of_object_id, of_text, to_object_id, to_text, unzigzag, unzigzag128};
 use super::super::scale::{self, Scale};
 use super::super::selector::WordLayout;
-use super::typed::{BAD_SCALE, NO_INTEGER};
+use super::typed::{BAD_SCALE, NO_INTEGER, ONLY_REPEATS};
 use super::words::{BAD_SELECTOR, Slots, ZERO_WORD, last_slot, run_len};
 use crate::value::{Kind, fixed};
 
@@ -167,7 +167,7 @@ impl<'a> StreamReader<'a> {
         let low = self.integer as i64;
         self.integer = match Coding::of(kind) {
             Coding::Repeat if narrow == 0 => return Ok(Element::Same),
-            Coding::Repeat => return Err("a difference for a type that can only repeat its value"),
+            Coding::Repeat => return Err(ONLY_REPEATS),
             Coding::Delta | Coding::Double if narrow == 0 => return Ok(Element::Same),
             Coding::Delta | Coding::Double => low.wrapping_add(unzigzag(narrow)).into(),
             Coding::DeltaOfDelta => {

@@ -1,12 +1,14 @@
-//! Reads rows of one fixed-width type, control by control, into a vector of integers.
+//! Reads rows of numbers, dates, booleans, ObjectIds and null, control by control, into a vector of integers.
 
 use kernels::convert;
+use kernels::items::{self, Place};
 use kernels::words::{self as loops, Position, Slot};
 
 use super::super::integer::{Coding, of_object_id, to_object_id, unzigzag};
 use super::super::scale::{self, Scale};
 use super::super::selector::WordLayout;
 use super::presence::Presence;
+use super::tagged_rows;
 use super::words::{BAD_SELECTOR, Slots, ZERO_WORD, last_slot, run_len};
 use crate::block::{Bytes12, Column, ColumnData};
 use crate::value::{Kind, fixed};
@@ -15,6 +17,8 @@ use crate::value::{Kind, fixed};
 pub const TOO_MANY: &str = "the column has more elements than its bucket has rows";
 /// A control has a decimal scale after a value that is not a double.
 pub const BAD_SCALE: &str = "a control has a decimal scale after a value that is not a double";
+/// A control changes a value whose type has no differences.
+pub const ONLY_REPEATS: &str = "a difference for a type that can only repeat its value";
 /// A double that the scale of the following control cannot represent.
 pub const NO_INTEGER: &str = "the last double has no integer in the scale of a control";
 
@@ -22,7 +26,10 @@ pub const NO_INTEGER: &str = "the last double has no integer in the scale of a c
 ///
 /// Each row is 64 bits in one vector, whatever its type (for a double, its bits), so that one routine serves all types.
 pub struct TypedRows {
+    /// The type of the last value.
     kind: Kind,
+    /// The type bytes of rows, if there are several: of those before the last change of type.
+    kinds: Vec<u8>,
     slot: Slot,
     /// The first row whose value matters.
     from: usize,
@@ -42,7 +49,13 @@ pub struct TypedRows {
 impl TypedRows {
     /// True for the types that this reader handles.
     pub fn takes(kind: Kind) -> bool {
-        matches!(kind, Kind::Double | Kind::Int32 | Kind::Int64 | Kind::Date | Kind::Bool | Kind::ObjectId)
+        kind == Kind::ObjectId || tagged_rows::takes(kind)
+    }
+
+    /// True if a value of this type may follow. ObjectIds stand alone.
+    #[inline]
+    pub fn takes_next(&self, kind: Kind) -> bool {
+        self.kind == kind || tagged_rows::takes(self.kind) && tagged_rows::takes(kind)
     }
 
     /// Starts with `absent` rows without a value. About `capacity` rows are expected; values before row `from` do not
@@ -56,7 +69,8 @@ impl TypedRows {
         }
         TypedRows {
             kind,
-            slot: if Coding::of(kind) == Coding::DeltaOfDelta { Slot::Change } else { Slot::Difference },
+            kinds: Vec::new(),
+            slot: slot_of(kind),
             from,
             rows,
             presence,
@@ -71,14 +85,9 @@ impl TypedRows {
     /// Starts behind a value that is not among the rows.
     pub fn behind(kind: Kind, bytes: &[u8], capacity: usize) -> TypedRows {
         let mut rows = TypedRows::new(kind, 0, capacity, 0);
-        rows.literal(bytes);
+        rows.literal(kind, bytes);
         rows.rows.clear();
         rows
-    }
-
-    /// The type of the rows.
-    pub fn kind(&self) -> Kind {
-        self.kind
     }
 
     /// The number of rows.
@@ -86,11 +95,18 @@ impl TypedRows {
         self.ids.len() + self.rows.len()
     }
 
-    /// Appends a value of the type.
+    /// Appends a value; `takes_next` must be true of its type.
     #[inline]
-    pub fn literal(&mut self, bytes: &[u8]) {
-        let value = match self.kind {
+    pub fn literal(&mut self, kind: Kind, bytes: &[u8]) {
+        if kind != self.kind {
+            // Values of another type follow.
+            self.kinds.resize(self.rows.len(), self.kind.byte());
+            self.kind = kind;
+            self.slot = slot_of(kind);
+        }
+        let value = match kind {
             Kind::Int32 => i64::from(i32::from_le_bytes(fixed(bytes))),
+            Kind::Null => 0,
             Kind::Bool => i64::from(bytes == [1]),
             Kind::ObjectId => {
                 self.seal_ids();
@@ -103,17 +119,19 @@ impl TypedRows {
         self.begin(value);
     }
 
-    /// Appends the literals of eight bytes at the start of `items`, as far as they have the type of the rows, and at most `rows_max` rows in total.
-    /// Returns how many. In a column of doubles with all their digits, most values are literals.
-    pub fn literals(&mut self, items: &[u8], rows_max: usize) -> usize {
-        if !matches!(self.kind, Kind::Double | Kind::Int64 | Kind::Date) {
+    /// Appends the values of the items at the start of `bytes` that stand for few rows each, at most `rows_max` rows in total. Returns how many bytes it has
+    /// read. In a column of several types, and in one of doubles with all their digits, most items are such.
+    pub fn items(&mut self, bytes: &[u8], rows_max: usize) -> usize {
+        if self.kind == Kind::ObjectId {
             return 0;
         }
-        let count = loops::literals(items, self.kind.byte(), rows_max.saturating_sub(self.len()), &mut self.rows);
-        if let Some(last) = self.rows.last().copied().filter(|_| count > 0) {
-            self.begin(last);
-        }
-        count
+        let room = rows_max.saturating_sub(self.len());
+        let mut place = Place { kind: self.kind.byte(), at: self.at, double: self.double, word: self.word };
+        let read = items::read(bytes, room, ZERO_WORD, &mut place, &mut self.kinds, &mut self.rows);
+        self.kind = Kind::from_byte(place.kind).unwrap_or(self.kind);
+        self.slot = slot_of(self.kind);
+        (self.at, self.double, self.word) = (place.at, place.double, place.word);
+        read
     }
 
     /// The state after a literal.
@@ -126,7 +144,7 @@ impl TypedRows {
 
     /// Appends the elements of a control, up to `rows_max` rows in total.
     ///
-    /// Errors: `TOO_MANY`, `BAD_SCALE`, `NO_INTEGER`, `BAD_SELECTOR`.
+    /// Errors: `TOO_MANY`, `BAD_SCALE`, `NO_INTEGER`, `BAD_SELECTOR`, `ONLY_REPEATS`.
     pub fn control(&mut self, control: u8, bytes: &[u8], rows_max: usize) -> Result<(), &'static str> {
         let mut scale = scale::RAW;
         if self.kind == Kind::Double {
@@ -135,8 +153,9 @@ impl TypedRows {
         } else if control & 0xF0 != 0x80 {
             return Err(BAD_SCALE);
         }
+        let begin = self.rows.len();
         // The first row that is still an integer in `scale`.
-        let mut first = self.rows.len();
+        let mut first = begin;
         let mut words = bytes.as_chunks().0;
         loop {
             let room = rows_max.saturating_sub(self.len());
@@ -172,6 +191,9 @@ impl TypedRows {
         }
         self.unscale(first, scale);
         self.double = scale::decode(self.at.value, scale);
+        if self.kind == Kind::Null && self.rows.iter().skip(begin).any(|row| *row != 0) {
+            return Err(ONLY_REPEATS);
+        }
         Ok(())
     }
 
@@ -239,6 +261,10 @@ impl TypedRows {
     pub fn finish(mut self) -> Column {
         let presence = std::mem::take(&mut self.presence).finish(self.len());
         let rows = std::mem::take(&mut self.rows);
+        if self.kind == Kind::Null || !self.kinds.is_empty() {
+            self.kinds.resize(rows.len(), self.kind.byte());
+            return tagged_rows::column(self.kinds, bytemuck::cast_vec(rows), presence);
+        }
         let data = match self.kind {
             Kind::Double => ColumnData::F64(bytemuck::cast_vec(rows)),
             Kind::Date => ColumnData::Date(rows),
@@ -261,6 +287,11 @@ impl TypedRows {
         };
         Column::new(data, presence)
     }
+}
+
+#[inline]
+fn slot_of(kind: Kind) -> Slot {
+    if Coding::of(kind) == Coding::DeltaOfDelta { Slot::Change } else { Slot::Difference }
 }
 
 #[inline]
