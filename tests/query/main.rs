@@ -15,6 +15,7 @@ mod index_unions;
 mod indexes;
 mod kept_columns;
 mod newest;
+mod newest_bins;
 mod objects;
 mod series_filters;
 mod stages;

@@ -12,14 +12,14 @@ use crate::support::explained::{Explained, explain};
 use crate::support::pipelines::run_in;
 use crate::support::{Db, Random, TestEnv, raw};
 
-const MINUTE_MS: i64 = 60_000;
+pub const MINUTE_MS: i64 = 60_000;
 
-fn trunc(unit: &str, size: i32, zone: &str) -> Bson {
+pub fn trunc(unit: &str, size: i32, zone: &str) -> Bson {
     bson!({ "$dateTrunc": { "date": "$at", "unit": unit, "binSize": size, "timezone": zone } })
 }
 
 /// Inserts rows of one series: their times and numbers.
-async fn insert(db: &Db, meta: i32, of: Vec<(i64, i32)>) {
+pub async fn insert(db: &Db, meta: i32, of: Vec<(i64, i32)>) {
     let mut rows = Block::new(of.len());
     rows.set_column("at", Column::new(ColumnData::Date(of.iter().map(|row| row.0).collect()), None));
     rows.set_column("n", Column::new(ColumnData::I32(of.iter().map(|row| row.1).collect()), None));
@@ -28,7 +28,7 @@ async fn insert(db: &Db, meta: i32, of: Vec<(i64, i32)>) {
 }
 
 /// Rows of two series with distinct times, in buckets and in the journal.
-async fn stored(random: &Random, count: i64, start_ms: i64, step_ms: i64) -> Db {
+pub async fn stored(random: &Random, count: i64, start_ms: i64, step_ms: i64) -> Db {
     let format = [BucketFormat::Uncompressed, BucketFormat::Compressed][random.below(2) as usize];
     let db = Db::open_as(format, Rc::new(MemoryStorage::new()), TestEnv::new(random.next()));
     db.ok(rawdoc! { "create": "weather", "timeseries": { "timeField": "at", "metaField": "m" } }).await;
@@ -106,7 +106,7 @@ fn streaming_groups_equal_groups_over_all_rows() {
     assert!(streamed > 20 && groups > 5000, "{streamed} {groups}");
 }
 
-async fn explained(db: &Db, pipeline: Vec<Document>) -> Explained {
+pub async fn explained(db: &Db, pipeline: Vec<Document>) -> Explained {
     explain(db, raw(&doc! { "aggregate": "weather", "pipeline": pipeline })).await
 }
 

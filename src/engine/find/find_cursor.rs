@@ -131,6 +131,15 @@ impl FindCursor {
         self.exec.release(Some(&bound), wanted)
     }
 
+    /// True if neither this bucket nor any behind it has a row that matters.
+    fn is_past(&self, id: &BucketId) -> bool {
+        // With dates outside the standard range, ids say nothing about order.
+        self.plan.plan.newest.is_some()
+            && self.plan.order == Some(false)
+            && !self.scan.collection().known.extended_range.get()
+            && self.exec.excludes((i64::MIN, self.reach_ms(id, false)), None)
+    }
+
     /// A lower bound of the bucket's times, or an upper bound if not `ascending`.
     fn reach_ms(&self, id: &BucketId, ascending: bool) -> i64 {
         // The id holds the start in whole seconds.
@@ -272,6 +281,10 @@ impl Engine {
                 cursor.scanned = !self.fetch_units(cursor).await?;
                 continue;
             };
+            if cursor.is_past(&next.unit.id) {
+                cursor.scanned = true;
+                continue;
+            }
             let FindCursor { scan, plan, sieve, exec, .. } = &mut *cursor;
             let pushed = push_unit(scan.collection(), plan, sieve, exec, &next.unit, self.bucket_format)?;
             // Stages do not wait for a certain number of rows.

@@ -159,7 +159,11 @@ fn push_bucket(
         (RowSource::Journal(tail), _) => tail.columns(&plan.columns),
         (_, Some(first_or_last)) => unpack_first_or_last(view, &plan.columns, options, first_or_last)?,
         (RowSource::Stored(stored), None) => {
-            let first = plan.plan.decode_first.as_ref().filter(|_| !all_match || plan.plan.sort.is_some());
+            let first = plan
+                .plan
+                .decode_first
+                .as_ref()
+                .filter(|_| !all_match || plan.plan.sort.is_some() || plan.plan.newest.is_some());
             let Some(first) = first else {
                 return sink.push(unpack(view, &plan.columns, options)?, view.meta(), all_match);
             };

@@ -3,6 +3,7 @@
 use std::rc::Rc;
 
 use super::measurements::Measurements;
+use super::newest::Newest;
 use super::queue::Queue;
 use super::sink::{Counters, Flow, LateColumns, Sink};
 use super::sorter::{Late, Sorter, TimeBound};
@@ -26,6 +27,8 @@ pub struct Exec {
     output: ExecOutput,
     /// Set if of each push only the first or the last rows by time matter: whether the last, and how many.
     first_or_last: Option<(bool, usize)>,
+    /// Set if only rows in the latest bins of time matter.
+    newest: Option<Newest>,
     /// The columns of the last block that the projection left as it was. Buckets mostly have the same.
     left_alone: Vec<Box<str>>,
 }
@@ -61,6 +64,7 @@ impl Exec {
             projection: plan.projection.clone(),
             output,
             first_or_last: wanted.map(|wanted| (wanted.which == Which::Last, wanted.count)),
+            newest: Newest::new(plan),
             left_alone: Vec::new(),
         }
     }
@@ -154,6 +158,10 @@ impl Sink for Exec {
             // Loaded by now: only `query::stage` wants the first or the last rows.
             selected = self.measurements.first_or_last(&rows, selected, is_last, count);
         }
+        if let Some(newest) = &mut self.newest {
+            // Loaded by now: only `query::stage` wants the newest bins.
+            selected = newest.narrow(&rows, selected)?;
+        }
         self.collect(rows, selected)
     }
 
@@ -169,6 +177,10 @@ impl Sink for Exec {
         }
         let rows = self.measurements.complete(first.clone(), meta);
         let mut selected = self.measurements.select(&rows, all_match)?.map(|selected| selected.to_rows());
+        if let Some(newest) = &mut self.newest {
+            // Loaded by now: as above.
+            selected = newest.narrow(&rows, selected)?;
+        }
         let count = selected.as_ref().map_or(rows.rows(), Vec::len);
         match &mut self.output {
             // Matches that are only skipped.
@@ -200,7 +212,13 @@ impl Sink for Exec {
                 }
             }
         }
-        let rows = self.measurements.complete(rest.rows(&first, 0)?, meta);
+        // Of compressed columns, the values in front cost less.
+        let from = selected.as_ref().and_then(|selected| selected.first()).map_or(0, |first| *first as usize);
+        let known = if from == 0 { first } else { first.slice(from..first.rows()) };
+        let rows = self.measurements.complete(rest.rows(&known, from)?, meta);
+        let selected = selected.map(|rows| rows.iter().map(|row| row - from as u32).collect::<Vec<_>>());
+        let is_rest = |selected: &Vec<u32>| selected.len() < rows.rows();
+        let selected = selected.filter(is_rest);
         self.collect(rows, selected)
     }
 
@@ -219,7 +237,8 @@ impl Sink for Exec {
     }
 
     fn excludes(&self, times: (i64, i64), max: Option<Doc<'_>>) -> bool {
-        matches!(&self.output, ExecOutput::Sorter(sorter) if sorter.excludes(times, max))
+        self.newest.as_ref().is_some_and(|newest| newest.excludes(times.1))
+            || matches!(&self.output, ExecOutput::Sorter(sorter) if sorter.excludes(times, max))
     }
 
     fn counters(&mut self) -> &mut Counters {

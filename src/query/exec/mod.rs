@@ -11,6 +11,7 @@ mod known;
 mod measurements;
 #[cfg(test)]
 mod model;
+mod newest;
 mod queue;
 mod sink;
 mod sorter;

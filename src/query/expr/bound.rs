@@ -7,6 +7,7 @@ use std::rc::Rc;
 use super::date::{is_alike, is_monotonic};
 use super::evaluate::Scope;
 use super::globals::Globals;
+use super::operators::Op;
 use super::tree::{Expr, Variable};
 use super::vector::compile_if_loaded;
 use crate::block::{Bitmap, Block, Column, ColumnBuilder, ColumnData};
@@ -82,6 +83,17 @@ impl BoundExpr {
     /// True if its value only rises, or only falls, as the dates in `field` rise.
     pub fn is_monotonic(&self, field: &str) -> bool {
         is_monotonic(&self.expr, &self.globals, field)
+    }
+
+    /// True if its value is `field`, a date, or the begin of a bin of it in a zone whose clocks never go back: a date that
+    /// is not later.
+    pub fn is_bin_of(&self, field: &str) -> bool {
+        let is_field = |expr: Option<&Expr>| matches!(expr, Some(Expr::Field(..)));
+        let is_bin = match &self.expr {
+            Expr::Call(operator, arguments) => operator.op == Op::DateTrunc && is_field(arguments.first()),
+            expr => is_field(Some(expr)),
+        };
+        is_bin && self.is_monotonic(field)
     }
 
     /// The same expression with all paths starting at `root`.

@@ -15,6 +15,8 @@ pub struct Demand {
     pub is_narrowed: bool,
     /// True if the order that the command asks for does not matter.
     pub takes_any_order: bool,
+    /// Set if only the rows with the latest times matter.
+    pub newest: Option<NewestBins>,
     /// True for writes: closed buckets are skipped.
     pub skips_closed: bool,
 }
@@ -33,6 +35,7 @@ impl Default for Demand {
             fields: FieldSet::All,
             is_narrowed: false,
             takes_any_order: false,
+            newest: None,
             skips_closed: false,
         }
     }
@@ -68,6 +71,15 @@ pub struct RowsPerGroup {
     pub bins: Vec<BoundExpr>,
     /// True if rows are counted, so that a row in place of several must have a weight.
     pub counts: bool,
+}
+
+/// Only rows in the latest bins of time matter, because of the groups of a `$group` by time only the newest are returned.
+#[derive(Clone, Debug, PartialEq)]
+pub struct NewestBins {
+    /// The bin of a row: its time, or the begin of a span of time that holds it.
+    pub bin: BoundExpr,
+    /// How many bins.
+    pub count: usize,
 }
 
 /// Which of many rows matter.

@@ -9,7 +9,7 @@ mod read_plan;
 mod rows;
 mod stream;
 
-pub use demand::{Demand, Query, RowsPerGroup, Which};
+pub use demand::{Demand, NewestBins, Query, RowsPerGroup, Which};
 pub use find::{FindCommand, Hint, arguments};
 pub use indexes::{Index, IndexAccess, Interval, ReadAccess, check_hint, of_class};
 pub use projection::{Origin, Projection, write_set};

@@ -78,7 +78,8 @@ impl ReadPlan {
         let columns = Rc::new(plan.decode.clone());
         let stream = plan.sort.as_ref().and_then(|sort| Stream::of(sort, &facts));
         let by_time = stream.as_ref().filter(|stream| stream.buckets.is_none()).and_then(|stream| stream.time);
-        let order = by_time.or(hinted);
+        // The rows that matter come first.
+        let order = by_time.or(hinted).or(plan.newest.as_ref().map(|_| false));
         ReadPlan {
             columns,
             access: by_index.unwrap_or_else(|| buckets(&split)),

@@ -1,6 +1,6 @@
 //! The plan of a `find`: plain data that says what is scanned, decoded, filtered, sorted and returned.
 
-use super::demand::{Demand, Query, RowsPerGroup};
+use super::demand::{Demand, NewestBins, Query, RowsPerGroup};
 use super::find::FindCommand;
 use super::projection::Projection;
 use crate::query::filter::Filter;
@@ -43,6 +43,8 @@ pub struct Plan {
     pub collation: Collation,
     /// Set if only some of the matches of one push matter.
     pub rows_per_group: Option<RowsPerGroup>,
+    /// Set if only the rows with the latest times matter.
+    pub newest: Option<NewestBins>,
     /// True if the projection is not that of the command, but lists the fields that the next stage reads.
     pub is_narrowed: bool,
 }
@@ -52,15 +54,18 @@ impl Plan {
     pub fn new(query: Query, facts: &CollectionFacts<'_>) -> Plan {
         let Query { find, demand } = query;
         let FindCommand { filter, mut projection, sort, skip, limit, collation, .. } = find;
-        let Demand { rows_per_group, fields, is_narrowed, takes_any_order, .. } = demand;
+        let Demand { rows_per_group, fields, is_narrowed, takes_any_order, newest, .. } = demand;
         let residual = filter;
+        // Rows that are not examined would hide an error of the filter.
+        let newest = newest.filter(|_| !residual.can_fail());
         let sort = sort.filter(|_| !takes_any_order);
         if is_narrowed {
             projection = Projection::of_roots(fields.names());
         }
         let mut decode = projection.needed_fields(&fields);
-        let may_discard = !residual.is_trivial() || sort.is_some() && limit.is_some();
+        let may_discard = !residual.is_trivial() || sort.is_some() && limit.is_some() || newest.is_some();
         let mut first = residual.fields();
+        newest.iter().for_each(|_| first.add(facts.time_field));
         for part in sort.iter().flat_map(SortSpec::parts) {
             first.add_path(part.path.as_str());
         }
@@ -96,6 +101,7 @@ impl Plan {
             limit,
             collation,
             rows_per_group,
+            newest,
             is_narrowed,
         }
     }

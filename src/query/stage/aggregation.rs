@@ -12,9 +12,10 @@ use super::source::documents;
 use super::spec::{ShownStep, Step, check_unpacking, leave_out_ids, narrow_appended, read_through};
 use crate::block::Block;
 use crate::error::{Error, Result};
+use crate::limits::THRESHOLD_ROWS_MAX;
 use crate::query::expr::Globals;
 use crate::query::filter::Filter;
-use crate::query::plan::{Demand, FindCommand, Query};
+use crate::query::plan::{Demand, FindCommand, NewestBins, Query};
 use crate::query::sort::SortSpec;
 use crate::value::{Doc, DocBuf, DocWriter, FieldSet};
 
@@ -184,6 +185,7 @@ impl PipelineParser<'_> {
         if let (Some((Step::Group(group), shown)), true, None) = (steps.first_mut(), find.projection.is_all(), &source)
         {
             demand = demand_of(group, &find, shown, time_field);
+            demand.newest = newest_bins(&find, &demand, &steps, time_field);
         } else if source.is_none() {
             demand.fields = read_through(&steps, fields.clone());
         }
@@ -218,6 +220,17 @@ fn demand_of(group: &mut GroupSpec, find: &FindCommand, shown: &mut DocBuf, time
     demand.fields = group.needed_fields();
     demand.is_narrowed = !demand.fields.is_all();
     demand
+}
+
+/// The bins of time that matter to the group in front, if only its newest groups are returned.
+fn newest_bins(find: &FindCommand, demand: &Demand, steps: &[ShownStep], time_field: &str) -> Option<NewestBins> {
+    let [(Step::Group(group), _), (Step::Find(behind), _), ..] = steps else { return None };
+    let takes_all = find.skip == 0 && find.limit.is_none() && (find.sort.is_none() || demand.takes_any_order);
+    let sort = behind.sort.as_ref().filter(|_| takes_all && behind.filter.is_trivial())?;
+    let count = usize::try_from(behind.limit?.saturating_add(behind.skip)).ok()?;
+    let is_by_id = matches!(sort.parts(), [only] if only.path.as_str() == "_id" && !only.ascending);
+    let bin = group.bin(time_field).filter(|_| is_by_id && (1..=THRESHOLD_ROWS_MAX).contains(&count))?;
+    Some(NewestBins { bin: bin.clone(), count })
 }
 
 /// Shows a streaming `$group`: its groups are returned as soon as these fields of their ids, if any, change.

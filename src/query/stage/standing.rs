@@ -43,7 +43,7 @@ impl Standing {
     /// A query without rows yet, and what to read for it once. Otherwise the reason why it must run again when rows are
     /// added.
     pub fn begin(query: Aggregation, facts: &CollectionFacts<'_>) -> Result<(Query, Standing), &'static str> {
-        let Aggregation { mut find, demand, mut steps, .. } = query;
+        let Aggregation { mut find, mut demand, mut steps, .. } = query;
         if !steps.iter().all(|(step, _)| matches!(step, Step::Find(_) | Step::Group(_))) {
             return Err(
                 "a stage after the first $match other than $group, $sort, $skip, $limit and $project reads all rows",
@@ -55,6 +55,8 @@ impl Standing {
             if !spec.takes_later_rows() {
                 return Err("an accumulator of $group depends on the order of rows, and they are not sorted by time");
             }
+            // Groups that are not among the newest are kept as well.
+            demand.newest = None;
             let mut plan = Plan::new(Query { find: find.clone(), demand: demand.clone() }, facts);
             // Only of each bucket.
             plan.rows_per_group = None;

@@ -1,6 +1,6 @@
 //! Finds out whether a `$group` needs only the first or last rows by time, or only summaries.
 
-use super::spec::GroupSpec;
+use super::spec::{GroupSpec, Key};
 use crate::query::expr::BoundExpr;
 use crate::query::plan::{RowsPerGroup, Which};
 use crate::query::sort::SortSpec;
@@ -36,6 +36,13 @@ impl GroupSpec {
     pub fn rows_needed_after(&self, sort: &SortSpec, time_field: &str) -> Option<RowsPerGroup> {
         let by_time = sort.parts().last().filter(|last| last.path.as_str() == time_field)?;
         self.ends(self.alike(time_field)?, Some(by_time.ascending), time_field)
+    }
+
+    /// The key, if it is a bin of time that begins no later than its rows, and if the order of rows does not matter.
+    pub fn bin(&self, time_field: &str) -> Option<&BoundExpr> {
+        let Key::One(bin) = &self.key else { return None };
+        let takes_any_order = self.fields.iter().all(|field| field.takes_any_order() && field.is_last().is_none());
+        Some(bin).filter(|bin| takes_any_order && bin.is_bin_of(time_field))
     }
 
     /// The fields of the key.
