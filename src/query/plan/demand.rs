@@ -26,6 +26,11 @@ impl Demand {
     pub fn of_write() -> Demand {
         Demand { skips_closed: true, ..Demand::default() }
     }
+
+    /// True if the find has a sort, and its order matters.
+    pub fn sorts(&self, find: &FindCommand) -> bool {
+        find.sort.is_some() && !self.takes_any_order
+    }
 }
 
 impl Default for Demand {

@@ -53,12 +53,13 @@ impl Plan {
     /// The plan of a `find`.
     pub fn new(query: Query, facts: &CollectionFacts<'_>) -> Plan {
         let Query { find, demand } = query;
+        let sorts = demand.sorts(&find);
         let FindCommand { filter, mut projection, sort, skip, limit, collation, .. } = find;
-        let Demand { rows_per_group, fields, is_narrowed, takes_any_order, newest, .. } = demand;
+        let Demand { rows_per_group, fields, is_narrowed, newest, .. } = demand;
         let residual = filter;
         // Rows that are not examined would hide an error of the filter.
         let newest = newest.filter(|_| !residual.can_fail());
-        let sort = sort.filter(|_| !takes_any_order);
+        let sort = sort.filter(|_| sorts);
         if is_narrowed {
             projection = Projection::of_roots(fields.names());
         }

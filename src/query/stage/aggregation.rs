@@ -128,7 +128,8 @@ impl Aggregation {
     ///
     /// Errors: those of the stages.
     pub(super) fn run(&self, find: FindCommand, rows: Block, others: &Others) -> Result<Block> {
-        let sort = find.sort.filter(|_| !self.demand.takes_any_order);
+        let sorts = self.demand.sorts(&find);
+        let sort = find.sort.filter(|_| sorts);
         let find = Step::Find(Box::new(FindCommand { sort, ..find }));
         let steps = self.steps.iter().map(|(step, _)| step);
         let mut pipeline = Pipeline::new(&mut std::iter::once(&find).chain(steps), others);
@@ -225,7 +226,7 @@ fn demand_of(group: &mut GroupSpec, find: &FindCommand, shown: &mut DocBuf, time
 /// The bins of time that matter to the group in front, if only its newest groups are returned.
 fn newest_bins(find: &FindCommand, demand: &Demand, steps: &[ShownStep], time_field: &str) -> Option<NewestBins> {
     let [(Step::Group(group), _), (Step::Find(behind), _), ..] = steps else { return None };
-    let takes_all = find.skip == 0 && find.limit.is_none() && (find.sort.is_none() || demand.takes_any_order);
+    let takes_all = find.skip == 0 && find.limit.is_none() && !demand.sorts(find);
     let sort = behind.sort.as_ref().filter(|_| takes_all && behind.filter.is_trivial())?;
     let count = usize::try_from(behind.limit?.saturating_add(behind.skip)).ok()?;
     let is_by_id = matches!(sort.parts(), [only] if only.path.as_str() == "_id" && !only.ascending);

@@ -49,7 +49,7 @@ impl Standing {
                 "a stage after the first $match other than $group, $sort, $skip, $limit and $project reads all rows",
             );
         }
-        let is_cut = find.sort.is_some() && !demand.takes_any_order || find.skip > 0 || find.limit.is_some();
+        let is_cut = demand.sorts(&find) || find.skip > 0 || find.limit.is_some();
         if matches!(steps.first(), Some((Step::Group(_), _))) && !is_cut {
             let Step::Group(spec) = steps.remove(0).0 else { unreachable!("it is a group") };
             if !spec.takes_later_rows() {
