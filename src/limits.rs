@@ -168,9 +168,9 @@ pub const TTL_SECONDS_MAX: i64 = i32::MAX as i64;
 /// A query that reads so many buckets of series which do not match makes a page load the second half of the module, which
 /// chooses buckets by their series.
 pub const MISSED_BUCKETS_MIN: u64 = 64;
-/// Bytes of stored buckets that stay in memory, those written or read last. At three bytes a point these are over two
+/// Bytes of stored buckets that stay in memory, those written or read last. At three bytes a point these are over five
 /// million points.
-pub const BUCKET_CACHE_BYTES_MAX: usize = 8 << 20;
+pub const BUCKET_CACHE_BYTES_MAX: usize = 16 << 20;
 /// How much of this one scan may fill. A longer scan leaves room for the buckets that are being filled, and finds its
 /// own first buckets when it runs again.
 pub const SCAN_CACHE_BYTES_MAX: usize = BUCKET_CACHE_BYTES_MAX / 2;
