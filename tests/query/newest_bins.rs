@@ -87,6 +87,9 @@ fn buckets_in_older_bins_are_neither_read_nor_unpacked() {
         assert!(all.0 > 300 && all.1 > 300 && all.2 > 300_000, "{all:?}");
         let few = counts(&db, newest(vec![], group(hours.clone(), "$sum"), 24)).await;
         assert!(few.0 < 300 && few.1 < 80, "{few:?}");
+        // Clocks may have gone back across midnight, so rows of one more day are read.
+        let days = counts(&db, newest(vec![], group(trunc("day", 1, "Europe/London"), "$sum"), 2)).await;
+        assert!(days.0 < 600 && (72 * 2..72 * 4 + 1).contains(&days.1), "{days:?}");
         // A filter that may fail on a row, an order that matters, and keys that are no bins.
         let failing = doc! { "$match": { "$expr": { "$gt": [{ "$add": ["$n", 1] }, 0] } } };
         let in_order = bson!({ "$subtract": ["$at", 1] });
@@ -94,7 +97,6 @@ fn buckets_in_older_bins_are_neither_read_nor_unpacked() {
             newest(vec![failing], group(hours.clone(), "$sum"), 24),
             newest(vec![], group(hours.clone(), "$push"), 24),
             newest(vec![], group(in_order, "$sum"), 24),
-            newest(vec![], group(trunc("day", 1, "Europe/London"), "$sum"), 24),
             newest(vec![doc! { "$limit": 400_000 }], group(hours.clone(), "$sum"), 24),
             vec![
                 doc! { "$group": group(hours.clone(), "$sum") },

@@ -20,10 +20,10 @@ impl Newest {
         Some(Newest { time_field: plan.time_field.clone(), bins, known: Vec::new() })
     }
 
-    /// The first moment that matters. A bin begins no later than the moments in it.
+    /// The first moment that matters.
     fn bound_ms(&self) -> i64 {
         match self.known.first() {
-            Some((begin, _)) if self.known.len() == self.bins.count => *begin,
+            Some((begin, _)) if self.known.len() == self.bins.count => begin.saturating_sub(self.bins.slack_ms),
             _ => i64::MIN,
         }
     }
@@ -44,7 +44,7 @@ impl Newest {
         let time = |row: &u32| times.get(*row as usize).copied().unwrap_or(i64::MIN);
         let mut selected = selected.unwrap_or_else(|| (0..).take(times.len()).collect());
         let bound_ms = self.bound_ms();
-        // Bins rise with the time, so what lies between two moments of a bin is in it. Of most rows, an earlier one had the bin.
+        // What lies between two moments of a bin is in it, but where clocks go back, and then a bin is only not found. Of most rows, an earlier one had the bin.
         let mut bin = (i64::MAX, i64::MIN);
         let mut is_new = |ms: i64| {
             if ms < bin.0 || ms > bin.1 {

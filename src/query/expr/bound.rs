@@ -4,10 +4,9 @@ use std::cell::OnceCell;
 use std::fmt;
 use std::rc::Rc;
 
-use super::date::{is_alike, is_monotonic};
+use super::date::{bin_slack_ms, is_alike, is_monotonic};
 use super::evaluate::Scope;
 use super::globals::Globals;
-use super::operators::Op;
 use super::tree::{Expr, Variable};
 use super::vector::compile_if_loaded;
 use crate::block::{Bitmap, Block, Column, ColumnBuilder, ColumnData};
@@ -85,15 +84,9 @@ impl BoundExpr {
         is_monotonic(&self.expr, &self.globals, field)
     }
 
-    /// True if its value is `field`, a date, or the begin of a bin of it in a zone whose clocks never go back: a date that
-    /// is not later.
-    pub fn is_bin_of(&self, field: &str) -> bool {
-        let is_field = |expr: Option<&Expr>| matches!(expr, Some(Expr::Field(..)));
-        let is_bin = match &self.expr {
-            Expr::Call(operator, arguments) => operator.op == Op::DateTrunc && is_field(arguments.first()),
-            expr => is_field(Some(expr)),
-        };
-        is_bin && self.is_monotonic(field)
+    /// How much later than the date in `field` its value may be, if it is that date, or where its bin begins.
+    pub fn bin_slack_ms(&self, field: &str) -> Option<i64> {
+        bin_slack_ms(&self.expr, &self.globals, field)
     }
 
     /// The same expression with all paths starting at `root`.

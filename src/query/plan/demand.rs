@@ -81,8 +81,10 @@ pub struct RowsPerGroup {
 /// Only rows in the latest bins of time matter, because of the groups of a `$group` by time only the newest are returned.
 #[derive(Clone, Debug, PartialEq)]
 pub struct NewestBins {
-    /// The bin of a row: its time, or the begin of a span of time that holds it.
+    /// The bin of a row: its time, or where a span of time that holds it begins.
     pub bin: BoundExpr,
+    /// So much later than its rows may a bin begin.
+    pub slack_ms: i64,
     /// How many bins.
     pub count: usize,
 }

@@ -230,8 +230,10 @@ fn newest_bins(find: &FindCommand, demand: &Demand, steps: &[ShownStep], time_fi
     let sort = behind.sort.as_ref().filter(|_| takes_all && behind.filter.is_trivial())?;
     let count = usize::try_from(behind.limit?.saturating_add(behind.skip)).ok()?;
     let is_by_id = matches!(sort.parts(), [only] if only.path.as_str() == "_id" && !only.ascending);
-    let bin = group.bin(time_field).filter(|_| is_by_id && (1..=THRESHOLD_ROWS_MAX).contains(&count))?;
-    Some(NewestBins { bin: bin.clone(), count })
+    if !is_by_id || !(1..=THRESHOLD_ROWS_MAX).contains(&count) {
+        return None;
+    }
+    group.newest_bins(count, time_field)
 }
 
 /// Shows a streaming `$group`: its groups are returned as soon as these fields of their ids, if any, change.

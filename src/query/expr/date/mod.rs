@@ -17,7 +17,7 @@ pub(super) use calendar::civil;
 pub(super) use columns::{DateCells, cells_of_dates, differences};
 pub(super) use parts::part_of;
 pub(super) use text::{instead, read};
-pub(super) use units::{is_alike, is_monotonic};
+pub(super) use units::{bin_slack_ms, is_alike, is_monotonic};
 pub(super) use zone::{Zone, Zones};
 
 use super::operators::Operator;

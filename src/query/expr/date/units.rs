@@ -178,6 +178,10 @@ impl Bins {
         Ok(Bins { unit, size, zone, first_day: first_day(operator.name(), arguments, 4)? })
     }
 
+    fn is_in_fixed_zone(&self) -> bool {
+        matches!(self.zone, Zone::Fixed(_))
+    }
+
     /// The bins of an operator whose other arguments are constant. For a field of a date, the longest bins in which it
     /// stays the same. `None` if values must be evaluated one by one.
     fn of_constants(operator: &Operator, arguments: &[Expr], globals: &Globals) -> Option<Bins> {
@@ -307,11 +311,26 @@ pub fn is_monotonic(expr: &Expr, globals: &Globals, field: &str) -> bool {
             others.next().is_some_and(is_monotonic) && others.next().is_none()
         }
         Expr::Call(operator, arguments) if operator.op == Op::DateTrunc => {
-            let is_fixed = |bins: &Bins| matches!(bins.zone, Zone::Fixed(_));
             arguments.first().is_some_and(is_monotonic)
-                && Bins::of_constants(operator, arguments, globals).is_some_and(|bins| is_fixed(&bins))
+                && Bins::of_constants(operator, arguments, globals).is_some_and(|bins| bins.is_in_fixed_zone())
         }
         _ => false,
+    }
+}
+
+/// How much later than the date in `field` the value of an expression may be, if it is that date, or where its bin begins: no later, or up to a day in a
+/// zone whose clocks go back, maybe to before a bin began.
+#[inline(never)]
+pub fn bin_slack_ms(expr: &Expr, globals: &Globals, field: &str) -> Option<i64> {
+    match expr {
+        Expr::Field(..) => is_monotonic(expr, globals, field).then_some(0),
+        Expr::Call(operator, arguments) if operator.op == Op::DateTrunc => {
+            let date = arguments.first().filter(|date| matches!(date, Expr::Field(..)))?;
+            let bins =
+                Bins::of_constants(operator, arguments, globals).filter(|_| is_monotonic(date, globals, field))?;
+            Some(if bins.is_in_fixed_zone() { 0 } else { DAY_MS })
+        }
+        _ => None,
     }
 }
 

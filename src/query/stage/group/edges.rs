@@ -2,7 +2,7 @@
 
 use super::spec::{GroupSpec, Key};
 use crate::query::expr::BoundExpr;
-use crate::query::plan::{RowsPerGroup, Which};
+use crate::query::plan::{NewestBins, RowsPerGroup, Which};
 use crate::query::sort::SortSpec;
 use crate::query::stage::accumulator::{Accumulation, cannot_fail};
 
@@ -38,11 +38,13 @@ impl GroupSpec {
         self.ends(self.alike(time_field)?, Some(by_time.ascending), time_field)
     }
 
-    /// The key, if it is a bin of time that begins no later than its rows, and if the order of rows does not matter.
-    pub fn bin(&self, time_field: &str) -> Option<&BoundExpr> {
+    /// What rows matter if only `count` groups with the greatest keys do: set if the key is a bin of time, and if the order of rows
+    /// does not matter.
+    pub fn newest_bins(&self, count: usize, time_field: &str) -> Option<NewestBins> {
         let Key::One(bin) = &self.key else { return None };
         let takes_any_order = self.fields.iter().all(|field| field.takes_any_order() && field.is_last().is_none());
-        Some(bin).filter(|bin| takes_any_order && bin.is_bin_of(time_field))
+        let slack_ms = bin.bin_slack_ms(time_field).filter(|_| takes_any_order)?;
+        Some(NewestBins { bin: bin.clone(), slack_ms, count })
     }
 
     /// The fields of the key.
