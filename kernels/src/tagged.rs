@@ -111,6 +111,18 @@ pub fn doubles_and_int32s(kinds: &[u8], words: &[u64]) -> Option<(Vec<f64>, u64,
     (!others).then_some((doubles, count, sum, int32s))
 }
 
+/// Makes the words of int32s those of doubles. False if there are values of other types than these and null.
+#[inline(never)]
+pub fn make_doubles(kinds: &[u8], words: &mut [u64]) -> bool {
+    let mut others = false;
+    for (kind, word) in kinds.iter().zip(words) {
+        let double = f64::from(*word as i32).to_bits();
+        *word = if *kind == 16 { double } else { *word };
+        others |= !matches!(kind, 0 | 1 | 10 | 16);
+    }
+    !others
+}
+
 /// Appends ends of values, which are counted from `from`, as if they were counted from `to`.
 #[inline(never)]
 pub fn move_ends(ends: &[u32], from: u32, to: u32, moved: &mut Vec<u32>) {
@@ -248,9 +260,15 @@ mod tests {
                 (doubles.iter().map(|double| double.to_bits()).collect::<Vec<_>>(), count, sum, int32s)
             });
             prop_assert_eq!(found, Some((bits, of(1).count() as u64, sum, of(16).count() as u64)));
+            let mut made = words.clone();
+            prop_assert!(make_doubles(&kinds, &mut made));
+            for ((kind, word), made) in rows.iter().zip(&made) {
+                prop_assert_eq!(*made, if *kind == 16 { f64::from(*word as i32).to_bits() } else { *word });
+            }
             if let (Some(kind), Some(last)) = (other, kinds.last_mut()) {
                 *last = kind;
                 prop_assert!(doubles_and_int32s(&kinds, &words).is_none());
+                prop_assert!(!make_doubles(&kinds, &mut made));
             }
         }
     }

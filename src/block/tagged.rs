@@ -98,20 +98,13 @@ impl Column {
     /// The numbers of a BSON column in which all values are doubles, int32s and nulls, as doubles. Nulls have no cell in it.
     pub fn to_doubles(&self) -> Option<Column> {
         let ColumnData::Bson(cells) = self.data() else { return None };
-        let (kinds, words) = cells.to_words();
-        let rows_of = |kind: Kind| of_kind(&kinds, kind.byte());
-        let (mut numbers, int32s) = (rows_of(Kind::Double), rows_of(Kind::Int32));
-        if numbers.count() + int32s.count() + rows_of(Kind::Null).count() != self.present_count() {
+        let (kinds, mut words) = cells.to_words();
+        if !tagged::make_doubles(&kinds, &mut words) {
             return None;
         }
-        let mut doubles: Vec<f64> = bytemuck::cast_slice(&words).to_vec();
-        for row in int32s.iter() {
-            if let (Some(double), Some(word)) = (doubles.get_mut(row), words.get(row)) {
-                *double = f64::from(*word as i32);
-            }
-        }
-        numbers.or(&int32s);
-        Some(Column::new(ColumnData::F64(doubles), Some(numbers)))
+        let mut numbers = of_kind(&kinds, Kind::Double.byte());
+        numbers.or(&of_kind(&kinds, Kind::Int32.byte()));
+        Some(Column::new(ColumnData::F64(bytemuck::cast_vec(words)), Some(numbers)))
     }
 
     /// A BSON column in which all values but nulls are doubles, int32s, int64s or dates, as a column of that type, and
