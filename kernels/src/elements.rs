@@ -41,13 +41,42 @@ pub fn first(elements: &[u8]) -> Option<(usize, usize)> {
     element(elements)
 }
 
+/// The type and the value of the first of `elements` with that name.
+#[inline(never)]
+pub fn named<'a>(mut elements: &'a [u8], name: &[u8]) -> Option<(u8, &'a [u8])> {
+    loop {
+        let (name_end, end) = element(elements)?;
+        let (element, rest) = elements.split_at_checked(end)?;
+        if element.get(1..name_end) == Some(name) {
+            return Some((*element.first()?, element.get(name_end + 1..)?));
+        }
+        elements = rest;
+    }
+}
+
 /// As `first`.
 #[inline(always)]
 pub(crate) fn element(elements: &[u8]) -> Option<(usize, usize)> {
     let (kind, rest) = elements.split_first()?;
-    let name_len = rest.iter().position(|byte| *byte == 0)?;
+    let name_len = text_len(rest)?;
     let len = value_len(*kind, rest.get(name_len + 1..)?)?;
     Some((1 + name_len, 2 + name_len + len))
+}
+
+/// The number of bytes before the first NUL. Names are short, but most have more than four bytes, so eight are tested at once.
+#[inline(always)]
+fn text_len(bytes: &[u8]) -> Option<usize> {
+    const LOW_BITS: u64 = u64::from_ne_bytes([1; 8]);
+    let (words, rest) = bytes.as_chunks::<8>();
+    for (at, word) in words.iter().enumerate() {
+        let word = u64::from_le_bytes(*word);
+        // The lowest of these bits belongs to the first NUL; higher ones may not.
+        let nuls = word.wrapping_sub(LOW_BITS) & !word & (LOW_BITS << 7);
+        if nuls != 0 {
+            return Some(8 * at + nuls.trailing_zeros() as usize / 8);
+        }
+    }
+    rest.iter().position(|byte| *byte == 0).map(|at| bytes.len() - rest.len() + at)
 }
 
 /// The length of the value of the type `kind` at the start of `bytes`. It looks only at length prefixes and NULs. `None` if the value does not fit, or for an
@@ -193,6 +222,23 @@ mod tests {
             }
         }
         assert_eq!([first(&[]), first(&[0]), first(&[9, b'n']), first(&[0x55, 0, 1])], [None; 4]);
+    }
+
+    #[test]
+    fn the_first_element_of_a_name_is_found_however_long_names_are() {
+        for name_len in 0..20 {
+            let name = vec![b'n'; name_len];
+            let mut out = Vec::new();
+            // Bytes next to 0 and 128 may be taken for NULs where eight are tested at once.
+            for other in [0x01, 0x7F, 0x80, 0x81, 0xFF] {
+                push_named(&mut out, 0x10, &[&name[..], &[other]].concat(), &[0; 4]);
+            }
+            assert_eq!(named(&out, &name), None);
+            push_named(&mut out, 0x02, &name, &[2, 0, 0, 0, b'a', 0]);
+            push_named(&mut out, 0x10, &name, &[0; 4]);
+            assert_eq!(named(&out, &name), Some((0x02, &[2, 0, 0, 0, b'a', 0][..])));
+        }
+        assert_eq!([named(&[], &[]), named(&[0x10, b'n', 0, 1], b"n"), named(&[0x10, b'n'], b"n")], [None; 3]);
     }
 
     #[test]

@@ -49,13 +49,8 @@ impl<'a> Doc<'a> {
 
     /// The first field called `name`.
     pub fn get(self, name: &str) -> Option<Value<'a>> {
-        let mut elements = self.iter();
-        loop {
-            let (found, value) = elements.next_bytes()?;
-            if found == name.as_bytes() {
-                return Some(value);
-            }
-        }
+        let (kind, value) = elements::named(self.iter().rest, name.as_bytes())?;
+        Some(Value::new_checked(Kind::from_byte(kind)?, value))
     }
 
     /// True if one of the texts occurs anywhere in the document, as a name or in a value.
@@ -104,25 +99,17 @@ pub struct Elements<'a> {
     rest: &'a [u8],
 }
 
-impl<'a> Elements<'a> {
-    /// The next name and value. Names are known to be UTF-8, so callers that only compare them need not check it again.
-    fn next_bytes(&mut self) -> Option<(&'a [u8], Value<'a>)> {
-        let (name_end, end) = elements::first(self.rest)?;
-        let (element, rest) = self.rest.split_at_checked(end)?;
-        let kind = Kind::from_byte(*element.first()?)?;
-        let name = element.get(1..name_end)?;
-        let value = Value::new_checked(kind, element.get(name_end + 1..)?);
-        self.rest = rest;
-        Some((name, value))
-    }
-}
-
 impl<'a> Iterator for Elements<'a> {
     type Item = (&'a str, Value<'a>);
 
     fn next(&mut self) -> Option<Self::Item> {
-        let (name, value) = self.next_bytes()?;
-        Some((std::str::from_utf8(name).ok()?, value))
+        let (name_end, end) = elements::first(self.rest)?;
+        let (element, rest) = self.rest.split_at_checked(end)?;
+        let kind = Kind::from_byte(*element.first()?)?;
+        let name = std::str::from_utf8(element.get(1..name_end)?).ok()?;
+        let value = Value::new_checked(kind, element.get(name_end + 1..)?);
+        self.rest = rest;
+        Some((name, value))
     }
 
     fn count(self) -> usize {
