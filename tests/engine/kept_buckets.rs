@@ -11,11 +11,12 @@ use timepail::storage::{Bytes, Changeset, Entry, KeyRange, LocalFuture, Page, St
 
 use crate::support::{Db, Random, TestEnv};
 
-/// Counts the values read.
+/// Counts the values read, and the keys read without them.
 #[derive(Default)]
 struct Counting {
     inner: MemoryStorage,
     values: Cell<usize>,
+    keys: Cell<usize>,
 }
 
 impl Storage for Counting {
@@ -26,9 +27,8 @@ impl Storage for Counting {
     fn scan<'a>(&'a self, ranges: &'a [KeyRange], page: Page) -> LocalFuture<'a, Vec<Entry>> {
         Box::pin(async move {
             let entries = self.inner.scan(ranges, page).await?;
-            if !page.keys_only {
-                self.values.set(self.values.get() + entries.len());
-            }
+            let counter = if page.keys_only { &self.keys } else { &self.values };
+            counter.set(counter.get() + entries.len());
             Ok(entries)
         })
     }
@@ -80,6 +80,19 @@ fn a_bucket_that_was_scanned_is_not_read_again() {
         }
         // Only the catalog entry may be read.
         assert!(storage.values.take() <= 4);
+    });
+}
+
+#[test]
+fn a_query_of_a_folded_collection_lists_no_epochs_in_reserve() {
+    block_on(async {
+        let (writer, reader, storage) = contexts(10).await;
+        for db in [writer, reader] {
+            assert_eq!(count(&db, rawdoc! {}).await, 300);
+            storage.keys.take();
+            assert_eq!(count(&db, rawdoc! {}).await, 300);
+            assert_eq!(storage.keys.take(), 2, "the collection exists, and its epoch");
+        }
     });
 }
 

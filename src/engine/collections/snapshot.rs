@@ -87,11 +87,13 @@ impl Engine {
     ) -> Result<Option<Snapshot>> {
         let (id, journal) = (collection.id(), &collection.journal);
         let refresh = journal.begin_refresh(*all);
-        let markers = match refresh.lists_all() || keyspace::is_from_reserve(journal.epoch()) {
+        // Most collections have an epoch in front of the reserve, also those of which all records are listed.
+        let markers = match *all || keyspace::is_from_reserve(journal.epoch()) {
             true => keyspace::markers_and_reserve(&id),
             false => keyspace::markers(&id),
         };
-        let ranges = [&[markers], &*journal.ranges(&id, &refresh), also].concat();
+        let journals = journal.ranges(&id, &refresh);
+        let ranges = std::iter::once(markers).chain(journals).chain(also.iter().cloned()).collect();
         // The first refresh needs all records, which are the second range.
         let ahead = (journal.epoch() == 0).then_some(1);
         let (mut keys, mut listed, mut brought, mut also) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());

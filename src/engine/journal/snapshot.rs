@@ -34,13 +34,6 @@ pub enum RefreshOutcome {
     },
 }
 
-impl Refresh {
-    /// True if all records are listed.
-    pub fn lists_all(&self) -> bool {
-        self.all
-    }
-}
-
 impl Journal {
     /// Begins a refresh. It lists all records if commits are doubtful. It also does so if no record is
     /// known, which costs nothing and saves a second refresh.
@@ -343,7 +336,7 @@ mod tests {
     fn a_full_refresh_that_was_overtaken_removes_no_records() {
         let journal = Journal::new(OWN);
         let slow = journal.begin_refresh(false);
-        assert!(slow.lists_all());
+        assert!(slow.all);
         assert_eq!(fetch(&journal, 0, false, &[(2, 1)]), Ok(keys(&[(2, 1)])));
         // It had listed the keys before that record was committed.
         assert!(matches!(journal.learn(&slow, 0, &[]), RefreshOutcome::Again { all: true }));
