@@ -108,14 +108,16 @@ impl<'a> Search<'a> {
             Some(filter) => self.known.matches(filter, directory.count())?,
             None => vec![None; directory.count()],
         };
+        let takes_all = (low, high) == (BucketId::MIN, BucketId::MAX);
         let is_wanted = |place: &usize| {
             listed.get(*place).is_some_and(|Listed { id, .. }| match named {
                 Some(_) => wanted.binary_search(id).is_ok(),
-                None => low <= *id && *id <= high,
+                None => takes_all || low <= *id && *id <= high,
             })
         };
         let unsure = directory.number(&self.unsure).filter(|_| !self.unsure.is_empty());
         let mut end = 0;
+        self.series.reserve(self.matches.len());
         // The buckets of one series are neighbours, so those of a series that does not match are never looked at.
         for (number, matches) in self.matches.iter().enumerate() {
             let from = self.order.len();
@@ -153,7 +155,7 @@ impl<'a> Search<'a> {
     fn next(&mut self) -> Vec<usize> {
         let (mut next, mut starved) = (Vec::new(), 0);
         let (ends, listed) = (self.ends, self.directory.buckets());
-        for series in &mut self.series {
+        for series in self.series.iter_mut().filter(|series| series.from < series.to) {
             let worst = series.best.get(ends.count - 1).copied().filter(|_| !series.takes_all);
             let room = if worst.is_some() || series.takes_all { usize::MAX } else { self.depth };
             let mut taken = 0;
@@ -283,7 +285,11 @@ impl<'a> Search<'a> {
             });
         }
         if let Some(series) = self.series.get_mut(number) {
-            best.into_iter().for_each(|place| ends.add(&mut series.best, place));
+            if series.best.is_empty() {
+                series.best = best;
+            } else {
+                best.into_iter().for_each(|place| ends.add(&mut series.best, place));
+            }
         }
         self.size_bytes += unit.stored.as_ref().map_or(0, |stored| stored.size_bytes());
         self.found.push((unit, number, first));

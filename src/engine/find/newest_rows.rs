@@ -49,8 +49,8 @@ pub(super) fn rows_of_units(collection: &Collection, plan: &ReadPlan, units: &[U
             (None, Some((_, view)), Some(BucketPart::Stored)) if view.version() == BucketVersion::Sorted => view,
             _ => return Ok(None),
         };
-        // It matched when it was picked. Meanwhile, another context may have changed its metadata.
-        if !plan.may_match(view)? {
+        // It was picked because either its stored rows or those of the journal may match.
+        if group.is_some() && !plan.may_match(view)? {
             continue;
         }
         let Some(wanted) = end_of(plan, view) else { return Ok(None) };
