@@ -23,6 +23,17 @@ impl Expr {
     pub fn parse_within(value: Value<'_>, globals: &Globals) -> Result<Expr> {
         ExprParser { globals, names: vec!["CURRENT".to_owned()] }.value(value)
     }
+
+    /// Checks the name of a field of an object of expressions.
+    ///
+    /// Errors: 16412 for a dot, and those of `check_name`.
+    pub fn check_field(name: &str) -> Result<()> {
+        check_name(name)?;
+        if name.contains('.') {
+            return Err(problem(ErrorCode::Location16412, "FieldPath", "must not contain a dot:", name));
+        }
+        Ok(())
+    }
 }
 
 struct ExprParser<'p> {
@@ -88,10 +99,7 @@ impl ExprParser<'_> {
                 }
                 return self.call(name, value);
             }
-            check_name(name)?;
-            if name.contains('.') {
-                return Err(problem(ErrorCode::Location16412, "FieldPath", "must not contain a dot:", name));
-            }
+            Expr::check_field(name)?;
             fields.push((name.into(), self.value(value)?));
         }
         Expr::Object(fields).with_constants_evaluated(self.globals)

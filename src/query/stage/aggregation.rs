@@ -183,7 +183,8 @@ impl PipelineParser<'_> {
         let mut steps: Vec<ShownStep> = steps.collect();
         check_unpacking(&mut steps, !time_field.is_empty())?;
         let mut demand = Demand::default();
-        if let (Some((Step::Group(group), shown)), true, None) = (steps.first_mut(), find.projection.is_all(), &source)
+        if let (Some((step, shown)), true, None) = (steps.first_mut(), find.projection.is_all(), &source)
+            && let Some(group) = step.group()
         {
             demand = demand_of(group, &find, shown, time_field);
             demand.newest = newest_bins(&find, &demand, &steps, time_field);

@@ -9,7 +9,7 @@ use super::group::{Group, GroupSpec, Key, KeyCells};
 use super::model::Others;
 use super::parse::PipelineParser;
 use super::running::Stage;
-use super::spec::{Spec, Step};
+use super::spec::Spec;
 use crate::block::{Block, Column, ColumnBuilder, ColumnData};
 use crate::error::{Error, ErrorCode, Result};
 use crate::limits::STAGE_SIZE_BYTES_MAX;
@@ -99,7 +99,7 @@ impl PipelineParser<'_> {
         }
         let by = self.expr(by)?;
         self.group(group.finish().view().as_value())?;
-        if let Some((Step::Group(group), _)) = self.steps.last_mut() {
+        if let Some(group) = self.steps.last_mut().and_then(|(step, _)| step.group()) {
             // The same as what is shown, but for the time it takes.
             let id = bucket_of(by.expr().clone(), boundaries, default);
             group.key = Key::One(BoundExpr::new(id, by.globals().clone()));
@@ -186,8 +186,8 @@ impl PipelineParser<'_> {
             }
         }
         let group = self.group_spec(group.finish().view().as_value())?;
-        let spec = GroupSpec { key: Key::One(by), ..group };
-        self.push(BucketAutoSpec { group: spec, buckets: count, series }, "$bucketAuto", argument);
+        let group = Rc::new(GroupSpec { key: Key::One(by), ..group });
+        self.push(BucketAutoSpec { group, buckets: count, series }, "$bucketAuto", argument);
         self.sort_by_id()
     }
 
@@ -214,7 +214,7 @@ fn literal(writer: &mut DocWriter, name: &str, value: &OwnedValue) {
 
 /// The specification of a `$bucketAuto`.
 struct BucketAutoSpec {
-    group: GroupSpec,
+    group: Rc<GroupSpec>,
     buckets: usize,
     /// The preferred numbers for boundaries; without them, boundaries are taken from the values.
     series: Option<PreferredNumbers>,
@@ -226,7 +226,7 @@ impl Spec for BucketAutoSpec {
     }
 
     fn start(self: Rc<Self>, _others: &Others) -> Box<dyn Stage> {
-        let group = Group::new(self.group.clone());
+        let group = Group::new(Rc::clone(&self.group));
         Box::new(BucketAuto { group, spec: self, held: Vec::new(), size_bytes: 0 })
     }
 }

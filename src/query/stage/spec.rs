@@ -50,7 +50,7 @@ pub(super) enum Step {
     /// Consecutive stages that form a `find`.
     Find(Box<FindCommand>),
     /// A `$group`, whose preceding find is limited to what it needs.
-    Group(Box<GroupSpec>),
+    Group(Rc<GroupSpec>),
     /// A stage that unpacks buckets; at most one per pipeline.
     Unpack(Rc<UnpackSpec>),
     Other(Rc<dyn Spec>),
@@ -76,6 +76,11 @@ impl Step {
         }
     }
 
+    /// The specification of a group, to be changed. Nothing shares it before the group starts.
+    pub fn group(&mut self) -> Option<&mut GroupSpec> {
+        if let Step::Group(group) = self { Rc::get_mut(group) } else { None }
+    }
+
     /// As `Spec::start`.
     pub fn start(&self, others: &Others) -> Box<dyn Stage> {
         match self {
@@ -84,7 +89,7 @@ impl Step {
                 let facts = CollectionFacts { time_field: "", meta_field: None };
                 Box::new(Exec::new(&Plan::new(FindCommand::clone(find).into(), &facts)))
             }
-            Step::Group(spec) => Box::new(Group::new(GroupSpec::clone(spec))),
+            Step::Group(spec) => Box::new(Group::new(Rc::clone(spec))),
             Step::Unpack(spec) => Box::new(Unpack::new(Rc::clone(spec))),
             Step::Other(spec) => Rc::clone(spec).start(others),
         }
@@ -105,7 +110,9 @@ pub(super) fn read_through(steps: &[ShownStep], behind: FieldSet) -> FieldSet {
 /// Tells groups whether later steps read their ids; `behind` as in `read_through`.
 pub(super) fn leave_out_ids(steps: &mut [ShownStep], behind: &FieldSet) {
     for at in 0..steps.len() {
-        if let Some(([.., (Step::Group(group), _)], later)) = steps.split_at_mut_checked(at + 1) {
+        if let Some(([.., (step, _)], later)) = steps.split_at_mut_checked(at + 1)
+            && let Some(group) = step.group()
+        {
             group.shows_id = read_through(later, behind.clone()).contains("_id");
         }
     }

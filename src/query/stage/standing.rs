@@ -4,7 +4,7 @@
 //! of it each time.
 
 use super::aggregation::Aggregation;
-use super::group::{Group, GroupSpec};
+use super::group::Group;
 use super::model::Others;
 use super::pipeline::Pipeline;
 use super::running::Stage;
@@ -51,6 +51,7 @@ impl Standing {
         }
         let is_cut = demand.sorts(&find) || find.skip > 0 || find.limit.is_some();
         if matches!(steps.first(), Some((Step::Group(_), _))) && !is_cut {
+            steps.iter_mut().take(1).filter_map(|(step, _)| step.group()).for_each(|group| group.in_order = Vec::new());
             let Step::Group(spec) = steps.remove(0).0 else { unreachable!("it is a group") };
             if !spec.takes_later_rows() {
                 return Err("an accumulator of $group depends on the order of rows, and they are not sorted by time");
@@ -60,7 +61,7 @@ impl Standing {
             let mut plan = Plan::new(Query { find: find.clone(), demand: demand.clone() }, facts);
             // Only of each bucket.
             plan.rows_per_group = None;
-            let kept = StandingRows::Groups(Box::new(Group::new(GroupSpec { in_order: Vec::new(), ..*spec })));
+            let kept = StandingRows::Groups(Box::new(Group::new(spec)));
             return Ok((Query { find, demand }, Standing { plan, kept, waiting: Queue::default(), steps }));
         }
         if find.limit.is_none() && steps.iter().any(|(step, _)| matches!(step, Step::Group(_))) {

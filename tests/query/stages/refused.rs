@@ -30,6 +30,23 @@ fn unsupported_stages_are_refused_with_the_servers_codes() {
 }
 
 #[test]
+fn fields_of_a_groups_key_are_refused_in_their_order_each_for_its_name_before_its_value() {
+    with_rows(vec![row(0, "a", doc! {})], async |db| {
+        let unknown = doc! { "$nothing": 1 };
+        for (key, wanted) in [
+            (doc! { "a.b": unknown.clone() }, 16412),
+            (doc! { "a": unknown.clone(), "b.c": 1 }, 168),
+            (doc! { "a": 1, "b.c": 1 }, 16412),
+            (doc! { "a": { "b.c": 1 } }, 16412),
+            (doc! { "a": "$x", "$b": unknown }, 16410),
+            (doc! { "": 1 }, 15998),
+        ] {
+            assert_eq!(code(db, doc! { "$group": { "_id": key.clone() } }).await, wanted, "{key}");
+        }
+    });
+}
+
+#[test]
 fn invalid_arguments_are_refused_with_their_codes() {
     with_rows(vec![row(0, "a", doc! {})], async |db| {
         let unwind = |more: Document| {

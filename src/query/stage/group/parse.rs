@@ -1,7 +1,10 @@
 //! Parses `$group`.
 
+use std::rc::Rc;
+
 use super::spec::{GroupSpec, Key};
 use crate::error::{Error, ErrorCode, Result};
+use crate::query::expr::Expr;
 use crate::query::stage::accumulator::{Accumulation, COVARIANCES};
 use crate::query::stage::parse::PipelineParser;
 use crate::query::stage::spec::Step;
@@ -13,7 +16,7 @@ impl PipelineParser<'_> {
     /// Errors: 15947, 15948, 15952, 15955, 40234 to 40238, and those of accumulators and expressions.
     pub fn group(&mut self, argument: Value<'_>) -> Result<()> {
         let spec = self.group_spec(argument)?;
-        self.push_step(Step::Group(Box::new(spec)), "$group", argument);
+        self.push_step(Step::Group(Rc::new(spec)), "$group", argument);
         Ok(())
     }
 
@@ -60,10 +63,11 @@ impl PipelineParser<'_> {
     fn key(&self, value: Value<'_>) -> Result<Key> {
         match value.as_doc() {
             Some(object) if object.iter().next().is_some_and(|(name, _)| !name.starts_with('$')) => {
-                let fields = object.iter().map(|(name, value)| Ok((name.into(), self.expr(value)?)));
-                // Also parsed as a whole, because field names have rules of their own.
-                self.expr(value)?;
-                fields.collect::<Result<Vec<_>>>().map(Key::Object)
+                let field = |(name, value): (&str, Value<'_>)| {
+                    Expr::check_field(name)?;
+                    Ok((name.into(), self.expr(value)?))
+                };
+                object.iter().map(field).collect::<Result<Vec<_>>>().map(Key::Object)
             }
             _ => self.expr(value).map(Key::One),
         }

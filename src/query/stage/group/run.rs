@@ -80,7 +80,7 @@ pub struct Group {
 }
 
 impl Group {
-    pub fn new(spec: GroupSpec) -> Group {
+    pub fn new(spec: Rc<GroupSpec>) -> Group {
         Group {
             groups: GroupKeys::new(spec.key.parts().len(), &spec.collation),
             entries: KeyEntries::default(),
@@ -92,7 +92,7 @@ impl Group {
             last: Vec::new(),
             rows: 0,
             made: Vec::new(),
-            spec: Rc::new(spec),
+            spec,
         }
     }
 

@@ -5,7 +5,7 @@ use crate::query::stage::accumulator::Accumulation;
 use crate::value::{Collation, FieldSet};
 
 /// The specification of a `$group`.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Debug, PartialEq)]
 pub struct GroupSpec {
     /// What rows are grouped by.
     pub key: Key,

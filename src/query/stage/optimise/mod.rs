@@ -139,8 +139,12 @@ fn merge(before: &mut FindCommand, behind: &mut FindCommand) -> bool {
 /// Lets each `$group` read the fields from which a projection in front of it takes its own.
 fn inline_projections(steps: &mut Vec<ShownStep>) {
     for at in (1..steps.len()).rev() {
-        let Some([(Step::Find(find), _), (Step::Group(group), shown)]) = steps.get_mut(at - 1..=at) else { continue };
-        if inline::inline(find, group, shown) && at > 1 && find.is_empty() {
+        if let Some([(Step::Find(find), _), (step, shown)]) = steps.get_mut(at - 1..=at)
+            && let Some(group) = step.group()
+            && inline::inline(find, group, shown)
+            && at > 1
+            && find.is_empty()
+        {
             steps.remove(at - 1);
         }
     }
