@@ -2,17 +2,21 @@
 
 use std::cmp::Ordering;
 use std::fmt;
+use std::rc::Rc;
 
 use super::collation::Collation;
 use super::doc::Doc;
 use super::raw::{Kind, Value};
 use crate::error::{Error, ErrorCode, Result};
 
-/// A dotted path, split once.
+/// A dotted path, split once. A clone shares it: filters and sorts are cloned several times before a query runs.
 #[derive(Clone, PartialEq, Eq, Hash)]
-pub struct Path {
+pub struct Path(Rc<SplitText>);
+
+#[derive(PartialEq, Eq, Hash)]
+struct SplitText {
     text: Box<str>,
-    components: Box<[Component]>,
+    components: Vec<Component>,
 }
 
 /// A name between the dots of a path.
@@ -51,27 +55,28 @@ impl Path {
         if text.as_bytes().contains(&0) {
             return Err(Error::bad_value(format!("Field path \"{text}\" must not contain a NUL byte")));
         }
-        Ok(Path { text: text.into(), components: text.split('.').map(Component::parse).collect() })
+        let components = text.split('.').map(Component::parse).collect();
+        Ok(Path(Rc::new(SplitText { text: text.into(), components })))
     }
 
     /// The path as it was written.
     pub fn as_str(&self) -> &str {
-        &self.text
+        &self.0.text
     }
 
     /// Every component; there is at least one.
     pub fn components(&self) -> &[Component] {
-        &self.components
+        &self.0.components
     }
 
     /// The name of the top-level field.
     pub fn first(&self) -> &str {
-        self.components.first().map_or("", Component::name)
+        self.components().first().map_or("", Component::name)
     }
 
     /// The components below the top-level field.
     pub fn rest(&self) -> &[Component] {
-        self.components.get(1..).unwrap_or_default()
+        self.components().get(1..).unwrap_or_default()
     }
 
     /// True if the path has no dot.
@@ -81,19 +86,19 @@ impl Path {
 
     /// True if `other` is this path or lies below it.
     pub fn is_prefix_of(&self, other: &Path) -> bool {
-        other.components.starts_with(&self.components)
+        other.components().starts_with(self.components())
     }
 }
 
 impl fmt::Debug for Path {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "\"{}\"", self.text)
+        write!(f, "\"{}\"", self.as_str())
     }
 }
 
 impl fmt::Display for Path {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.text)
+        f.write_str(self.as_str())
     }
 }
 

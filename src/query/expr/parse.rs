@@ -118,21 +118,22 @@ impl ExprParser<'_> {
         let named = path.strip_prefix('$');
         let mut below = components(named.unwrap_or(path))?;
         // A field belongs to the current object.
-        let variable = if named.is_some() { below.remove(0) } else { "CURRENT".into() };
-        if let Some(at) = self.names.iter().rev().position(|name| **name == *variable) {
+        let variable = named.map(|_| below.remove(0));
+        let variable = variable.as_deref().unwrap_or("CURRENT");
+        if let Some(at) = self.names.iter().rev().position(|name| name == variable) {
             return Ok(Expr::Field(Variable::Bound(at), below));
         }
-        let value = match &*variable {
+        let value = match variable {
             "ROOT" | "CURRENT" => return Ok(Expr::Field(Variable::Root, below)),
             "NOW" => Datum::date(self.globals.now_ms()),
             "REMOVE" => Datum::Missing,
-            _ => match self.globals.variable(&variable) {
+            _ => match self.globals.variable(variable) {
                 Some(Known::Outer(number)) => {
                     self.globals.outer().note(*number);
                     return Ok(Expr::Field(Variable::Outer(*number), below));
                 }
                 Some(Known::Value(value)) => value.as_ref().map(|value| value.view()).into(),
-                None => return Err(problem(ErrorCode::Location17276, "Use of", "undefined variable", &variable)),
+                None => return Err(problem(ErrorCode::Location17276, "Use of", "undefined variable", variable)),
             },
         };
         Ok(Expr::Constant(reach(value.view(), &below).view().map(Value::to_owned)))

@@ -25,11 +25,13 @@ impl Stream {
         let parts = sort.parts();
         let on_meta = parts.iter().take_while(|part| Some(part.path.first()) == facts.meta_field).count();
         let by_time = parts.get(on_meta).filter(|part| part.path.as_str() == facts.time_field);
-        let (buckets, rows) = sort.split_at(on_meta);
         let behind = parts.len() - on_meta;
         let streams =
             if on_meta == 0 { by_time.is_some() && behind <= 2 } else { behind == usize::from(by_time.is_some()) };
-        streams.then(|| Stream { buckets, rows, time: by_time.map(|part| part.ascending) })
+        streams.then(|| {
+            let (buckets, rows) = sort.split_at(on_meta);
+            Stream { buckets, rows, time: by_time.map(|part| part.ascending) }
+        })
     }
 }
 
