@@ -124,8 +124,8 @@ pub fn listing(engine: &Rc<Engine>, request: &Request<'_>, name: &str, rows: Blo
 
 /// A reply with `cursor`, whose `batch` is empty: the rows travel beside the document.
 pub fn cursor(engine: &Engine, name: &str, id: i64, batch: &str) -> DocWriter {
-    let mut reply = DocWriter::new();
-    reply.begin_doc("cursor").int64("id", id).string("ns", &format!("{}.{name}", engine.name()));
+    let mut reply = DocWriter::with_capacity(128);
+    reply.begin_doc("cursor").int64("id", id).string("ns", &[engine.name(), name].join("."));
     reply.begin_array(batch).end().end();
     reply
 }

@@ -374,9 +374,10 @@ impl OwnedValue {
     }
     /// A string.
     pub fn string(text: &str) -> OwnedValue {
-        let mut bytes = Vec::with_capacity(text.len() + 5);
-        push_text(&mut bytes, text);
-        OwnedValue::build(Kind::String, &bytes)
+        let mut tagged = Vec::with_capacity(text.len() + 6);
+        tagged.push(Kind::String.byte());
+        push_text(&mut tagged, text);
+        OwnedValue::from_tagged_checked(tagged)
     }
     /// An object.
     pub fn doc(doc: Doc<'_>) -> OwnedValue {
