@@ -61,7 +61,8 @@ impl Interner {
         *self = numbers;
     }
 
-    fn key(&self, number: usize) -> &[u8] {
+    /// The key with this number; empty if there is none.
+    pub fn key(&self, number: usize) -> &[u8] {
         let start = number.checked_sub(1).and_then(|before| self.ends.get(before)).copied().unwrap_or_default();
         let end = self.ends.get(number).copied().unwrap_or_default();
         self.bytes.get(start..end).unwrap_or_default()

@@ -4,7 +4,7 @@
 
 use super::arrays::least_keys;
 use super::spec::{SortPart, SortSpec};
-use crate::block::{Block, Column, ColumnData, VarData};
+use crate::block::{Block, Column, ColumnData};
 use crate::error::Result;
 use crate::value::{Collation, Component, Interner, Kind, Path, Value, canonical_class, sort_by, sort_key, sort_rows};
 
@@ -124,15 +124,15 @@ pub fn key_of_int(n: i64) -> u64 {
 
 /// The distinct values that rows sort by, and which of them each row has.
 struct Pool {
-    values: VarData,
-    /// The slot of each value, by type byte and bytes. Most fields sorted by rank repeat their values.
+    /// The values by their slots: type bytes and bytes. Most fields sorted by rank repeat their values.
     known: Interner,
     slots: Vec<u32>,
+    scratch: Vec<u8>,
 }
 
 impl Pool {
     fn new() -> Pool {
-        let mut pool = Pool { values: VarData::default(), known: Interner::default(), slots: Vec::new() };
+        let mut pool = Pool { known: Interner::default(), slots: Vec::new(), scratch: Vec::new() };
         pool.add(Some(Value::NULL));
         pool
     }
@@ -140,17 +140,10 @@ impl Pool {
     /// The slot of a value. Missing ties with null, which is in slot 0.
     fn add(&mut self, value: Option<Value<'_>>) -> u32 {
         let Some(value) = value else { return 0 };
-        let start = self.values.bytes.len();
-        self.values.bytes.push(value.kind().byte());
-        self.values.bytes.extend_from_slice(value.bytes());
-        let tagged = self.values.bytes.get(start..).unwrap_or_default();
-        let (slot, new) = self.known.add(tagged);
-        if new {
-            self.values.seal();
-        } else {
-            self.values.bytes.truncate(start);
-        }
-        u32::try_from(slot).unwrap_or(u32::MAX)
+        self.scratch.clear();
+        self.scratch.push(value.kind().byte());
+        self.scratch.extend_from_slice(value.bytes());
+        u32::try_from(self.known.add(&self.scratch).0).unwrap_or(u32::MAX)
     }
 
     fn push(&mut self, value: Option<Value<'_>>) {
@@ -179,12 +172,12 @@ impl Pool {
     }
 
     fn value(&self, slot: u32) -> Value<'_> {
-        Value::tagged_checked(self.values.get(slot as usize))
+        Value::tagged_checked(self.known.key(slot as usize))
     }
 
     fn into_ranks(self, part: &SortPart) -> Vec<u64> {
         let SortPart { ascending, collation, .. } = part;
-        let slots = 0..u32::try_from(self.values.len()).unwrap_or(u32::MAX);
+        let slots = 0..u32::try_from(self.known.count()).unwrap_or(u32::MAX);
         let mut sorted: Vec<(u64, u32)> = slots.map(|slot| (prefix(self.value(slot), collation), slot)).collect();
         sort_rows(&mut sorted);
         for same in sorted.chunk_by_mut(|a, b| a.0 == b.0).filter(|same| same.len() > 1) {
