@@ -171,7 +171,9 @@ fn log(_: &Operator, arguments: Arguments<'_, '_>) -> Result<Datum<'static>> {
 /// Integers stay integers if the power fits 64 bits.
 fn power(_: &Operator, arguments: Arguments<'_, '_>) -> Result<Datum<'static>> {
     let (base, exponent) = (number(arguments, 0), number(arguments, 1));
-    if base.compare(Number::Integer(0)).is_eq() && exponent.compare(Number::Integer(0)).is_lt() {
+    // NaN, which sorts before all other numbers, is not negative.
+    let is_negative = exponent.compare(Number::Integer(0)).is_lt() && !exponent.is_nan();
+    if is_negative && base.compare(Number::Integer(0)).is_eq() {
         return Err(failure(Location28764, "$pow", "cannot raise 0 to a negative exponent"));
     }
     if let (Number::Integer(base), Number::Integer(exponent)) = (base, exponent) {
