@@ -1,5 +1,7 @@
 //! Cells of rows that are picked out. A row that is not there gives zero.
 
+use crate::operand::{CHUNK, Operand, repeated};
+
 macro_rules! gathers {
     ($(#[$doc:meta] $name:ident $type:ty;)*) => {$(
         #[$doc]
@@ -33,6 +35,21 @@ pub fn known_codes(table: &[u32], codes: &[u32], none: u32, out: &mut Vec<u32>) 
     out.len() - before
 }
 
+/// Takes the cells of the rows in a bitmap from somewhere else.
+#[inline(never)]
+pub fn blend(cells: &mut [f64], rows: &[u64], from: Operand<'_, f64>) {
+    let same = repeated(from.any().unwrap_or_default());
+    for (number, (word, cells)) in rows.iter().zip(cells.chunks_mut(CHUNK)).enumerate() {
+        let start = number * CHUNK;
+        let from = from.part(start..start + cells.len(), &same);
+        let mut word = *word;
+        for (cell, other) in cells.iter_mut().zip(from) {
+            *cell = if word & 1 == 1 { *other } else { *cell };
+            word >>= 1;
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -48,6 +65,23 @@ mod tests {
             prop_assert_eq!(int32s(&narrow, &rows), expected.iter().map(|n| *n as i32).collect::<Vec<_>>());
             let doubles_of: Vec<f64> = cells.iter().map(|n| *n as f64).collect();
             prop_assert_eq!(doubles(&doubles_of, &rows), expected.iter().map(|n| *n as f64).collect::<Vec<_>>());
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn rows_in_the_bitmap_have_the_other_cells(rows in proptest::collection::vec((any::<f64>(), any::<f64>(), any::<bool>()), 0..200), same in any::<f64>()) {
+            let mut words = vec![0_u64; rows.len().div_ceil(64)];
+            rows.iter().enumerate().filter(|(_, row)| row.2).for_each(|(at, _)| words[at / 64] |= 1 << (at % 64));
+            let cells: Vec<f64> = rows.iter().map(|row| row.0).collect();
+            let others: Vec<f64> = rows.iter().map(|row| row.1).collect();
+            let bits = |cells: &[f64]| cells.iter().map(|x| x.to_bits()).collect::<Vec<_>>();
+            let mut blended = cells.clone();
+            blend(&mut blended, &words, Operand::Cells(&others));
+            prop_assert_eq!(bits(&blended), rows.iter().map(|row| if row.2 { row.1 } else { row.0 }.to_bits()).collect::<Vec<_>>());
+            let mut blended = cells;
+            blend(&mut blended, &words, Operand::Same(same));
+            prop_assert_eq!(bits(&blended), rows.iter().map(|row| if row.2 { same } else { row.0 }.to_bits()).collect::<Vec<_>>());
         }
     }
 

@@ -12,11 +12,11 @@ pub enum Operand<'a, T> {
 }
 
 /// Rows that are looked at by one turn of a loop.
-const CHUNK: usize = 64;
+pub(crate) const CHUNK: usize = 64;
 
 impl<'a, T: Copy> Operand<'a, T> {
     /// Its value in all rows, or any of its cells; `None` if it has none.
-    fn any(&self) -> Option<T> {
+    pub(crate) fn any(&self) -> Option<T> {
         match self {
             Operand::Cells(cells) => cells.first().copied(),
             Operand::Same(value) => Some(*value),
@@ -25,7 +25,7 @@ impl<'a, T: Copy> Operand<'a, T> {
 
     // Inlined, it would make the compiler write a loop for each shape.
     #[inline(never)]
-    fn part<'b>(&self, rows: Range<usize>, same: &'b [T; CHUNK]) -> &'b [T]
+    pub(crate) fn part<'b>(&self, rows: Range<usize>, same: &'b [T; CHUNK]) -> &'b [T]
     where
         'a: 'b,
     {
@@ -47,7 +47,7 @@ pub(crate) fn rows_of<T>(a: Operand<'_, T>, b: Operand<'_, T>) -> usize {
 
 /// A chunk in which all rows are the same. Inlined, it is 32 instructions.
 #[inline(never)]
-fn repeated<T: Copy>(value: T) -> [T; CHUNK] {
+pub(crate) fn repeated<T: Copy>(value: T) -> [T; CHUNK] {
     [value; CHUNK]
 }
 

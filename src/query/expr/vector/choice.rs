@@ -2,6 +2,8 @@
 
 use std::rc::Rc;
 
+use kernels::{Operand, gather};
+
 use super::cells::{Cells, Int32s, Scratch, Vector};
 use super::mask::Mask;
 use super::truth::truths;
@@ -13,57 +15,55 @@ pub fn cond<'a>(vectors: &[Rc<Vector<'a>>], rows: usize) -> Vector<'a> {
     let [test, then, otherwise] = vectors else { return Vector::nothing(rows) };
     let test = test.flat();
     let truth = truths(&test, rows);
-    let chosen: Vec<u32> = (0..rows).map(|row| u32::from(!truth.get(row))).collect();
-    picked(&chosen, &[Rc::clone(then), Rc::clone(otherwise)], test.left.clone())
+    let falsehood = without(&Bitmap::filled(rows, true), &truth);
+    picked(&[truth, falsehood], &[Rc::clone(then), Rc::clone(otherwise)], test.left.clone(), rows)
 }
 
 /// Arguments: pairs of a case and its value, then the default, if there is one. Rows without a branch are left out.
 pub fn switch<'a>(vectors: &[Rc<Vector<'a>>], rows: usize) -> Vector<'a> {
-    let mut chosen = vec![u32::MAX; rows];
     let mut open = Bitmap::filled(rows, true);
     let mut left = Mask::NONE;
-    let mut branches = Vec::new();
+    let (mut taken, mut branches) = (Vec::new(), Vec::new());
     for branch in vectors.chunks(2) {
-        let number = u32::try_from(branches.len()).unwrap_or(u32::MAX);
-        let mut taken = open.clone();
-        match branch {
-            [case, then] => {
-                let case = case.flat();
-                left.add(&case.left.within(&open));
-                taken.and(&truths(&case, rows));
-                branches.push(Rc::clone(then));
-            }
-            [default] => branches.push(Rc::clone(default)),
-            _ => {}
+        let mut takes = open.clone();
+        if let [case, _] = branch {
+            let case = case.flat();
+            left.add(&case.left.within(&open));
+            takes.and(&truths(&case, rows));
         }
-        choose(&mut chosen, &taken, number);
-        taken.invert();
-        open.and(&taken);
+        open = without(&open, &takes);
+        taken.push(takes);
+        branches.extend(branch.last().cloned());
     }
     left.add(&Mask::of(open));
-    picked(&chosen, &branches, left)
+    picked(&taken, &branches, left, rows)
 }
 
 /// The first argument that is not null, or else the last one.
 pub fn if_null<'a>(vectors: &[Rc<Vector<'a>>], rows: usize) -> Vector<'a> {
-    let mut chosen = vec![0; rows];
     let mut open = Bitmap::filled(rows, true);
     let mut left = Mask::NONE;
-    for (number, vector) in (0..).zip(vectors) {
+    let mut taken = Vec::with_capacity(vectors.len());
+    for (number, vector) in (1..).zip(vectors) {
         let vector = vector.flat();
-        choose(&mut chosen, &open, number);
         left.add(&vector.left.within(&open));
-        open.and(&nullish(&vector, rows));
+        let mut passed = Bitmap::filled(rows, false);
+        if number < vectors.len() {
+            passed = nullish(&vector, rows);
+            passed.and(&open);
+        }
+        taken.push(without(&open, &passed));
+        open = passed;
     }
-    picked(&chosen, vectors, left)
+    picked(&taken, vectors, left, rows)
 }
 
-fn choose(chosen: &mut [u32], rows: &Bitmap, number: u32) {
-    rows.iter().for_each(|row| {
-        if let Some(slot) = chosen.get_mut(row) {
-            *slot = number;
-        }
-    });
+/// The rows that are not in `others`.
+fn without(rows: &Bitmap, others: &Bitmap) -> Bitmap {
+    let mut left = others.clone();
+    left.invert();
+    left.and(rows);
+    left
 }
 
 /// The rows whose value is null, undefined or missing, of a vector without an index.
@@ -80,18 +80,19 @@ pub fn nullish(vector: &Vector<'_>, rows: usize) -> Bitmap {
     }
 }
 
-/// Row `i` has the value that branch `chosen[i]` has there. Rows in `left` are left out, and those that their branch leaves
-/// out.
-fn picked<'a>(chosen: &[u32], branches: &[Rc<Vector<'a>>], mut left: Mask) -> Vector<'a> {
-    let rows = chosen.len();
+/// Each row has the value that its branch has there: that of a branch in `taken`, which no two branches share. Rows in `left` are left out, and those that their
+/// branch leaves out.
+fn picked<'a>(taken: &[Bitmap], branches: &[Rc<Vector<'a>>], mut left: Mask, rows: usize) -> Vector<'a> {
     let is_constant = |branch: &Rc<Vector<'_>>| matches!(branch.cells, Cells::Constant(_));
     let flat: Vec<_> = branches.iter().map(Vector::flat).collect();
-    let branch = |row: usize| chosen.get(row).and_then(|number| flat.get(*number as usize));
-    if flat.iter().any(|branch| !branch.left.is_none()) {
-        left.add(&Mask::from_fn(rows, |row| branch(row).is_some_and(|branch| branch.left.has(row))));
-    }
-    if let Some(vector) = numbers(chosen, &flat, &left) {
+    taken.iter().zip(&flat).for_each(|(taken, branch)| left.add(&branch.left.within(taken)));
+    if let Some(vector) = numbers(taken, &flat, &left, rows) {
         return vector;
+    }
+    // A row without a branch is left out, so that any will do.
+    let mut chosen = vec![0_u32; rows];
+    for (number, taken) in (0..).zip(taken) {
+        taken.iter().for_each(|row| chosen.iter_mut().skip(row).take(1).for_each(|slot| *slot = number));
     }
     if flat.iter().all(is_constant) {
         let mut entries = ColumnBuilder::with_capacity(flat.len());
@@ -101,15 +102,14 @@ fn picked<'a>(chosen: &[u32], branches: &[Rc<Vector<'a>>], mut left: Mask) -> Ve
                 _ => entries.push_absent(1),
             }
         }
-        let last = u32::try_from(flat.len()).unwrap_or(u32::MAX).saturating_sub(1);
-        let index: Rc<[u32]> = chosen.iter().map(|number| (*number).min(last)).collect();
         let entries = Rc::new(Vector::made(entries.finish(), Mask::NONE));
-        return Cells::Indexed(index, entries).with(Mask::NONE, Mask::NONE, left);
+        return Cells::Indexed(chosen.into(), entries).with(Mask::NONE, Mask::NONE, left);
     }
     let mut builder = ColumnBuilder::with_capacity(rows);
     let mut scratch = Scratch::default();
-    for row in 0..rows {
-        match branch(row).filter(|_| !left.has(row)).and_then(|branch| branch.value(row, &mut scratch)) {
+    for (row, number) in chosen.iter().enumerate() {
+        let branch = flat.get(*number as usize).filter(|_| !left.has(row));
+        match branch.and_then(|branch| branch.value(row, &mut scratch)) {
             Some(value) => builder.push(value),
             None => builder.push_absent(1),
         }
@@ -126,7 +126,7 @@ enum BranchNumbers<'v> {
 }
 
 /// The same for branches of numbers, nulls and missing values.
-fn numbers<'a>(chosen: &[u32], branches: &[Rc<Vector<'a>>], left: &Mask) -> Option<Vector<'a>> {
+fn numbers<'a>(taken: &[Bitmap], branches: &[Rc<Vector<'a>>], left: &Mask, rows: usize) -> Option<Vector<'a>> {
     let mut sources = Vec::with_capacity(branches.len());
     for branch in branches {
         sources.push(match &branch.cells {
@@ -140,43 +140,42 @@ fn numbers<'a>(chosen: &[u32], branches: &[Rc<Vector<'a>>], left: &Mask) -> Opti
     if !sources.iter().any(|source| matches!(source, BranchNumbers::Cells(..) | BranchNumbers::Constant(..))) {
         return None;
     }
-    let rows = chosen.len();
-    let cells: Vec<f64> = chosen
-        .iter()
-        .enumerate()
-        .map(|(row, number)| match sources.get(*number as usize) {
-            Some(BranchNumbers::Cells(cells, _)) => cells.get(row).copied().unwrap_or_default(),
-            Some(BranchNumbers::Constant(x, _)) => *x,
-            _ => 0.0,
-        })
-        .collect();
-    let source = |row: usize| chosen.get(row).and_then(|number| sources.get(*number as usize));
-    let is_all = |wanted: bool| {
-        sources.iter().all(|source| match source {
-            BranchNumbers::Cells(_, int32s) => **int32s == if wanted { Int32s::All } else { Int32s::None },
-            BranchNumbers::Constant(_, is_int32) => *is_int32 == wanted,
-            _ => true,
-        })
-    };
-    let int32s = match (is_all(true), is_all(false)) {
+    let (mut cells, mut some) = (vec![0.0; rows], Bitmap::filled(rows, false));
+    let (mut missing, mut null) = (Mask::NONE, Mask::NONE);
+    let (mut is_all, mut is_none) = (true, true);
+    for ((source, taken), branch) in sources.iter().zip(taken).zip(branches) {
+        let mut of_type = |int32s: &Int32s| {
+            is_all &= *int32s == Int32s::All;
+            is_none &= *int32s == Int32s::None;
+            match int32s {
+                Int32s::None => {}
+                Int32s::All => some.or(taken),
+                Int32s::Some(int32s) => {
+                    let mut within = int32s.clone();
+                    within.and(taken);
+                    some.or(&within);
+                }
+            }
+        };
+        match source {
+            BranchNumbers::Cells(from, int32s) => {
+                gather::blend(&mut cells, taken.words(), Operand::Cells(from));
+                of_type(int32s);
+            }
+            BranchNumbers::Constant(x, is_int32) => {
+                gather::blend(&mut cells, taken.words(), Operand::Same(*x));
+                of_type(if *is_int32 { &Int32s::All } else { &Int32s::None });
+            }
+            BranchNumbers::Null => null.add(&Mask::of(taken.clone())),
+            BranchNumbers::Missing => missing.add(&Mask::of(taken.clone())),
+        }
+        missing.add(&branch.missing.within(taken));
+        null.add(&branch.null.within(taken));
+    }
+    let int32s = match (is_all, is_none) {
         (true, _) => Int32s::All,
         (_, true) => Int32s::None,
-        _ => Int32s::Some(Bitmap::from_fn(rows, |row| match source(row) {
-            Some(BranchNumbers::Cells(_, int32s)) => int32s.has(row),
-            Some(BranchNumbers::Constant(_, is_int32)) => *is_int32,
-            _ => false,
-        })),
+        _ => Int32s::Some(some),
     };
-    let branch = |row: usize| chosen.get(row).and_then(|number| branches.get(*number as usize));
-    let has = |mask: for<'v> fn(&'v Vector<'_>) -> &'v Mask, is_wanted: fn(&BranchNumbers<'_>) -> bool| {
-        if branches.iter().all(|branch| mask(branch).is_none()) && !sources.iter().any(is_wanted) {
-            return Mask::NONE;
-        }
-        Mask::from_fn(rows, |row| {
-            source(row).is_some_and(is_wanted) || branch(row).is_some_and(|branch| mask(branch).has(row))
-        })
-    };
-    let missing = has(|vector| &vector.missing, |source| matches!(source, BranchNumbers::Missing));
-    let null = has(|vector| &vector.null, |source| matches!(source, BranchNumbers::Null));
     Some(Cells::Numbers(cells.into(), int32s).with(missing, null, left.clone()))
 }
