@@ -18,8 +18,8 @@ const COMPILED_ROWS_MIN: usize = 3;
 
 /// A compiled expression.
 pub(super) trait Columnwise {
-    /// As `BoundExpr::column`.
-    fn column(&self, block: &Block) -> Result<Column>;
+    /// As `BoundExpr::column` if it `keeps_null`, else as `BoundExpr::column_without_null`.
+    fn column(&self, block: &Block, keeps_null: bool) -> Result<Column>;
 
     /// As `BoundExpr::narrow`.
     fn narrow(&self, block: &Block, rows: &mut Bitmap) -> Result<()>;
@@ -120,8 +120,19 @@ impl BoundExpr {
     ///
     /// Errors: those of operators.
     pub fn column(&self, block: &Block) -> Result<Column> {
+        self.computed(block, true)
+    }
+
+    /// As `column`, but rows may lack a value instead of null: the others are a column of one type then.
+    ///
+    /// Errors: those of operators.
+    pub fn column_without_null(&self, block: &Block) -> Result<Column> {
+        self.computed(block, false)
+    }
+
+    fn computed(&self, block: &Block, keeps_null: bool) -> Result<Column> {
         if let Some(resolved) = self.resolved()? {
-            return resolved.column(block);
+            return resolved.computed(block, keeps_null);
         }
         match &self.expr {
             Expr::Constant(Some(value)) => return Ok(Column::constant(value.view(), block.rows())),
@@ -132,7 +143,7 @@ impl BoundExpr {
             }
         }
         match self.compiled(block.rows()) {
-            Some(compiled) => compiled.column(block),
+            Some(compiled) => compiled.column(block, keeps_null),
             None => self.one_by_one(block),
         }
     }

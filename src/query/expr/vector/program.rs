@@ -285,8 +285,8 @@ impl Compiler<'_> {
 }
 
 impl Columnwise for Program {
-    fn column(&self, block: &Block) -> Result<Column> {
-        Run::over(self, block, |run| run.column())
+    fn column(&self, block: &Block, keeps_null: bool) -> Result<Column> {
+        Run::over(self, block, |run| run.column(keeps_null))
     }
 
     fn narrow(&self, block: &Block, rows: &mut Bitmap) -> Result<()> {

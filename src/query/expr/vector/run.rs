@@ -91,8 +91,8 @@ impl<'a> Run<'a> {
         work(&Run { program, frames: &frames, block, known })
     }
 
-    /// The values of the result.
-    pub fn column(&self) -> Result<Column> {
+    /// The values of the result. Rows may lack a value instead of null, unless it `keeps_null`.
+    pub fn column(&self, keeps_null: bool) -> Result<Column> {
         let rows = self.block.rows();
         let vector = self.value(self.program.result, 0);
         let left = vector.all_left();
@@ -101,7 +101,12 @@ impl<'a> Run<'a> {
         }
         // The steps need it no more.
         self.known.iter().for_each(|known| known.borrow_mut().clear());
-        Ok(match Rc::unwrap_or_clone(vector).into_column(rows) {
+        let mut vector = Rc::unwrap_or_clone(vector);
+        if !keeps_null {
+            let null = std::mem::take(&mut vector.null);
+            vector.missing.add(&null);
+        }
+        Ok(match vector.into_column(rows) {
             Some(column) => column,
             None => self.program.whole.one_by_one(self.block)?,
         })

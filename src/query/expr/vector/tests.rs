@@ -313,11 +313,18 @@ proptest! {
         let compiled = compiled.unwrap();
         let mut expected = Vec::new();
         let one_by_one = expr.for_each_row(&block, &mut (0..ROWS), &mut |_, value| expected.push(shown(value)));
-        match compiled.column(&block) {
+        match compiled.column(&block, true) {
             Ok(column) => {
                 prop_assert!(one_by_one.is_ok());
                 let found: Vec<_> = (0..ROWS).map(|row| shown(column.value(row, &mut Vec::new()))).collect();
-                prop_assert_eq!(found, expected);
+                prop_assert_eq!(&found, &expected);
+                // Null may be missing instead.
+                let column = compiled.column(&block, false).unwrap();
+                let found: Vec<_> = (0..ROWS).map(|row| shown(column.value(row, &mut Vec::new()))).collect();
+                let without = |values: Vec<(Option<Kind>, Vec<u8>)>| -> Vec<_> {
+                    values.into_iter().map(|(kind, bytes)| (kind.filter(|kind| *kind != Kind::Null), bytes)).collect()
+                };
+                prop_assert_eq!(without(found), without(expected));
             }
             Err(error) => prop_assert_eq!(error.code, one_by_one.unwrap_err().code),
         }

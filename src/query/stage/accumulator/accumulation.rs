@@ -151,6 +151,7 @@ impl Accumulation {
         let cells = match input.plain_column(rows) {
             _ if shown.is_some() => Cow::Owned(ColumnBuilder::new().finish()),
             Some(cells) => Cow::Borrowed(cells),
+            None if self.skips_null() => Cow::Owned(input.column_without_null(rows)?),
             None => Cow::Owned(input.column(rows)?),
         };
         Ok(Inputs { cells, keys, shown })
