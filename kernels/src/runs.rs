@@ -65,6 +65,27 @@ pub fn fill_codes(cells: &mut Vec<u32>, count: usize, code: u32) {
     cells.extend(std::iter::repeat_n(code, count));
 }
 
+/// A code for each row of runs: those of the runs, which end there.
+#[inline(never)]
+pub fn spread(runs: &[(u32, usize)]) -> Vec<u32> {
+    /// Most runs are short. So many codes are written at once, and the next run writes over what is too much.
+    const FEW: usize = 8;
+    let rows = runs.last().map_or(0, |(_, end)| *end);
+    let mut codes = vec![0; rows + FEW];
+    let mut start = 0;
+    for (code, end) in runs {
+        while start < *end {
+            if let Some(few) = codes.get_mut(start..).and_then(<[u32]>::first_chunk_mut::<FEW>) {
+                *few = [*code; FEW];
+            }
+            start += FEW;
+        }
+        start = *end;
+    }
+    codes.truncate(rows);
+    codes
+}
+
 /// How many integers at the front lie from `low` to below `end`.
 #[inline(never)]
 pub fn leading_within(cells: &[i64], low: i64, end: i64) -> usize {
@@ -92,6 +113,14 @@ mod tests {
             let words: Vec<i64> = cells.iter().map(|cell| *cell as i64).collect();
             prop_assert_eq!(ends_of_words(&words, most), expected.clone());
             prop_assert_eq!(ends_of_codes(&codes, most), expected);
+        }
+
+        #[test]
+        fn runs_are_spread_over_their_rows(cells in any_runs()) {
+            let codes: Vec<u32> = cells.iter().map(|cell| *cell as u32).collect();
+            let ends = ends_of_codes(&codes, codes.len() + 1).unwrap();
+            let runs: Vec<(u32, usize)> = ends.iter().map(|end| (codes[*end as usize - 1], *end as usize)).collect();
+            prop_assert_eq!(spread(&runs), codes);
         }
 
         #[test]

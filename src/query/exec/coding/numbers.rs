@@ -49,10 +49,7 @@ impl Numbers {
     pub(super) fn of_runs(runs: Vec<(u32, usize)>) -> Numbers {
         match runs.as_slice() {
             [(only, _)] => Numbers::One(*only),
-            [.., (_, rows)] if runs.len() * RUN_ROWS_MIN > *rows => {
-                let rows = *rows;
-                Numbers::Each(Numbers::Runs(runs).into_each(rows))
-            }
+            [.., (_, rows)] if runs.len() * RUN_ROWS_MIN > *rows => Numbers::Each(runs::spread(&runs)),
             _ => Numbers::Runs(runs),
         }
     }
@@ -61,14 +58,7 @@ impl Numbers {
     pub fn into_each(self, rows: usize) -> Vec<u32> {
         match self {
             Numbers::One(number) => vec![number; rows],
-            Numbers::Runs(known) => {
-                let mut each = Vec::with_capacity(rows);
-                for (number, end) in known {
-                    let count = end.saturating_sub(each.len());
-                    runs::fill_codes(&mut each, count, number);
-                }
-                each
-            }
+            Numbers::Runs(known) => runs::spread(&known),
             Numbers::Each(numbers) => numbers,
         }
     }
