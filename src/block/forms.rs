@@ -5,6 +5,14 @@ use super::column::{Column, ColumnData, VarData};
 use crate::value::{Kind, Value};
 
 impl Column {
+    /// The values with these numbers: a dictionary if most of them come several times.
+    pub fn of_entries(numbers: Vec<u32>, values: Column) -> Column {
+        if 2 * values.len() > numbers.len() {
+            return values.gather(&numbers);
+        }
+        Column::new(ColumnData::Dictionary(numbers, Box::new(values)), None)
+    }
+
     /// `len` rows that all hold `value`, stored once.
     pub fn constant(value: Value<'_>, len: usize) -> Column {
         // Each bucket has one for its metadata. The builder would let its vectors grow step by step.

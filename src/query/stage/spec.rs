@@ -107,13 +107,17 @@ pub(super) fn read_through(steps: &[ShownStep], behind: FieldSet) -> FieldSet {
     steps.iter().rev().fold(behind, |behind, (step, _)| step.reads(behind))
 }
 
-/// Tells groups whether later steps read their ids; `behind` as in `read_through`.
+/// Tells groups whether later steps read their ids, or parts of them; `behind` as in `read_through`.
 pub(super) fn leave_out_ids(steps: &mut [ShownStep], behind: &FieldSet) {
     for at in 0..steps.len() {
         if let Some(([.., (step, _)], later)) = steps.split_at_mut_checked(at + 1)
             && let Some(group) = step.group()
         {
             group.shows_id = read_through(later, behind.clone()).contains("_id");
+            group.shows_parts = match later.first() {
+                Some((Step::Find(find), _)) => !find.projection.is_all() || !find.filter.is_trivial(),
+                next => next.is_some(),
+            };
         }
     }
 }

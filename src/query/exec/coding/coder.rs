@@ -6,7 +6,7 @@ use kernels::{gather, runs};
 
 use super::super::known::KnownValues;
 use super::numbers::{Numbers, runs_max};
-use crate::block::{Bitmap, Bytes12, Column, ColumnData};
+use crate::block::{Bitmap, Bytes12, Column, ColumnBuilder, ColumnData};
 use crate::value::{Collation, Kind, OwnedValue, Value, WordTable, append_key, append_missing_key, append_text_key};
 
 /// The number of missing values that count as nothing.
@@ -64,6 +64,19 @@ impl Coder {
     /// The values, by value.
     pub fn into_values(self) -> Vec<OwnedValue> {
         self.known.into_values()
+    }
+
+    /// The values with these numbers. Missing ones are missing, unless they count as null.
+    pub fn column(&self, mut numbers: Vec<u32>) -> Column {
+        let missing = self.missing_number.filter(|_| self.missing == MissingAs::Undefined);
+        let mut values = ColumnBuilder::with_capacity(self.values().len());
+        for (number, value) in (0..).zip(self.values()) {
+            values.push(if missing == Some(number) { Value::NULL } else { value.view() });
+        }
+        let Some(missing) = missing else { return Column::of_entries(numbers, values.finish()) };
+        let present = Bitmap::from_slice(&numbers, |number| *number != missing);
+        numbers.iter_mut().filter(|number| **number == missing).for_each(|number| *number = 0);
+        Column::new(ColumnData::Dictionary(numbers, Box::new(values.finish())), Some(present))
     }
 
     /// The length of the key of the value with this number.

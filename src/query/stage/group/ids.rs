@@ -3,13 +3,17 @@
 use kernels::elements;
 
 use super::cells::KeyCells;
+use super::keys::GroupKeys;
 use super::spec::Key;
-use crate::block::{Column, ColumnBuilder, ColumnData, VarData};
+use crate::block::{Column, ColumnBuilder, ColumnData, Objects, ShapePart, VarData};
 use crate::value::{Kind, Value};
 
-/// The ids of groups by their numbers.
+/// The ids of groups by their numbers. They follow from the parts of the keys (`GroupKeys::columns`), unless keys that compare equal have come in different
+/// forms, or the ids are read as a whole: then they are written when a group begins.
 #[derive(Default)]
 pub(super) struct Ids {
+    /// The number of groups whose ids are not written.
+    unwritten: usize,
     /// Ids: type byte, then value bytes.
     shown: VarData,
     /// Where the id of each group stands in `shown`.
@@ -18,14 +22,26 @@ pub(super) struct Ids {
 }
 
 impl Ids {
-    /// Adds the next group without an id.
-    pub fn add_none(&mut self) {
-        self.places.push(u32::MAX);
+    /// Adds the next group, whose id is not written, and drops what is written.
+    pub fn add_unwritten(&mut self) {
+        if !self.places.is_empty() {
+            *self = Ids { unwritten: self.len(), ..Ids::default() };
+        }
+        self.unwritten += 1;
     }
 
     /// The number of groups.
     pub fn len(&self) -> usize {
-        self.places.len()
+        self.unwritten + self.places.len()
+    }
+
+    /// Writes the ids that are not written.
+    pub fn write_all(&mut self, key: &Key, groups: &GroupKeys) {
+        let count = std::mem::take(&mut self.unwritten);
+        if count > 0 {
+            let cells: Vec<KeyCells> = groups.columns(count).into_iter().map(KeyCells::Rows).collect();
+            (0..count).for_each(|group| self.add(key, &cells, group));
+        }
     }
 
     /// The id of a group.
@@ -54,7 +70,21 @@ impl Ids {
     }
 
     /// The ids as a column.
-    pub fn column(&self) -> Column {
+    pub fn column(&self, key: &Key, groups: &GroupKeys) -> Column {
+        if self.unwritten > 0 {
+            let mut parts = groups.columns(self.unwritten);
+            let Key::Object(fields) = key else {
+                return parts.pop().unwrap_or_else(|| Column::constant(Value::NULL, self.unwritten));
+            };
+            // Otherwise, an object may have no field at all.
+            if parts.iter().any(|part| part.presence().is_none()) {
+                let shape: Vec<ShapePart> = fields.iter().map(|(name, _)| ShapePart::Scalar(name.clone())).collect();
+                return Column::of_objects(Objects::new(shape.into(), parts));
+            }
+            let mut written = Ids { unwritten: self.unwritten, ..Ids::default() };
+            written.write_all(key, groups);
+            return written.column(key, groups);
+        }
         let is_object = self.id(0).kind() == Kind::Object;
         // All objects, in the order of their groups: these are the bytes of the column.
         if is_object && self.shown.len() == self.len() {

@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use super::cells::KeyCells;
+use crate::block::Column;
 use crate::query::exec::{Coder, MissingAs, Numbers, Pairs, merge};
 use crate::value::Collation;
 
@@ -59,6 +60,22 @@ impl GroupKeys {
         self.coders.iter().any(Coder::has_aliases)
     }
 
+    /// The parts of the keys of the first `count` groups, a column for each part. If keys that compare equal may differ in their bytes, they are those of any
+    /// group.
+    pub fn columns(&self, count: usize) -> Vec<Column> {
+        let mut numbers: Vec<u32> = (0..).take(count).collect();
+        let mut columns = Vec::with_capacity(self.coders.len());
+        for (pairs, coder) in self.pairs.iter().zip(self.coders.iter().skip(1)).rev() {
+            let (before, part): (Vec<u32>, Vec<u32>) =
+                numbers.iter().map(|number| pairs.pair(*number as usize).unwrap_or_default()).unzip();
+            columns.push(coder.column(part));
+            numbers = before;
+        }
+        columns.extend(self.coders.first().map(|coder| coder.column(numbers)));
+        columns.reverse();
+        columns
+    }
+
     /// The length of the key of a group.
     pub fn key_len(&self, group: u32) -> usize {
         let (mut len, mut number) = (0, group);
@@ -74,7 +91,7 @@ impl GroupKeys {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::block::{Column, ColumnData};
+    use crate::block::ColumnData;
     use crate::query::exec::samples::{any_column, cell, without_case};
     use crate::value::{OwnedValue, Value};
     use proptest::prelude::*;
@@ -111,6 +128,15 @@ mod tests {
                     }
                 }
                 prop_assert_eq!(keys.count(), known.len());
+                let columns = keys.columns(known.len());
+                prop_assert_eq!(columns.len(), parts);
+                for (part, column) in columns.iter().enumerate() {
+                    for (group, key) in known.iter().enumerate() {
+                        let missing = if parts == 1 { Value::NULL } else { Value::UNDEFINED };
+                        let found = cell(column, group).unwrap_or(missing.to_owned());
+                        prop_assert!(found == key[part] || keys.has_aliases() && collation.equal(found.view(), key[part].view()));
+                    }
+                }
             }
         }
     }

@@ -7,6 +7,8 @@ mod keys;
 mod parse;
 mod run;
 mod spec;
+#[cfg(test)]
+mod tests;
 
 pub(super) use cells::KeyCells;
 pub(super) use run::{Group, run_end};

@@ -57,7 +57,8 @@ impl PipelineParser<'_> {
         }
         let key = key.ok_or_else(|| Error::new(ErrorCode::Location15955, "$group needs an _id"))?;
         let collation = self.globals.collation().clone();
-        Ok(GroupSpec { key, fields, collation, unsorted_by: None, in_order: Vec::new(), shows_id: true })
+        let in_order = Vec::new();
+        Ok(GroupSpec { key, fields, collation, unsorted_by: None, in_order, shows_id: true, shows_parts: false })
     }
 
     fn key(&self, value: Value<'_>) -> Result<Key> {

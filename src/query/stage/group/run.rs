@@ -23,6 +23,9 @@ use crate::value::{Kind, Value, append_key};
 /// With fewer rows than this, groups are not returned before the end, because each release costs as much as some rows.
 const GIVEN_ROWS_MIN: usize = 1024;
 
+/// The ids of so many groups are written even if their parts are read: columns do not pay for few.
+const WRITTEN_IDS_MAX: usize = if cfg!(test) { 3 } else { 64 };
+
 /// The weights of rows as numbers of that type, which are added up in place of ones.
 fn ones(weights: &[u32], kind: Kind) -> Column {
     let data = match kind {
@@ -65,8 +68,8 @@ pub struct Group {
     groups: GroupKeys,
     entries: KeyEntries,
     ids: Ids,
-    /// False if the ids are neither shown nor read.
-    makes_ids: bool,
+    /// True if accumulators read the ids of their groups.
+    reads_ids: bool,
     /// The place of each group's first row, if rows come out of order; its id is shown.
     places: Vec<i64>,
     accumulators: Vec<Box<dyn Accumulator>>,
@@ -85,7 +88,7 @@ impl Group {
             groups: GroupKeys::new(spec.key.parts().len(), &spec.collation),
             entries: KeyEntries::default(),
             ids: Ids::default(),
-            makes_ids: spec.shows_id || spec.fields.iter().any(Accumulation::reads_id),
+            reads_ids: spec.fields.iter().any(Accumulation::reads_id),
             places: Vec::new(),
             accumulators: spec.fields.iter().map(Accumulation::start).collect(),
             size_bytes: 0,
@@ -161,6 +164,10 @@ impl Group {
         self.rows += rows.len();
         let start = u32::try_from(rows.start).unwrap_or(u32::MAX);
         let numbers = self.groups.numbers(keys, &rows);
+        if self.writes_ids() {
+            // Those of earlier groups had one form each.
+            self.ids.write_all(&self.spec.key, &self.groups);
+        }
         self.note_groups(keys, &numbers, &rows)?;
         if let Some(times) = times {
             self.note_places(keys, &numbers, &rows, times);
@@ -178,6 +185,12 @@ impl Group {
             accumulate(&mut **accumulator, &numbers.of_rows(&from), inputs, part, times.as_ref())?;
         }
         Ok(())
+    }
+
+    /// True if the ids of groups are written when their first rows come.
+    fn writes_ids(&self) -> bool {
+        let takes_columns = self.spec.shows_parts && self.ids.len() >= WRITTEN_IDS_MAX && !self.groups.has_aliases();
+        self.reads_ids || self.spec.shows_id && !takes_columns
     }
 
     /// Makes room for groups that are new, whose numbers follow those of the known ones in the order of rows.
@@ -203,11 +216,11 @@ impl Group {
     #[cold]
     fn note_group(&mut self, keys: &[KeyCells], group: u32, row: usize) -> Result<()> {
         self.size_bytes += 2 * self.groups.key_len(group) + 64;
-        match self.makes_ids {
+        match self.writes_ids() {
             true => self.ids.add(&self.spec.key, keys, row),
-            false => self.ids.add_none(),
+            false => self.ids.add_unwritten(),
         }
-        let id = || if self.makes_ids { self.ids.id(group as usize).as_doc() } else { None };
+        let id = || if self.reads_ids { self.ids.id(group as usize).as_doc() } else { None };
         for (field, accumulator) in self.spec.fields.iter().zip(&mut self.accumulators) {
             accumulator.grow(field.count(&id)?);
         }
@@ -217,7 +230,7 @@ impl Group {
     /// Shows the id of each group's first row by time.
     fn note_places(&mut self, keys: &[KeyCells], numbers: &Numbers, rows: &Range<usize>, times: &Times<'_>) {
         self.places.resize(self.ids.len(), i64::MAX);
-        let may_differ = self.makes_ids && self.groups.has_aliases();
+        let may_differ = self.writes_ids() && self.groups.has_aliases();
         let Group { spec, ids, places, .. } = self;
         let mut note = |group: u32, row: usize| {
             let place = times.place(row);
@@ -251,7 +264,7 @@ impl Group {
         }
         let mut block = Block::new(ids.len());
         if self.spec.shows_id {
-            block.set_column("_id", ids.column());
+            block.set_column("_id", ids.column(&self.spec.key, &self.groups));
         }
         for (field, accumulator) in self.spec.fields.iter().zip(&self.accumulators) {
             let mut column = ColumnBuilder::with_capacity(ids.len());

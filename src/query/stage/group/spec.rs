@@ -20,6 +20,8 @@ pub struct GroupSpec {
     pub in_order: Vec<usize>,
     /// False if nobody reads the ids of its groups.
     pub shows_id: bool,
+    /// True if the next stage may read parts of the ids.
+    pub shows_parts: bool,
 }
 
 /// What rows are grouped by.
