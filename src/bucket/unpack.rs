@@ -93,13 +93,10 @@ fn unpack_rows(
     let time_field = &options.time_field;
     let unpacked = match bucket.version() {
         BucketVersion::Uncompressed => {
-            let parts = (bucket.times(), bucket.data());
-            match part {
-                // What is known lacks rows.
-                Part::From(from) if from > 0 => uncompressed(parts, wanted, time_field, &Block::default())
-                    .map(|block| block.slice(part.of(block.rows()))),
-                _ => uncompressed(parts, wanted, time_field, known),
-            }
+            uncompressed((bucket.times(), bucket.data()), wanted, time_field, known).map(|block| match part {
+                Part::From(from) if from > 0 => block.slice(part.of(block.rows())),
+                _ => block,
+            })
         }
         BucketVersion::Sorted | BucketVersion::Unsorted => unpack_compressed(bucket, wanted, time_field, part, known),
     };

@@ -212,13 +212,7 @@ impl Sink for Exec {
                 }
             }
         }
-        // Of compressed columns, the values in front cost less.
-        let from = selected.as_ref().and_then(|selected| selected.first()).map_or(0, |first| *first as usize);
-        let known = if from == 0 { first } else { first.slice(from..first.rows()) };
-        let rows = self.measurements.complete(rest.rows(&known, from)?, meta);
-        let selected = selected.map(|rows| rows.iter().map(|row| row - from as u32).collect::<Vec<_>>());
-        let is_rest = |selected: &Vec<u32>| selected.len() < rows.rows();
-        let selected = selected.filter(is_rest);
+        let rows = self.measurements.complete(rest.rows(&first, 0)?, meta);
         self.collect(rows, selected)
     }
 
