@@ -2,15 +2,9 @@
 
 use std::iter::repeat_n;
 
+use crate::kinds::{BOOL, DATE, DOUBLE, INT32, INT64, NULL};
 use crate::scale::{MULTIPLIERS, to_integer};
 use crate::words::{Position, Slot, literals, slots_of, take_apart};
-
-const DOUBLE: u8 = 1;
-const BOOL: u8 = 8;
-const DATE: u8 = 9;
-const NULL: u8 = 10;
-const INT32: u8 = 16;
-const INT64: u8 = 18;
 
 /// Where a column stands behind its last value.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -15,6 +15,7 @@ pub mod elements;
 pub mod extreme;
 pub mod gather;
 pub mod items;
+mod kinds;
 mod operand;
 pub mod paths;
 pub mod runs;

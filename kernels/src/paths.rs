@@ -1,9 +1,8 @@
 //! What paths reach in BSON objects.
 
 use super::elements::element;
+use super::kinds::{ARRAY, BOOL, DATE, DOUBLE, INT32, INT64, NULL, OBJECT};
 
-const OBJECT: u8 = 3;
-const ARRAY: u8 = 4;
 /// Bytes of a word.
 const WORD: usize = 8;
 
@@ -24,10 +23,10 @@ pub fn words(offsets: &[u32], bytes: &[u8], path: &[&[u8]]) -> Option<(Vec<u8>, 
             };
         }
         let word = match kind {
-            1 | 9 | 18 => *value.first_chunk::<WORD>()?,
-            16 => u64::from(u32::from_le_bytes(*value.first_chunk()?)).to_le_bytes(),
-            8 => u64::from(*value.first()?).to_le_bytes(),
-            0 | 10 => [0; WORD],
+            DOUBLE | DATE | INT64 => *value.first_chunk::<WORD>()?,
+            INT32 => u64::from(u32::from_le_bytes(*value.first_chunk()?)).to_le_bytes(),
+            BOOL => u64::from(*value.first()?).to_le_bytes(),
+            0 | NULL => [0; WORD],
             _ => return None,
         };
         kinds.push(kind);

@@ -1,5 +1,7 @@
 //! Values of several types, back to back: a type byte of BSON and the bytes of the value. A missing value has no bytes at all.
 
+use crate::kinds::{BOOL, DATE, DOUBLE, INT32, INT64, NULL};
+
 /// Bytes of a word.
 const WORD: usize = 8;
 
@@ -13,9 +15,9 @@ const FEW: usize = 32;
 #[inline(always)]
 fn len_of(kind: u8) -> usize {
     match kind {
-        1 | 9 | 18 => 8,
-        16 => 4,
-        8 => 1,
+        DOUBLE | DATE | INT64 => 8,
+        INT32 => 4,
+        BOOL => 1,
         _ => 0,
     }
 }
@@ -56,8 +58,8 @@ pub fn parts(offsets: &[u32], bytes: &[u8]) -> (Vec<u8>, Vec<u64>) {
 pub fn narrow(kinds: &[u8], words: &mut [u64]) {
     for (kind, word) in kinds.iter().zip(words) {
         *word = match *kind {
-            8 => u64::from(*word != 0),
-            16 => *word & u64::from(u32::MAX),
+            BOOL => u64::from(*word != 0),
+            INT32 => *word & u64::from(u32::MAX),
             _ => *word,
         };
     }
@@ -101,12 +103,12 @@ pub fn doubles_and_int32s(kinds: &[u8], words: &[u64]) -> Option<(Vec<f64>, u64,
     let mut doubles = Vec::with_capacity(kinds.len());
     let (mut count, mut sum, mut int32s, mut others) = (0, 0_i64, 0, false);
     for (kind, word) in kinds.iter().zip(words) {
-        let (is_double, is_int32) = (u64::from(*kind == 1), u64::from(*kind == 16));
+        let (is_double, is_int32) = (u64::from(*kind == DOUBLE), u64::from(*kind == INT32));
         doubles.push(f64::from_bits(word & is_double.wrapping_neg()));
         sum = sum.wrapping_add(i64::from((word & is_int32.wrapping_neg()) as i32));
         count += is_double;
         int32s += is_int32;
-        others |= !matches!(kind, 0 | 1 | 10 | 16);
+        others |= !matches!(*kind, 0 | DOUBLE | NULL | INT32);
     }
     (!others).then_some((doubles, count, sum, int32s))
 }
@@ -117,8 +119,8 @@ pub fn make_doubles(kinds: &[u8], words: &mut [u64]) -> bool {
     let mut others = false;
     for (kind, word) in kinds.iter().zip(words) {
         let double = f64::from(*word as i32).to_bits();
-        *word = if *kind == 16 { double } else { *word };
-        others |= !matches!(kind, 0 | 1 | 10 | 16);
+        *word = if *kind == INT32 { double } else { *word };
+        others |= !matches!(*kind, 0 | DOUBLE | NULL | INT32);
     }
     !others
 }
