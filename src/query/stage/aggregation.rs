@@ -230,11 +230,11 @@ fn newest_bins(find: &FindCommand, demand: &Demand, steps: &[ShownStep], time_fi
     let takes_all = find.skip == 0 && find.limit.is_none() && !demand.sorts(find);
     let sort = behind.sort.as_ref().filter(|_| takes_all && behind.filter.is_trivial())?;
     let count = usize::try_from(behind.limit?.saturating_add(behind.skip)).ok()?;
-    let is_by_id = matches!(sort.parts(), [only] if only.path.as_str() == "_id" && !only.ascending);
-    if !is_by_id || !(1..=THRESHOLD_ROWS_MAX).contains(&count) {
+    let [by_id] = sort.parts() else { return None };
+    if by_id.ascending || !(1..=THRESHOLD_ROWS_MAX).contains(&count) {
         return None;
     }
-    group.newest_bins(count, time_field)
+    group.newest_bins(by_id.path.as_str(), count, time_field)
 }
 
 /// Shows a streaming `$group`: its groups are returned as soon as these fields of their ids, if any, change.

@@ -38,10 +38,18 @@ impl GroupSpec {
         self.ends(self.alike(time_field)?, Some(by_time.ascending), time_field)
     }
 
-    /// What rows matter if only `count` groups with the greatest keys do: set if the key is a bin of time, and if the order of rows
-    /// does not matter.
-    pub fn newest_bins(&self, count: usize, time_field: &str) -> Option<NewestBins> {
-        let Key::One(bin) = &self.key else { return None };
+    /// What rows matter if only `count` groups with the greatest values at `path` do: set if that is the key, a bin of time, or its
+    /// only field, and if the order of rows does not matter.
+    pub fn newest_bins(&self, path: &str, count: usize, time_field: &str) -> Option<NewestBins> {
+        let below = path.strip_prefix("_id")?;
+        let bin = match &self.key {
+            Key::One(bin) if below.is_empty() => bin,
+            Key::Object(fields) => match fields.as_slice() {
+                [(name, bin)] if below.is_empty() || below.strip_prefix('.') == Some(&**name) => bin,
+                _ => return None,
+            },
+            _ => return None,
+        };
         let takes_any_order = self.fields.iter().all(|field| field.takes_any_order() && field.is_last().is_none());
         let slack_ms = bin.bin_slack_ms(time_field).filter(|_| takes_any_order)?;
         Some(NewestBins { bin: bin.clone(), slack_ms, count })
