@@ -83,7 +83,7 @@ pub struct RowsPerGroup {
 pub struct NewestBins {
     /// The bin of a row: its time, or where a span of time that holds it begins.
     pub bin: BoundExpr,
-    /// So much later than its rows may a bin begin.
+    /// So much later than its rows a bin may seem to begin.
     pub slack_ms: i64,
     /// How many bins.
     pub count: usize,

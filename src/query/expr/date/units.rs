@@ -318,8 +318,8 @@ pub fn is_monotonic(expr: &Expr, globals: &Globals, field: &str) -> bool {
     }
 }
 
-/// How much later than the date in `field` the value of an expression may be, if it is that date, or where its bin begins: no later, or up to a day in a
-/// zone whose clocks go back, maybe to before a bin began.
+/// How much later than the date in `field` the value of an expression may be, if it is that date, or where its bin begins. A bin begins no later than the
+/// moments in it, but where clocks change twice within a day, the search for its begin may find the later one. No zone is known to need that day.
 #[inline(never)]
 pub fn bin_slack_ms(expr: &Expr, globals: &Globals, field: &str) -> Option<i64> {
     match expr {

@@ -162,6 +162,9 @@ mod tests {
     use super::*;
     use crate::env::native_zone;
     use crate::query::expr::samples::globals;
+    use crate::query::expr::{BoundExpr, Expr};
+    use crate::value::Doc;
+    use bson::rawdoc;
 
     /// Zones whose clocks change by an hour, by half an hour, across midnight, by a day, every few weeks or days, or
     /// never.
@@ -178,6 +181,28 @@ mod tests {
         "Africa/Monrovia",
         "America/Recife",
     ];
+
+    proptest! {
+        #[test]
+        fn a_bin_begins_no_later_than_its_slack_after_any_moment_in_it(
+            name in prop::sample::select(&NAMES[..]), unit in prop::sample::select(vec!["minute", "hour", "day", "week", "month", "year"]),
+            size in 1..4_i32, ms in -3_000_000_000_000..3_000_000_000_000_i64,
+        ) {
+            let expr = rawdoc! { "x": { "$dateTrunc": { "date": "$t", "unit": unit, "binSize": size, "timezone": name } } };
+            let expr = Doc::parse(expr.as_bytes()).unwrap().get("x").and_then(|expr| Expr::parse(expr, &globals()).ok());
+            let expr = BoundExpr::new(expr.unwrap(), globals());
+            let slack_ms = expr.bin_slack_ms("t").unwrap();
+            prop_assert_eq!(expr.bin_slack_ms("u"), None);
+            // Also around the changes of the zone's clocks.
+            let Some(Zone::Named(zone)) = Zone::named(name, &globals()) else { return Ok(()) };
+            let change_ms = zone.span(ms >> SPAN_BITS).change_ms;
+            for at_ms in [ms, change_ms, change_ms - 1, change_ms + 1, change_ms + ms % 7_200_000] {
+                let row = rawdoc! { "t": bson::DateTime::from_millis(at_ms) };
+                let begin = expr.value(Doc::parse(row.as_bytes()).unwrap()).unwrap().unwrap();
+                prop_assert!(begin.view().as_date_ms().unwrap() <= at_ms + slack_ms, "{at_ms} {begin:?}");
+            }
+        }
+    }
 
     #[test]
     fn utc_offsets_are_parsed_in_every_form_and_other_strings_refused() {
