@@ -90,7 +90,7 @@ impl FindCursor {
     /// The plan with its statistics.
     pub(in crate::engine) fn into_planned(mut self) -> PlannedQuery {
         let counters = *self.exec.counters();
-        let rows_returned = self.pipeline.map_or_else(Vec::new, |pipeline| pipeline.rows_returned().to_vec());
+        let rows_returned = self.pipeline.map_or_else(Vec::new, |pipeline| pipeline.rows_returned());
         PlannedQuery { rows_returned, ..PlannedQuery::of(&self.scan, self.plan, self.entries, counters) }
     }
 

@@ -151,10 +151,11 @@ impl Pool {
         self.slots.push(slot);
     }
 
-    fn push_column(&mut self, part: &SortPart, column: &Column) {
+    /// Adds what the values of a column have at the path `rest`.
+    fn push_column(&mut self, part: &SortPart, column: &Column, rest: &[Component]) {
         let mut scratch = Vec::new();
         let mut add = |pool: &mut Pool, column: &Column, row| {
-            pool.add(sort_key(column.value(row, &mut scratch), part.path.rest(), part.ascending, &part.collation))
+            pool.add(sort_key(column.value(row, &mut scratch), rest, part.ascending, &part.collation))
         };
         if let ColumnData::Dictionary(index, values) = column.data() {
             let slots: Vec<u32> = (0..values.len()).map(|row| add(self, values, row)).collect();
@@ -211,16 +212,21 @@ fn prefix(value: Value<'_>, collation: &Collation) -> u64 {
 
 /// Adds one value per row of `block` to each pool.
 fn fill_pools(pools: &mut [Pool], parts: &[&SortPart], block: &Block) -> Result<()> {
-    let columns: Vec<Option<&Column>> = parts.iter().map(|part| block.column(part.path.first())).collect();
-    if columns.iter().filter(|column| column.is_some_and(may_hold_arrays)).count() < 2 {
-        for ((pool, part), column) in pools.iter_mut().zip(parts).zip(&columns) {
+    let found = parts.iter().map(|part| match column_at(&part.path, block) {
+        Some(column) => (column, &[][..]),
+        None => (block.column(part.path.first()), part.path.rest()),
+    });
+    let columns: Vec<(Option<&Column>, &[Component])> = found.collect();
+    if columns.iter().filter(|(column, _)| column.is_some_and(may_hold_arrays)).count() < 2 {
+        for ((pool, part), (column, rest)) in pools.iter_mut().zip(parts).zip(&columns) {
             match column {
-                Some(column) => pool.push_column(part, column),
+                Some(column) => pool.push_column(part, column, rest),
                 None => pool.slots.resize(pool.slots.len() + block.rows(), 0),
             }
         }
         return Ok(());
     }
+    let columns: Vec<Option<&Column>> = parts.iter().map(|part| block.column(part.path.first())).collect();
     let mut scratch: Vec<Vec<u8>> = vec![Vec::new(); parts.len()];
     for row in 0..block.rows() {
         let values: Vec<_> =

@@ -10,26 +10,45 @@ use crate::query::exec::{Exec, Flow, Queue, Sink};
 
 /// Passes rows through stages.
 pub struct Pipeline {
-    stages: Vec<Box<dyn Stage>>,
-    /// Rows that wait for more: a stage takes as long for the few rows of a bucket as for some hundred more.
-    waiting: Queue,
-    /// How many rows the first stage is given at once. It grows, for a stage may have enough with the first rows.
-    together: usize,
-    /// The number of rows that each stage has returned.
-    rows_returned: Vec<u64>,
+    stages: Vec<PipelineStage>,
     ready: Queue,
     /// Whether it may return in the middle of its work; otherwise, that is done before it returns.
     may_pause: bool,
     is_paused: bool,
 }
 
+/// A stage of a pipeline.
+struct PipelineStage {
+    stage: Box<dyn Stage>,
+    /// Rows that wait for more: a stage takes as long for the few rows of a bucket as for some hundred more.
+    waiting: Queue,
+    /// How many rows it is given at once. It grows, for a stage may have enough with the first rows.
+    together: usize,
+    /// The number of rows that it has returned.
+    rows_returned: u64,
+}
+
+impl PipelineStage {
+    fn new(stage: Box<dyn Stage>) -> PipelineStage {
+        PipelineStage { stage, waiting: Queue::default(), together: 1, rows_returned: 0 }
+    }
+
+    /// True if there are enough rows to take them.
+    fn is_due(&mut self) -> bool {
+        let rows = self.waiting.rows();
+        if rows < self.together && self.waiting.size_bytes() < ROWS_TOGETHER_SIZE_BYTES_MAX {
+            return false;
+        }
+        self.together = (2 * rows).clamp(self.together, ROWS_TOGETHER);
+        true
+    }
+}
+
 impl Pipeline {
     /// The running steps; `others` are the rows that they need from other collections.
     pub(super) fn new(steps: &mut dyn Iterator<Item = &Step>, others: &Others) -> Pipeline {
-        let stages: Vec<Box<dyn Stage>> = steps.map(|step| step.start(others)).collect();
-        let (waiting, ready) = (Queue::default(), Queue::default());
-        let rows_returned = vec![0; stages.len()];
-        Pipeline { rows_returned, stages, waiting, together: 1, ready, may_pause: false, is_paused: false }
+        let stages = steps.map(|step| PipelineStage::new(step.start(others))).collect();
+        Pipeline { stages, ready: Queue::default(), may_pause: false, is_paused: false }
     }
 
     /// Lets `push` and `finish_stage` return while there is more to do: whoever calls them has to `resume` it.
@@ -63,24 +82,6 @@ impl Pipeline {
     ///
     /// Errors: those of the stages.
     pub fn push(&mut self, rows: Block) -> Result<Flow> {
-        // The order of fields, which whole documents show, must not depend on which rows are filtered together.
-        if !self.waiting.suits(&rows) && self.feed_waiting()? == Flow::Enough {
-            return Ok(Flow::Enough);
-        }
-        self.waiting.push(rows);
-        if self.waiting.rows() < self.together && self.waiting.size_bytes() < ROWS_TOGETHER_SIZE_BYTES_MAX {
-            return Ok(Flow::Continue);
-        }
-        self.together = (2 * self.waiting.rows()).clamp(self.together, ROWS_TOGETHER);
-        self.feed_waiting()
-    }
-
-    /// Passes the rows that wait to the first stage.
-    fn feed_waiting(&mut self) -> Result<Flow> {
-        if self.waiting.rows() == 0 {
-            return Ok(Flow::Continue);
-        }
-        let rows = self.waiting.take(usize::MAX, usize::MAX);
         self.feed(0, rows)
     }
 
@@ -94,24 +95,24 @@ impl Pipeline {
             .map_or(Ok(()), |end| end.map(drop))
     }
 
-    /// As `finish`, stage by stage: called with 0, 1, and so on, as long as it is true.
+    /// As `finish`, in two steps for each stage: called with 0, 1, and so on, as long as it is true.
     ///
     /// Errors: those of the stages.
     pub fn finish_stage(&mut self, step: usize) -> Result<bool> {
+        let at = step / 2;
         // Whether a stage has enough does not matter any more.
-        let _ = match step.checked_sub(1) {
-            None => self.feed_waiting()?,
-            Some(at) => {
-                self.stages.get_mut(at).map_or(Ok(()), |stage| stage.finish())?;
-                self.hand_on(at)?
-            }
+        let _ = if step.is_multiple_of(2) {
+            self.feed_waiting(at)?
+        } else {
+            self.stages.get_mut(at).map_or(Ok(()), |state| state.stage.finish())?;
+            self.hand_on(at)?
         };
-        Ok(step < self.stages.len())
+        Ok(step + 1 < 2 * self.stages.len())
     }
 
     /// The number of rows that each stage has returned.
-    pub fn rows_returned(&self) -> &[u64] {
-        &self.rows_returned
+    pub fn rows_returned(&self) -> Vec<u64> {
+        self.stages.iter().map(|state| state.rows_returned).collect()
     }
 
     /// The number of rows that `take` can return now.
@@ -124,24 +125,38 @@ impl Pipeline {
         self.ready.take(rows_max, bytes_max)
     }
 
-    /// Passes rows to stage number `at`, or makes them ready after the last stage.
+    /// Lets rows wait for stage number `at`, or makes them ready after the last stage.
     fn feed(&mut self, at: usize, rows: Block) -> Result<Flow> {
-        let Some(stage) = self.stages.get_mut(at) else {
+        // The order of fields, which whole documents show, must not depend on which rows are filtered together.
+        let suits = self.stages.get(at).is_none_or(|state| state.waiting.suits(&rows));
+        if !suits && self.feed_waiting(at)? == Flow::Enough {
+            return Ok(Flow::Enough);
+        }
+        let Some(state) = self.stages.get_mut(at) else {
             self.ready.push(rows);
             return Ok(Flow::Continue);
         };
-        let flow = stage.push(rows)?;
+        state.waiting.push(rows);
+        if self.is_paused || !state.is_due() { Ok(Flow::Continue) } else { self.feed_waiting(at) }
+    }
+
+    /// Passes the rows that wait for a stage to it.
+    fn feed_waiting(&mut self, at: usize) -> Result<Flow> {
+        let Some(state) = self.stages.get_mut(at).filter(|state| state.waiting.rows() > 0) else {
+            return Ok(Flow::Continue);
+        };
+        let flow = state.stage.push(state.waiting.take(usize::MAX, usize::MAX))?;
         Ok(if self.hand_on(at)? == Flow::Enough { Flow::Enough } else { flow })
     }
 
     /// Passes what a stage has ready to the next one.
     fn hand_on(&mut self, at: usize) -> Result<Flow> {
-        while let Some(rows) = self.stages.get_mut(at).map_or(Ok(None), |stage| stage.take())? {
+        while let Some(state) = self.stages.get_mut(at) {
+            let Some(rows) = state.stage.take()? else { break };
             if rows.rows() == 0 {
                 self.is_paused = self.may_pause;
-            } else if let Some(rows_returned) = self.rows_returned.get_mut(at) {
-                *rows_returned += rows.rows() as u64;
             }
+            state.rows_returned += rows.rows() as u64;
             if rows.rows() > 0 && self.feed(at + 1, rows)? == Flow::Enough {
                 return Ok(Flow::Enough);
             }
@@ -203,8 +218,7 @@ mod tests {
         let taken = Rc::new(RefCell::new(Vec::new()));
         let stage = Noting { limit, taken: Rc::clone(&taken), ready: None };
         let mut pipeline = Pipeline::new(&mut std::iter::empty(), &Others::default());
-        pipeline.stages.push(Box::new(stage));
-        pipeline.rows_returned.push(0);
+        pipeline.stages.push(PipelineStage::new(Box::new(stage)));
         (pipeline, taken)
     }
 
@@ -235,6 +249,24 @@ mod tests {
         assert_eq!(pipeline.push(block(4..6)), Ok(Flow::Enough));
         pipeline.finish().unwrap();
         assert_eq!(*taken.borrow(), [2, 4]);
+    }
+
+    #[test]
+    fn the_few_rows_that_a_stage_returns_at_once_wait_for_more_before_the_next_stage() {
+        let (mut pipeline, _) = pipeline(usize::MAX);
+        let taken = Rc::new(RefCell::new(Vec::new()));
+        let next = Noting { limit: 10_000, taken: Rc::clone(&taken), ready: None };
+        pipeline.stages.push(PipelineStage::new(Box::new(next)));
+        // As a stage that is given many rows, but returns few.
+        let mut flow = Flow::Continue;
+        for part in 0..100 {
+            flow = pipeline.feed(1, block(100 * part..100 * (part + 1))).unwrap();
+        }
+        assert_eq!((flow, taken.borrow().as_slice()), (Flow::Continue, &[100, 200, 400, 800, 1600, 3200][..]));
+        pipeline.finish().unwrap();
+        assert_eq!(taken.borrow().last(), Some(&3700));
+        assert_eq!(pipeline.take(usize::MAX, usize::MAX), block(0..10_000));
+        assert_eq!(pipeline.rows_returned(), [0, 10_000]);
     }
 
     #[test]

@@ -21,7 +21,8 @@ pub(super) fn part_of(rows: &Block, range: Range<usize>) -> Block {
     part
 }
 
-fn cells_of(column: &Column, range: Range<usize>) -> Column {
+/// Rows `range` of a column, likewise.
+pub(super) fn cells_of(column: &Column, range: Range<usize>) -> Column {
     let ColumnData::Dictionary(index, values) = column.data() else { return column.slice(range) };
     if values.len() <= range.len() {
         return column.slice(range);
@@ -51,6 +52,15 @@ pub(super) fn joined(blocks: &[Block], expr: &BoundExpr) -> Result<Column> {
         builder.extend(&expr.column(block)?, 0..block.rows());
     }
     Ok(builder.finish())
+}
+
+/// The same as `typed`, if it is, and the column itself otherwise.
+pub(super) fn typed_if_possible(column: Column) -> Column {
+    let made = match typed(&column) {
+        Some(Cow::Owned(made)) => Some(made),
+        _ => None,
+    };
+    made.unwrap_or(column)
 }
 
 /// The column as doubles, integers or dates of one type. Null counts as absent: window functions that compute make no

@@ -66,7 +66,10 @@ impl Partition<'_> {
                 accumulated(kernel.as_ref(), spec, &self.input, &self.windows()?)
             }
             WindowFunction::Rank | WindowFunction::DenseRank | WindowFunction::Number => Ok(self.ranks(function)),
-            WindowFunction::Shift(by, default) => Ok(self.shifted(*by, default)),
+            WindowFunction::Shift(by, default) => {
+                let all = 0..self.rows;
+                Ok(shifted(&self.input.cells, std::slice::from_ref(&all), *by, default))
+            }
             WindowFunction::Derivative(unit_ms) => self.derivatives(*unit_ms),
             WindowFunction::Integral(unit_ms, sum) => self.integrals(*unit_ms, sum),
             WindowFunction::Spread(low, high, edges) => self.spread(*low, *high, edges),
@@ -122,17 +125,6 @@ impl Partition<'_> {
             }
         };
         Column::new(ColumnData::I64(ranks), None)
-    }
-
-    fn shifted(&self, by: i64, default: &OwnedValue) -> Column {
-        let rows = i64::try_from(self.rows).unwrap_or(i64::MAX);
-        let from = |row: i64| row.checked_add(by).filter(|from| (0..rows).contains(from));
-        let row = |row| from(row).and_then(|from| u32::try_from(from).ok()).unwrap_or(NOWHERE);
-        let rows: Vec<u32> = (0..rows).map(row).collect();
-        match typed(&self.input.cells) {
-            Some(column) => picked(&column, &rows, default.view()),
-            None => picked(&self.input.cells, &rows, default.view()),
-        }
     }
 
     /// Each value scaled from the range of its window to the target range; the lower end if the window's values are all
@@ -192,6 +184,19 @@ impl Partition<'_> {
         }
         averages.finish()
     }
+}
+
+/// The values of the rows at a distance, within each of consecutive partitions.
+pub(super) fn shifted(cells: &Column, partitions: &[Range<usize>], by: i64, default: &OwnedValue) -> Column {
+    let mut rows: Vec<u32> = Vec::with_capacity(cells.len());
+    for partition in partitions {
+        let from = |row: usize| isize::try_from(by).ok().and_then(|by| row.checked_add_signed(by));
+        let from = |row| from(row).filter(|from| partition.contains(from));
+        rows.extend(
+            partition.clone().map(|row| from(row).and_then(|from| u32::try_from(from).ok()).unwrap_or(NOWHERE)),
+        );
+    }
+    picked(typed(cells).as_deref().unwrap_or(cells), &rows, default.view())
 }
 
 /// Numbers rows from 1, where `ties` says of a row whether it ties with the one before.

@@ -17,8 +17,10 @@ use crate::error::ErrorCode;
 use crate::query::expr::samples::globals;
 use crate::query::sort::SortSpec;
 use crate::query::stage::accumulator::{Accumulation, Inputs};
+use crate::query::stage::model::Others;
 use crate::query::stage::parse::PipelineParser;
-use crate::value::{Collation, Decimal, Doc, Kind, OwnedValue, Value};
+use crate::query::stage::spec::Step;
+use crate::value::{Collation, Decimal, Doc, DocBuf, DocWriter, Kind, OwnedValue, Value};
 
 type Cells = Vec<Option<OwnedValue>>;
 
@@ -202,8 +204,92 @@ fn large_values_that_many_windows_show_exceed_the_memory_limit() {
     assert_eq!(refused.code, ErrorCode::ExceededMemoryLimit);
 }
 
+/// The rows that a `$setWindowFields` makes of sorted rows which come in these blocks.
+fn rows_with_windows(
+    spec: &bson::RawDocumentBuf,
+    blocks: impl Iterator<Item = Block>,
+) -> Result<Vec<DocBuf>, ErrorCode> {
+    let globals = globals();
+    let mut parser = PipelineParser::new(&globals);
+    parser.begin_find();
+    parser.windows(Doc::parse(spec.as_bytes()).unwrap().as_value()).unwrap();
+    let is_window = |step: &&Step| matches!(step, Step::Other(_));
+    let mut stage = parser.steps.iter().map(|(step, _)| step).find(is_window).unwrap().start(&Others::default());
+    let mut rows = Vec::new();
+    let mut take = |made: Option<Block>| {
+        let made = made?;
+        rows.extend((0..made.rows()).map(|row| {
+            let mut writer = DocWriter::new();
+            made.write_row(row, &mut writer);
+            writer.finish()
+        }));
+        Some(())
+    };
+    for block in blocks {
+        let _ = stage.push(block).map_err(|e| e.code)?;
+        while take(stage.take().unwrap()).is_some() {}
+    }
+    stage.finish().map_err(|e| e.code)?;
+    while take(stage.take().unwrap()).is_some() {}
+    Ok(rows)
+}
+
+/// One output for each kind of function; `w` replaces a field.
+fn all_functions() -> bson::RawDocumentBuf {
+    let near = || rawdoc! { "documents": [-1, 1] };
+    let far = || rawdoc! { "documents": ["unbounded", "current"] };
+    rawdoc! {
+        "sum": { "$sum": "$v", "window": near() }, "mean": { "$avg": "$v", "window": far() },
+        "max": { "$max": "$v", "window": { "range": [-2, "current"] } }, "median": { "$median": { "input": "$v", "method": "continuous" } },
+        "first": { "$first": "$v", "window": near() }, "all": { "$push": { "a": "$v" }, "window": near() },
+        "top": { "$topN": { "n": 2, "sortBy": { "v": -1 }, "output": ["$t", "$v"] } },
+        "before": { "$shift": { "output": "$v", "by": -1 } }, "after": { "$shift": { "output": "$v", "by": 2, "default": "none" } },
+        "rank": { "$rank": {} }, "dense": { "$denseRank": {} }, "number": { "$documentNumber": {} },
+        "moving": { "$expMovingAvg": { "input": "$v", "N": 3 } }, "carried": { "$locf": "$v" },
+        "slope": { "$derivative": { "input": "$w" }, "window": near() }, "area": { "$integral": { "input": "$w" }, "window": far() },
+        "line": { "$linearFill": "$w" }, "w": { "$min": "$w" },
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn new_fields_do_not_depend_on_which_partitions_and_rows_lie_in_one_block(
+        (key_kind, lengths, v, w, steps) in (0..4_u8, proptest::collection::vec(1..6_usize, 1..9)).prop_flat_map(|(kind, lengths)| {
+            let rows = lengths.iter().sum::<usize>();
+            let doubles = proptest::collection::vec(proptest::option::weighted(0.9, -9.0..9.0_f64), rows);
+            (Just(kind), Just(lengths), cells(rows..rows + 1), doubles, proptest::collection::vec(1..4_i64, rows))
+        }),
+        cuts in proptest::collection::vec(any::<proptest::sample::Index>(), 0..4),
+    ) {
+        let numbers = lengths.iter().enumerate().flat_map(|(number, length)| std::iter::repeat_n(number as i32, *length));
+        let key = |number: i32| match (key_kind, number) {
+            (_, 0) if number % 2 == i32::from(key_kind) % 2 => None,
+            (0 | 1, _) => Some(OwnedValue::int32(number)),
+            (2, _) => Some(OwnedValue::double(f64::from(number))),
+            _ => Some(OwnedValue::string(&number.to_string())),
+        };
+        let mut block = Block::new(v.len());
+        block.set_column("k", column(&numbers.map(key).collect::<Vec<_>>()));
+        let times: Vec<i64> = steps.iter().scan(0, |time, step| { *time += step; Some(*time) }).collect();
+        block.set_column("t", Column::new(ColumnData::I64(times), None));
+        block.set_column("w", column(&w.iter().map(|w| w.map(OwnedValue::double)).collect::<Vec<_>>()));
+        block.set_column("v", column(&v));
+        for (name, output) in all_functions().iter().map(|field| field.unwrap()) {
+            let mut one = bson::RawDocumentBuf::new();
+            one.append(name, output);
+            let spec = rawdoc! { "partitionBy": "$k", "sortBy": { "t": 1 }, "output": one };
+            let mut cuts: Vec<usize> = cuts.iter().map(|cut| cut.index(v.len())).chain([0, v.len()]).collect();
+            cuts.sort_unstable();
+            let parts = cuts.windows(2).map(|cut| block.slice(cut[0]..cut[1]));
+            let rows = (0..v.len()).map(|row| block.slice(row..row + 1));
+            let together = rows_with_windows(&spec, std::iter::once(block.clone()));
+            prop_assert_eq!(&rows_with_windows(&spec, parts), &together, "{}", name);
+            prop_assert_eq!(&rows_with_windows(&spec, rows), &together, "{}", name);
+            prop_assert_eq!(together.map(|rows| rows.len()).unwrap_or(v.len()), v.len());
+        }
+    }
 
     #[test]
     fn accumulators_over_vectors_equal_those_that_see_value_by_value(

@@ -1,17 +1,18 @@
 //! Runs `$setWindowFields`, which computes fields from the rows around each row.
 //!
 //! Source: mongodb/mongo src/mongo/db/pipeline/document_source_set_window_fields.cpp. A preceding sort groups
-//! partitions and orders their rows. A partition is held until it is complete, and then passed on with its new columns.
+//! partitions and orders their rows. Partitions that lie in one block are computed and passed on together. The last one
+//! of a block is held until it is complete.
 
-use std::borrow::Cow;
 use std::collections::VecDeque;
+use std::ops::Range;
 use std::rc::Rc;
 
 use super::bounds::Window;
-use super::cells::{joined, part_of, typed};
+use super::cells::{cells_of, joined, part_of, typed_if_possible};
 use super::downsample::RowChoice;
-use super::function::{Partition, WindowFunction};
-use crate::block::Block;
+use super::function::{Partition, WindowFunction, shifted};
+use crate::block::{Block, Column, ColumnBuilder};
 use crate::error::{Error, ErrorCode, Result};
 use crate::limits::STAGE_SIZE_BYTES_MAX;
 use crate::query::exec::{Flow, join_blocks};
@@ -99,44 +100,35 @@ impl Windows {
     /// Processes the partition held, which is complete.
     fn close(&mut self) -> Result<()> {
         self.size_bytes = 0;
+        let mut blocks = std::mem::take(&mut self.held);
         if let (Some(choice), Some((order, _))) = (&self.spec.choice, &self.spec.order) {
-            let rows = choice.rows(&std::mem::take(&mut self.held), order)?;
+            let rows = choice.rows(&blocks, order)?;
             self.ready.extend(Some(rows).filter(|rows| rows.rows() > 0));
             return Ok(());
         }
-        let mut blocks = std::mem::take(&mut self.held);
         let is_known = |output: &WindowOutput| blocks.iter().any(|block| block.column(&output.name).is_some());
         if self.spec.outputs.iter().any(|output| is_known(output) || output.is_ranked()) {
             // A field that is replaced has the same place in all rows; and what is shown of ranked rows is one expression.
             blocks = vec![join_blocks(blocks)];
         }
-        let rows: usize = blocks.iter().map(Block::rows).sum();
-        if rows == 0 {
+        let all = 0..blocks.iter().map(Block::rows).sum();
+        if all.is_empty() {
             return Ok(());
         }
-        let order = match &self.spec.order {
-            Some((expr, ascending)) => {
-                let column = joined(&blocks, expr)?;
-                let made = match typed(&column) {
-                    Some(Cow::Owned(made)) => Some(made),
-                    _ => None,
-                };
-                Some((made.unwrap_or(column), *ascending))
-            }
-            None => None,
-        };
-        let mut columns = Vec::new();
-        for WindowOutput { function, input, window, .. } in &self.spec.outputs {
-            let input = match (function, blocks.as_slice()) {
-                // A window moves on row by row, so what is shown of first and last rows is needed of most of them.
-                (WindowFunction::Accumulator(_, accumulation), [only]) if accumulation.is_last().is_none() => {
-                    accumulation.inputs(only)?
-                }
-                _ => Inputs::of(joined(&blocks, input)?),
-            };
-            let partition = Partition { rows, order: order.as_ref(), input, window, collation: &self.spec.collation };
-            columns.push(partition.compute(function)?);
-        }
+        self.complete(blocks, std::slice::from_ref(&all))
+    }
+
+    /// Adds the new columns to consecutive partitions: those of one block, or a single one.
+    fn complete(&mut self, mut blocks: Vec<Block>, partitions: &[Range<usize>]) -> Result<()> {
+        let order = self
+            .spec
+            .order
+            .as_ref()
+            .map(|(expr, ascending)| Ok((typed_if_possible(joined(&blocks, expr)?), *ascending)));
+        let order = order.transpose()?;
+        let columns =
+            self.spec.outputs.iter().map(|output| self.spec.computed(output, &blocks, order.as_ref(), partitions));
+        let mut columns = columns.collect::<Result<Vec<Column>>>()?;
         if let [only] = blocks.as_mut_slice() {
             for (output, column) in self.spec.outputs.iter().zip(columns.drain(..)) {
                 only.set_column(&output.name, column);
@@ -155,14 +147,61 @@ impl Windows {
     }
 }
 
+impl WindowSpec {
+    /// A new column of these blocks.
+    ///
+    /// Errors: those of expressions, and values that the function does not accept.
+    fn computed(
+        &self,
+        WindowOutput { function, input, window, .. }: &WindowOutput,
+        blocks: &[Block],
+        order: Option<&(Column, bool)>,
+        partitions: &[Range<usize>],
+    ) -> Result<Column> {
+        let input = match (function, blocks) {
+            // A window moves on row by row, so what is shown of first and last rows is needed of most of them.
+            (WindowFunction::Accumulator(_, accumulation), [only]) if accumulation.is_last().is_none() => {
+                accumulation.inputs(only)?
+            }
+            _ => Inputs::of(joined(blocks, input)?),
+        };
+        if let WindowFunction::Shift(by, default) = function {
+            return Ok(shifted(&input.cells, partitions, *by, default));
+        }
+        let compute = |rows: &Range<usize>, input: Inputs<'_>| {
+            let order =
+                order.map(|(column, ascending)| (typed_if_possible(cells_of(column, rows.clone())), *ascending));
+            let (rows, order, collation) = (rows.len(), order.as_ref(), &self.collation);
+            Partition { rows, order, input, window, collation }.compute(function)
+        };
+        if let [only] = partitions {
+            return compute(only, input);
+        }
+        let mut column = ColumnBuilder::new();
+        for partition in partitions {
+            let part = blocks.first().filter(|_| input.shown_of_rows()).map(|block| part_of(block, partition.clone()));
+            let input = match (function, &part) {
+                (WindowFunction::Accumulator(_, accumulation), Some(part)) => accumulation.inputs(part)?,
+                _ => input.slice(&|column| cells_of(column, partition.clone())),
+            };
+            column.extend(&compute(partition, input)?, 0..partition.len());
+        }
+        Ok(column.finish())
+    }
+}
+
 impl Stage for Windows {
     fn push(&mut self, rows: Block) -> Result<Flow> {
-        let mut rows = rows;
-        let keys = self.spec.partition.as_ref().map(|partition| partition.column(&rows)).transpose()?;
+        let Some(partition) = &self.spec.partition else {
+            self.hold(rows)?;
+            return Ok(Flow::Continue);
+        };
+        let keys = partition.column(&rows)?;
+        // Where partitions begin.
+        let mut starts = Vec::new();
+        let mut scratch = Vec::new();
         let mut start = 0;
-        while let Some(keys) = keys.as_ref().filter(|_| start < rows.rows()) {
-            let end = run_end(keys, start);
-            let mut scratch = Vec::new();
+        while start < rows.rows() {
             // Missing and null are one partition, because they tie in a sort.
             let key = keys.value(start, &mut scratch).unwrap_or(Value::NULL);
             if key.kind() == Kind::Array {
@@ -170,22 +209,30 @@ impl Stage for Windows {
                 return Err(Error::type_mismatch(message));
             }
             if self.key.as_ref().is_none_or(|known| !self.spec.collation.equal(known.view(), key)) {
-                let key = key.to_owned();
-                self.close()?;
-                self.key = Some(key);
+                self.key = Some(key.to_owned());
+                starts.push(start);
             }
-            match (start, end) == (0, rows.rows()) {
-                true => {
-                    self.hold(std::mem::take(&mut rows))?;
-                    break;
-                }
-                false => self.hold(part_of(&rows, start..end))?,
-            }
-            start = end;
+            start = run_end(&keys, start);
         }
-        if keys.is_none() {
+        let Some((first, last)) = starts.first().copied().zip(starts.last().copied()) else {
             self.hold(rows)?;
+            return Ok(Flow::Continue);
+        };
+        if first > 0 {
+            self.hold(part_of(&rows, 0..first))?;
         }
+        self.close()?;
+        let partitions = starts.windows(2).filter_map(|pair| Some(*pair.first()?..*pair.last()?));
+        if self.spec.choice.is_some() || rows.size_bytes() > STAGE_SIZE_BYTES_MAX {
+            for partition in partitions {
+                self.hold(part_of(&rows, partition))?;
+                self.close()?;
+            }
+        } else if first < last {
+            let partitions: Vec<_> = partitions.map(|range| range.start - first..range.end - first).collect();
+            self.complete(vec![part_of(&rows, first..last)], &partitions)?;
+        }
+        self.hold(if last == 0 { rows } else { part_of(&rows, last..rows.rows()) })?;
         Ok(Flow::Continue)
     }
 
