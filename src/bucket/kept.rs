@@ -12,6 +12,7 @@ use std::fmt;
 use std::ops::Range;
 use std::rc::{Rc, Weak};
 
+use super::joined::JoinedRows;
 use crate::block::{Column, ColumnData};
 use crate::limits::KEPT_COLUMNS_BYTES_MAX;
 
@@ -31,9 +32,9 @@ const COLUMN_BYTES: usize = 100;
 /// The decoded columns of one bucket. It keeps none until it may.
 #[derive(Default)]
 pub struct KeptColumns {
-    room: OnceCell<Rc<ColumnRoom>>,
+    pub(super) room: OnceCell<Rc<ColumnRoom>>,
     /// The `BucketColumns` of the bucket, hidden like its room.
-    columns: OnceCell<Rc<dyn Any>>,
+    pub(super) columns: OnceCell<Rc<dyn Any>>,
 }
 
 impl Clone for KeptColumns {
@@ -59,16 +60,16 @@ impl KeptColumns {
             return false;
         };
         let kept = columns.kept.borrow();
-        let column = kept.iter().find(|kept| kept.place == place).and_then(|kept| kept.column.as_ref());
-        *found = column.map(|column| column.slice(range.clone()));
+        let cells = kept.iter().find(|kept| kept.place == place).and_then(|kept| kept.column.as_ref());
+        *found = cells.map(|KeptCells { column, rows }| column.slice(rows.start + range.start..rows.start + range.end));
         found.is_some()
     }
 
-    /// Keeps the column at `place`, which was not found, if it was decoded before, there is room, and the second half of
+    /// Keeps the column `name` at `place`, which was not found, if it was decoded before, there is room, and the second half of
     /// the module is loaded.
     // Loaded later.
     #[inline(never)]
-    pub(super) fn keep_if_loaded(&self, place: u32, column: &Column) {
+    pub(super) fn keep_if_loaded(&self, place: u32, name: &str, column: &Column) {
         let Some(room) = self.room.get() else { return };
         let Some(room) = shared::<MemoryRoom>(room, MemoryRoom::default) else { return };
         let Some(columns) = shared(&self.columns, || BucketColumns::new(&room)) else { return };
@@ -76,11 +77,11 @@ impl KeptColumns {
         let is_second = columns.kept.borrow().iter().any(is_second);
         // May drop what this bucket itself has kept.
         let keeps = is_second && room.takes(&columns, size_bytes(column));
-        let copy = keeps.then(|| column.clone());
+        let cells = keeps.then(|| KeptCells { column: column.clone(), rows: 0..column.len() });
         let mut kept = columns.kept.borrow_mut();
         match kept.iter_mut().find(|kept| kept.place == place) {
-            Some(kept) => kept.column = copy,
-            None => kept.push(KeptColumn { place, column: copy }),
+            Some(kept) => kept.column = cells,
+            None => kept.push(KeptColumn { place, name: name.into(), column: cells }),
         }
     }
 
@@ -91,12 +92,12 @@ impl KeptColumns {
 }
 
 /// What a cell holds, made on first use.
-fn shared<T: 'static>(cell: &OnceCell<Rc<dyn Any>>, make: impl FnOnce() -> T) -> Option<Rc<T>> {
+pub(super) fn shared<T: 'static>(cell: &OnceCell<Rc<dyn Any>>, make: impl FnOnce() -> T) -> Option<Rc<T>> {
     Rc::clone(cell.get_or_init(|| Rc::new(make()))).downcast().ok()
 }
 
 #[derive(Default)]
-struct MemoryRoom {
+pub(super) struct MemoryRoom {
     size_bytes: Cell<usize>,
     refused: Cell<u32>,
     /// Those that keep a column, oldest first; some of them may be gone.
@@ -104,7 +105,7 @@ struct MemoryRoom {
 }
 
 /// About the bytes that a column takes in memory, with the values of dictionaries and the bits of absent cells.
-fn size_bytes(column: &Column) -> usize {
+pub(super) fn size_bytes(column: &Column) -> usize {
     let within = match column.data() {
         ColumnData::Dictionary(index, values) => 4 * index.len() + size_bytes(values),
         ColumnData::Objects(objects) => objects.scalars().iter().map(size_bytes).sum(),
@@ -113,26 +114,49 @@ fn size_bytes(column: &Column) -> usize {
     within + column.presence().map_or(0, |presence| presence.len() / 8) + COLUMN_BYTES
 }
 
-/// A column that was decoded before.
-struct KeptColumn {
-    place: u32,
-    column: Option<Column>,
+/// What `size_bytes` says of so many rows of a column whose cells have a fixed width.
+pub(super) fn size_bytes_of_part(column: &Column, rows: usize) -> usize {
+    column.size_bytes().checked_div(column.len()).unwrap_or_default() * rows + COLUMN_BYTES
 }
 
-struct BucketColumns {
-    room: Rc<MemoryRoom>,
-    kept: RefCell<Vec<KeptColumn>>,
+/// A column that was decoded before.
+pub(super) struct KeptColumn {
+    place: u32,
+    pub(super) name: Box<str>,
+    pub(super) column: Option<KeptCells>,
+}
+
+/// The cells of a column: all of its own, or a part of those of several buckets.
+pub(super) struct KeptCells {
+    pub(super) column: Column,
+    pub(super) rows: Range<usize>,
+}
+
+/// What stays in memory of a bucket.
+pub(super) struct BucketColumns {
+    pub(super) room: Rc<MemoryRoom>,
+    pub(super) kept: RefCell<Vec<KeptColumn>>,
+    /// Rows of several buckets, of which this is the first.
+    pub(super) joined: RefCell<Vec<JoinedRows>>,
     size_bytes: Cell<usize>,
 }
 
 impl BucketColumns {
-    fn new(room: &Rc<MemoryRoom>) -> BucketColumns {
-        BucketColumns { room: Rc::clone(room), kept: RefCell::default(), size_bytes: Cell::default() }
+    pub(super) fn new(room: &Rc<MemoryRoom>) -> BucketColumns {
+        let size_bytes = Cell::default();
+        BucketColumns { room: Rc::clone(room), kept: RefCell::default(), joined: RefCell::default(), size_bytes }
+    }
+
+    /// Gives back some of the bytes that it took.
+    pub(super) fn give_back(&self, size_bytes: usize) {
+        self.size_bytes.set(self.size_bytes.get() - size_bytes);
+        self.room.size_bytes.set(self.room.size_bytes.get() - size_bytes);
     }
 
     fn clear(&self) {
-        self.room.size_bytes.set(self.room.size_bytes.get() - self.size_bytes.take());
+        self.give_back(self.size_bytes.get());
         self.kept.take();
+        self.joined.take();
     }
 }
 
@@ -143,8 +167,13 @@ impl Drop for BucketColumns {
 }
 
 impl MemoryRoom {
+    #[cfg(test)]
+    pub(super) fn size_bytes(&self) -> usize {
+        self.size_bytes.get()
+    }
+
     /// Takes that many bytes for a column of `owner`, perhaps in place of older columns; false if there is no room.
-    fn takes(&self, owner: &Rc<BucketColumns>, size_bytes: usize) -> bool {
+    pub(super) fn takes(&self, owner: &Rc<BucketColumns>, size_bytes: usize) -> bool {
         let fits = || self.size_bytes.get() + size_bytes <= KEPT_COLUMNS_BYTES_MAX;
         if size_bytes > KEPT_COLUMNS_BYTES_MAX / 8 {
             return false;
@@ -191,12 +220,12 @@ mod tests {
 
     /// As if the column had been decoded; true if it is kept now.
     fn decoded(kept: &KeptColumns, place: u32, column: &Column) -> bool {
-        kept.keep_if_loaded(place, column);
+        kept.keep_if_loaded(place, "a", column);
         found(kept, place, 0..column.len()).is_some()
     }
 
     fn size_of(room: &ColumnRoom) -> usize {
-        shared(room, MemoryRoom::default).unwrap().size_bytes.get()
+        shared(room, MemoryRoom::default).unwrap().size_bytes()
     }
 
     fn found(kept: &KeptColumns, place: u32, range: Range<usize>) -> Option<Column> {
@@ -231,11 +260,11 @@ mod tests {
         let room = Rc::<ColumnRoom>::default();
         let count = 2 * KEPT_COLUMNS_BYTES_MAX / size_bytes(&doubles(1000));
         let buckets: Vec<KeptColumns> = (0..count).map(|_| bucket(&room)).collect();
-        buckets.iter().for_each(|kept| kept.keep_if_loaded(0, &doubles(1000)));
+        buckets.iter().for_each(|kept| kept.keep_if_loaded(0, "a", &doubles(1000)));
         for _ in 0..3 {
             for kept in &buckets {
                 if found(kept, 0, 0..1000).is_none() {
-                    kept.keep_if_loaded(0, &doubles(1000));
+                    kept.keep_if_loaded(0, "a", &doubles(1000));
                 }
             }
             let in_all: usize = buckets.iter().filter_map(|kept| found(kept, 0, 0..1000)).map(|c| size_bytes(&c)).sum();
@@ -254,7 +283,7 @@ mod tests {
             let read = |kept: &KeptColumns| {
                 let known = found(kept, 0, 0..1000).is_some();
                 if !known {
-                    kept.keep_if_loaded(0, &doubles(1000));
+                    kept.keep_if_loaded(0, "a", &doubles(1000));
                 }
                 known
             };

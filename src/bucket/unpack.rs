@@ -136,7 +136,7 @@ fn unpack_compressed(
             return Ok(column.slice(range.clone()));
         }
         if let Some(kept) = kept {
-            kept.keep_if_loaded(place, &column);
+            kept.keep_if_loaded(place, name, &column);
         }
         Ok(column)
     };

@@ -2,19 +2,19 @@
 
 use std::rc::Rc;
 
-use bson::{DateTime, Document, doc, rawdoc};
+use bson::{DateTime, Document, RawDocumentBuf, doc, rawdoc};
 use futures::executor::block_on;
 use timepail::bucket::BucketFormat;
 use timepail::storage::memory::MemoryStorage;
 
 use crate::support::pipelines::run;
-use crate::support::{Db, TestEnv, raw};
+use crate::support::{Db, TestEnv, canonical, raw};
 
-/// Rows of three series; columns of each type, with absent cells and cells of another type.
-fn rows(from: i32, count: i32) -> Vec<Document> {
+/// Rows of some series; columns of each type, with absent cells and cells of another type.
+fn rows(series: i32, from: i32, count: i32) -> Vec<RawDocumentBuf> {
     let row = |n: i32| {
         let mut row = doc! {
-            "at": DateTime::from_millis(i64::from(n) * 10_000), "m": { "id": n % 3 }, "n": n, "v": f64::from(n * 7 % 50) / 4.0,
+            "at": DateTime::from_millis(i64::from(n) * 10_000), "m": { "id": n % series }, "n": n, "v": f64::from(n * 7 % 50) / 4.0,
             "s": (["calm", "brisk"][n as usize % 2]), "mixed": n, "wind": { "speed": n % 9, "at": DateTime::from_millis(i64::from(n)) },
         };
         if n % 5 == 1 {
@@ -23,7 +23,7 @@ fn rows(from: i32, count: i32) -> Vec<Document> {
         if n % 7 == 1 {
             row.insert("mixed", [n, 1]);
         }
-        row
+        raw(&row)
     };
     (from..from + count).map(row).collect()
 }
@@ -45,11 +45,17 @@ fn pipelines() -> Vec<Vec<Document>> {
         vec![doc! { "$sort": { "at": 1 } }, doc! { "$limit": 3 }, doc! { "$project": { "_id": 0 } }],
         vec![doc! { "$group": { "_id": "$s", "speed": { "$sum": "$wind.speed" }, "n": { "$sum": 1 } } }],
         vec![doc! { "$match": { "n": { "$lt": 330 } } }, doc! { "$project": { "_id": 0 } }],
+        vec![
+            doc! { "$match": { "at": { "$gte": DateTime::from_millis(500_000), "$lt": DateTime::from_millis(5_000_000) } } },
+            doc! { "$group": { "_id": "$s", "v": { "$sum": "$v" }, "ids": { "$max": "$m.id" } } },
+        ],
+        vec![doc! { "$match": { "m.id": { "$gt": 1 } } }, doc! { "$group": { "_id": "$m.id", "v": { "$sum": "$v" } } }],
+        vec![doc! { "$project": { "_id": 0, "n": 1, "v": 1 } }, doc! { "$match": { "n": { "$gte": 0 } } }],
         vec![doc! { "$group": { "_id": null, "all": { "$addToSet": "$mixed" }, "at": { "$min": "$at" } } }],
     ]
 }
 
-async fn answers(db: &Db) -> Vec<Vec<String>> {
+async fn answers(db: &Db) -> Vec<Vec<Vec<u8>>> {
     let mut all = Vec::new();
     for pipeline in pipelines() {
         let told = |row: &Document| {
@@ -57,9 +63,9 @@ async fn answers(db: &Db) -> Vec<Vec<String>> {
             if let Ok(all) = row.get_array_mut("all") {
                 all.sort_by_key(|value| format!("{value:?}"));
             }
-            format!("{row:?}")
+            canonical(&row)
         };
-        let mut rows: Vec<String> = run(db, pipeline).await.iter().map(told).collect();
+        let mut rows: Vec<Vec<u8>> = run(db, pipeline).await.iter().map(told).collect();
         rows.sort();
         all.push(rows);
     }
@@ -68,18 +74,23 @@ async fn answers(db: &Db) -> Vec<Vec<String>> {
 
 #[test]
 fn a_query_that_is_asked_again_gives_what_a_database_says_that_was_just_opened() {
-    for format in [BucketFormat::Uncompressed, BucketFormat::Compressed] {
+    // Of many series, pipelines take the rows of several buckets together.
+    let formats = [BucketFormat::Uncompressed, BucketFormat::Compressed];
+    for (format, series) in formats.into_iter().flat_map(|format| [(format, 3), (format, 40)]) {
         block_on(async {
             let storage = Rc::new(MemoryStorage::new());
             let db = Db::open_as(format, Rc::clone(&storage) as _, TestEnv::new(1));
             db.ok(rawdoc! { "create": "weather", "timeseries": { "timeField": "at", "metaField": "m" } }).await;
             let mut before = Vec::new();
-            for step in 0..4 {
+            for step in 0..5 {
                 match step {
-                    // Later rows; earlier ones for the same buckets; rows for a new bucket.
-                    0 => db.insert("weather", &rows(300, 300).iter().map(raw).collect::<Vec<_>>()).await,
-                    1 => db.insert("weather", &rows(100, 200).iter().map(raw).collect::<Vec<_>>()).await,
-                    2 => db.insert("weather", &rows(9000, 9).iter().map(raw).collect::<Vec<_>>()).await,
+                    // Later rows; earlier ones for the same buckets; rows for a new bucket; rows for one of many series.
+                    0 => db.insert("weather", &rows(series, 300, 300)).await,
+                    1 => db.insert("weather", &rows(series, 100, 200)).await,
+                    2 => db.insert("weather", &rows(series, 9000, 9)).await,
+                    3 => {
+                        db.insert("weather", &rows(series, 410, 200).into_iter().step_by(40).collect::<Vec<_>>()).await
+                    }
                     _ => {
                         db.ok(
                             rawdoc! { "delete": "weather", "deletes": [{ "q": { "n": { "$lt": 200 } }, "limit": 0 }] },
@@ -97,14 +108,19 @@ fn a_query_that_is_asked_again_gives_what_a_database_says_that_was_just_opened()
                         assert_eq!(
                             answers(&db).await,
                             expected,
-                            "{format:?}, step {step}, folded: {is_folded}, time {time}"
+                            "{format:?}, {series} series, step {step}, folded: {is_folded}, time {time}"
                         );
                     }
                     assert!(expected.iter().all(|rows| !rows.is_empty()));
                     before.push(expected);
                 }
             }
-            assert!(before.chunks(2).all(|two| two[0] == two[1]) && before[1] != before[3] && before[5] != before[7]);
+            assert!(
+                before.chunks(2).all(|two| two[0] == two[1])
+                    && before[1] != before[3]
+                    && before[5] != before[7]
+                    && before[7] != before[9]
+            );
         });
     }
 }

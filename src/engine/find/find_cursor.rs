@@ -4,6 +4,7 @@
 //! not stream holds everything that matches; with a small limit, the buckets of the rows that it keeps, as they are
 //! stored. A sort that begins with metadata holds all its buckets as they are stored.
 
+use super::joined::take_joined;
 use super::newest_rows::rows_of_units;
 use super::planned::PlannedQuery;
 use super::push::push_unit;
@@ -85,6 +86,18 @@ impl FindCursor {
         *self.exec.counters() = counters;
         self.scanned = self.exec.push_ends(rows)? == Flow::Enough;
         Ok(true)
+    }
+
+    /// Takes the rows of the next buckets at once, if it can.
+    fn take_joined(&mut self) -> Result<bool> {
+        if self.pipeline.is_none() || self.scanned {
+            return Ok(false);
+        }
+        let FindCursor { scan, plan, exec, units, .. } = self;
+        let (count, flow) = take_joined(scan.collection(), plan, exec, units.iter().rev().map(|next| &next.unit))?;
+        units.truncate(units.len() - count);
+        self.scanned = flow == Flow::Enough;
+        Ok(count > 0)
     }
 
     /// The plan with its statistics.
@@ -267,7 +280,13 @@ impl Engine {
         // every block, as many rows as are worth the effort, if buckets give only a few.
         let plan = &cursor.plan.plan;
         let rows = if plan.is_narrowed || plan.rows_per_group.is_some() { FEW_ROWS } else { 1 };
-        self.fill(cursor, rows).await?;
+        if cursor.exec.ready() < rows && cursor.take_joined()? {
+            if let Some(turn) = self.turn(LOOK_WORK)? {
+                turn.await?;
+            }
+        } else {
+            self.fill(cursor, rows).await?;
+        }
         cursor.exec.take(usize::MAX, usize::MAX)
     }
 

@@ -3,6 +3,7 @@
 pub mod aim;
 pub mod cursor;
 pub mod find_cursor;
+pub mod joined;
 pub mod listing;
 pub mod newest;
 pub mod newest_rows;

@@ -138,6 +138,11 @@ impl StoredBucket {
         self.kept.allow(room);
     }
 
+    /// Its decoded columns that stay in memory.
+    pub fn kept(&self) -> &KeptColumns {
+        &self.kept
+    }
+
     /// The document with its shape checked. `options` are always those of its collection.
     ///
     /// Errors: as `BucketDoc::parse`.

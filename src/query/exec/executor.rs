@@ -124,6 +124,24 @@ impl Exec {
         self.push(rows, None, true)
     }
 
+    /// True if it passes on all rows, as they are or projected.
+    pub fn passes_all(&self) -> bool {
+        matches!(self.output, ExecOutput::Queue { skip: 0, limit: None, .. }) && self.first_or_last.is_none()
+    }
+
+    /// The decoded rows of a bucket with its metadata, if that is wanted.
+    pub fn complete(&self, rows: Block, meta: Option<Value<'_>>) -> Block {
+        self.measurements.complete(rows, meta)
+    }
+
+    /// Takes rows of complete buckets, all of which match.
+    ///
+    /// Errors: those of expressions in the projection.
+    pub fn push_complete(&mut self, rows: Block) -> Result<Flow> {
+        let _ = self.measurements.select(&rows, true)?;
+        self.collect(rows, None)
+    }
+
     /// The number of rows that `take` can return now.
     pub fn ready(&self) -> usize {
         match &self.output {

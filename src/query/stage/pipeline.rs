@@ -129,7 +129,9 @@ impl Pipeline {
     fn feed(&mut self, at: usize, rows: Block) -> Result<Flow> {
         // The order of fields, which whole documents show, must not depend on which rows are filtered together.
         let suits = self.stages.get(at).is_none_or(|state| state.waiting.suits(&rows));
-        if !suits && self.feed_waiting(at)? == Flow::Enough {
+        // Joining many rows costs more than it saves.
+        let is_large = rows.rows() >= ROWS_TOGETHER / 2;
+        if (is_large || !suits) && self.feed_waiting(at)? == Flow::Enough {
             return Ok(Flow::Enough);
         }
         let Some(state) = self.stages.get_mut(at) else {
@@ -137,7 +139,7 @@ impl Pipeline {
             return Ok(Flow::Continue);
         };
         state.waiting.push(rows);
-        if self.is_paused || !state.is_due() { Ok(Flow::Continue) } else { self.feed_waiting(at) }
+        if self.is_paused || !(is_large || state.is_due()) { Ok(Flow::Continue) } else { self.feed_waiting(at) }
     }
 
     /// Passes the rows that wait for a stage to it.

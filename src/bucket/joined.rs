@@ -1,0 +1,260 @@
+//! Rows of several buckets that stay in memory as one block, with their metadata. A pipeline over many series takes the
+//! rows of neighbouring buckets together, and joining them costs it as much as what it computes.
+//!
+//! They are kept when the same buckets are joined for the second time. Where a column of a bucket was kept alone before,
+//! the bucket then has a part of the joined one.
+
+use std::rc::{Rc, Weak};
+
+use super::kept::{BucketColumns, KeptCells, KeptColumns, MemoryRoom, shared, size_bytes, size_bytes_of_part};
+use crate::block::{Block, Column, ColumnData};
+use crate::error::Result;
+use crate::value::FieldSet;
+
+/// How many blocks that begin with the same bucket are known at a time.
+const JOINED_COUNT_MAX: usize = 4;
+
+/// Which columns a block has, and whether it has the metadata.
+pub type JoinedFields = (Rc<FieldSet>, bool);
+
+/// Rows that were joined before.
+pub(super) struct JoinedRows {
+    buckets: Vec<Weak<BucketColumns>>,
+    fields: JoinedFields,
+    /// `None` if they were joined once.
+    block: Option<Block>,
+    /// What the block takes beside the parts that belong to buckets.
+    size_bytes: usize,
+}
+
+impl JoinedRows {
+    fn is_of(&self, parts: &[(Rc<BucketColumns>, usize)], fields: &JoinedFields) -> bool {
+        let is_same = |(known, (bucket, _)): (&Weak<_>, &(Rc<_>, _))| std::ptr::eq(known.as_ptr(), Rc::as_ptr(bucket));
+        self.buckets.len() == parts.len() && self.fields == *fields && self.buckets.iter().zip(parts).all(is_same)
+    }
+}
+
+/// The rows of several buckets, one after another, as `make` returns them; `None` if it cannot join them. Each bucket
+/// comes with the number of its rows. `make` must depend on nothing but the buckets and `fields`.
+///
+/// Errors: those of `make`.
+pub fn joined_rows(
+    buckets: &[(&KeptColumns, usize)],
+    fields: &JoinedFields,
+    make: &mut dyn FnMut() -> Result<Option<Block>>,
+) -> Result<Option<Block>> {
+    let part = |(bucket, rows): &(&KeptColumns, usize)| {
+        let room = shared(bucket.room.get()?, MemoryRoom::default)?;
+        Some((shared(&bucket.columns, || BucketColumns::new(&room))?, *rows))
+    };
+    // Without a room, a bucket does not stay in memory itself.
+    let Some(parts) = buckets.iter().map(part).collect::<Option<Vec<_>>>() else { return make() };
+    let Some((first, _)) = parts.first() else { return make() };
+    let known = |known: &JoinedRows| known.is_of(&parts, fields).then(|| known.block.clone());
+    let known = first.joined.borrow().iter().find_map(known);
+    let is_second = match known {
+        Some(Some(block)) => return Ok(Some(block)),
+        known => known.is_some(),
+    };
+    let made = make()?;
+    if let Some(block) = &made {
+        note(&parts, fields, block, is_second);
+    }
+    Ok(made)
+}
+
+/// Notes that a block was made; the second time, it is kept if there is room.
+fn note(parts: &[(Rc<BucketColumns>, usize)], fields: &JoinedFields, block: &Block, is_second: bool) {
+    let Some((first, _)) = parts.first() else { return };
+    let size_bytes: usize = block.columns().iter().map(|(_, column)| size_bytes(column)).sum();
+    // May drop what the buckets themselves have kept.
+    let keeps = is_second && first.room.takes(first, size_bytes);
+    let mut in_parts = 0;
+    if keeps {
+        in_parts = block.columns().iter().map(|(name, column)| give_parts(parts, name, column)).sum::<usize>();
+        in_parts = in_parts.min(size_bytes);
+        first.give_back(in_parts);
+    }
+    first.drop_joined(&|known| known.is_of(parts, fields) || known.buckets.iter().any(|b| b.strong_count() == 0));
+    first.joined.borrow_mut().push(JoinedRows {
+        buckets: parts.iter().map(|(bucket, _)| Rc::downgrade(bucket)).collect(),
+        fields: fields.clone(),
+        block: keeps.then(|| block.clone()),
+        size_bytes: if keeps { size_bytes - in_parts } else { 0 },
+    });
+}
+
+/// Replaces what the buckets have kept of a column by parts of the joined column. Returns the bytes of what they had.
+fn give_parts(parts: &[(Rc<BucketColumns>, usize)], name: &str, column: &Column) -> usize {
+    // A part of other columns would hold what all of their cells refer to.
+    let is_plain = match column.data() {
+        ColumnData::F64(_) | ColumnData::I32(_) | ColumnData::I64(_) | ColumnData::Date(_) | ColumnData::Bool(_) => {
+            column.presence().is_none()
+        }
+        _ => false,
+    };
+    let (mut start, mut given) = (0, 0);
+    for (bucket, rows) in parts.iter().filter(|_| is_plain) {
+        let mut kept = bucket.kept.borrow_mut();
+        if let Some(kept) = kept.iter_mut().find(|kept| *kept.name == *name).and_then(|kept| kept.column.as_mut()) {
+            given += size_bytes_of_part(column, *rows);
+            *kept = KeptCells { column: column.clone(), rows: start..start + rows };
+        }
+        start += rows;
+    }
+    given
+}
+
+impl BucketColumns {
+    /// Drops joined rows that are outdated, and the oldest if there are many.
+    fn drop_joined(&self, is_outdated: &dyn Fn(&JoinedRows) -> bool) {
+        let mut joined = self.joined.borrow_mut();
+        let all = |joined: &[JoinedRows]| joined.iter().map(|known| known.size_bytes).sum::<usize>();
+        let before = all(&joined);
+        joined.retain(|known| !is_outdated(known));
+        if joined.len() >= JOINED_COUNT_MAX {
+            joined.remove(0);
+        }
+        self.give_back(before - all(&joined));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+    use std::ops::Range;
+
+    use super::super::kept::ColumnRoom;
+    use super::*;
+    use crate::limits::KEPT_COLUMNS_BYTES_MAX;
+    use crate::value::OwnedValue;
+
+    const ROWS: usize = 10;
+
+    fn doubles(from: usize, rows: usize) -> Column {
+        Column::new(ColumnData::F64((from..from + rows).map(|row| row as f64).collect()), None)
+    }
+
+    /// Rows of some buckets, of which each has so many.
+    fn block(buckets: Range<usize>, rows: usize) -> Block {
+        let mut block = Block::new(buckets.len() * rows);
+        block.set_column("a", doubles(buckets.start * rows, buckets.len() * rows));
+        block.set_column("m", Column::constant(OwnedValue::int32(1).view(), buckets.len() * rows));
+        block
+    }
+
+    fn buckets(room: &Rc<ColumnRoom>, count: usize) -> Vec<KeptColumns> {
+        let bucket = || {
+            let kept = KeptColumns::default();
+            kept.allow(room);
+            kept
+        };
+        (0..count).map(|_| bucket()).collect()
+    }
+
+    fn fields() -> JoinedFields {
+        (Rc::new(FieldSet::Only(vec!["a".into()])), true)
+    }
+
+    /// The rows of some buckets; false if they had to be made.
+    fn is_kept(all: &[KeptColumns], which: Range<usize>, rows: usize, fields: &JoinedFields) -> bool {
+        let made = Cell::new(false);
+        let parts: Vec<_> = all[which.clone()].iter().map(|bucket| (bucket, rows)).collect();
+        let joined = joined_rows(&parts, fields, &mut || {
+            made.set(true);
+            Ok(Some(block(which.clone(), rows)))
+        });
+        assert_eq!(joined.unwrap(), Some(block(which.clone(), rows)));
+        !made.get()
+    }
+
+    fn size_of(room: &ColumnRoom) -> usize {
+        shared(room, MemoryRoom::default).unwrap().size_bytes()
+    }
+
+    #[test]
+    fn the_rows_of_the_same_buckets_are_kept_when_they_are_joined_for_the_second_time() {
+        let room = Rc::default();
+        let all = buckets(&room, 5);
+        let uses: Vec<bool> = (0..4).map(|_| is_kept(&all, 0..3, ROWS, &fields())).collect();
+        assert_eq!(uses, [false, false, true, true]);
+        let others = [(0..2, fields()), (1..3, fields()), (0..3, (fields().0, false)), (0..4, fields())];
+        for (which, fields) in others {
+            assert!(!is_kept(&all, which, ROWS, &fields));
+        }
+        assert!(is_kept(&all, 0..3, ROWS, &fields()));
+    }
+
+    #[test]
+    fn a_bucket_that_was_replaced_is_not_taken_for_the_one_before() {
+        let room = Rc::default();
+        let mut all = buckets(&room, 3);
+        assert!((0..3).any(|_| is_kept(&all, 0..3, ROWS, &fields())));
+        for place in [1, 2, 0] {
+            all[place] = buckets(&room, 1).remove(0);
+            let uses: Vec<bool> = (0..3).map(|_| is_kept(&all, 0..3, ROWS, &fields())).collect();
+            assert_eq!(uses, [false, false, true]);
+        }
+        drop(all);
+        assert_eq!(size_of(&room), 0);
+    }
+
+    #[test]
+    fn buckets_that_do_not_stay_in_memory_and_rows_that_cannot_be_joined_are_made_each_time() {
+        let all: Vec<KeptColumns> = (0..3).map(|_| KeptColumns::default()).collect();
+        assert!((0..4).all(|_| !is_kept(&all, 0..3, ROWS, &fields())));
+        let all = buckets(&Rc::default(), 2);
+        let parts: Vec<_> = all.iter().map(|bucket| (bucket, ROWS)).collect();
+        let made = Cell::new(0);
+        let mut make = || {
+            made.set(made.get() + 1);
+            Ok(None)
+        };
+        assert!((0..3).all(|_| joined_rows(&parts, &fields(), &mut make) == Ok(None)));
+        assert_eq!(made.get(), 3);
+    }
+
+    #[test]
+    fn the_columns_that_buckets_had_before_become_parts_of_the_joined_one_and_take_no_more_room() {
+        let room = Rc::default();
+        let all = buckets(&room, 3);
+        for (number, bucket) in all.iter().enumerate() {
+            (0..2).for_each(|_| bucket.keep_if_loaded(7, "a", &doubles(number * ROWS, ROWS)));
+        }
+        let before = size_of(&room);
+        (0..2).for_each(|_| _ = is_kept(&all, 0..3, ROWS, &fields()));
+        let metadata = size_bytes(block(0..3, ROWS).column("m").unwrap());
+        assert!(size_of(&room) <= before + metadata, "{before} {}", size_of(&room));
+        for (number, bucket) in all.iter().enumerate() {
+            for range in [0..ROWS, 2..5] {
+                let mut found = None;
+                assert!(bucket.found_if_loaded(7, &range, &mut found));
+                assert_eq!(found, Some(doubles(number * ROWS + range.start, range.len())));
+            }
+        }
+        drop(all);
+        assert_eq!(size_of(&room), 0);
+    }
+
+    #[test]
+    fn few_joined_rows_begin_with_the_same_bucket_and_all_stay_within_their_room() {
+        let room = Rc::default();
+        let rows = KEPT_COLUMNS_BYTES_MAX / 2000;
+        let all = buckets(&room, 40);
+        for _ in 0..3 {
+            for end in 2..12 {
+                (0..3).for_each(|_| _ = is_kept(&all, 0..end, ROWS, &fields()));
+            }
+        }
+        let ends: Vec<usize> = (2..12).rev().filter(|end| is_kept(&all, 0..*end, ROWS, &fields())).collect();
+        assert_eq!(ends, [11, 10, 9, 8]);
+        for _ in 0..3 {
+            for start in 0..38 {
+                (0..3).for_each(|_| _ = is_kept(&all, start..start + 2, rows, &fields()));
+                assert!(size_of(&room) <= KEPT_COLUMNS_BYTES_MAX);
+            }
+        }
+        drop(all);
+        assert_eq!(size_of(&room), 0);
+    }
+}
