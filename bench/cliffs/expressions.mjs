@@ -101,6 +101,7 @@ export const expressions = [
   computed("`$floor`", { $floor: U }, ({ usage_user: u }, row) => Math.floor(u[row])),
   computed("`$round` to a digit", { $round: [U, 1] }),
   computed("`$mod`", { $mod: [U, 10] }, ({ usage_user: u }, row) => u[row] % 10),
+  computed("a square", { $pow: [U, 2] }, ({ usage_user: u }, row) => u[row] ** 2),
   computed("`$pow`", { $pow: [U, 1.5] }, ({ usage_user: u }, row) => u[row] ** 1.5),
   computed("`$ln`", { $ln: { $add: [U, 1] } }, ({ usage_user: u }, row) => Math.log(u[row] + 1)),
   computed("`$sin`", { $sin: { $degreesToRadians: U } }, ({ usage_user: u }, row) => Math.sin((u[row] * Math.PI) / 180)),

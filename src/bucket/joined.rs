@@ -11,11 +11,19 @@ use crate::block::{Block, Column, ColumnData};
 use crate::error::Result;
 use crate::value::FieldSet;
 
-/// How many blocks that begin with the same bucket are known at a time.
-const JOINED_COUNT_MAX: usize = 4;
+/// How many blocks that begin with the same bucket are known at a time: those of so many panels of a dashboard.
+const JOINED_COUNT_MAX: usize = 16;
 
-/// Which columns a block has, and whether it has the metadata.
-pub type JoinedFields = (Rc<FieldSet>, bool);
+/// What joined rows are.
+#[derive(Clone, PartialEq)]
+pub struct JoinedFields {
+    /// Their columns.
+    pub columns: Rc<FieldSet>,
+    /// Whether they have the metadata.
+    pub has_meta: bool,
+    /// If they are not all rows of their buckets: whether the last ones by time, and how many.
+    pub only: Option<(bool, usize)>,
+}
 
 /// Rows that were joined before.
 pub(super) struct JoinedRows {
@@ -35,7 +43,7 @@ impl JoinedRows {
 }
 
 /// The rows of several buckets, one after another, as `make` returns them; `None` if it cannot join them. Each bucket
-/// comes with the number of its rows. `make` must depend on nothing but the buckets and `fields`.
+/// comes with the number of its rows, if all are taken. `make` must depend on nothing but the buckets and `fields`.
 ///
 /// Errors: those of `make`.
 pub fn joined_rows(
@@ -71,7 +79,8 @@ fn note(parts: &[(Rc<BucketColumns>, usize)], fields: &JoinedFields, block: &Blo
     let keeps = is_second && first.room.takes(first, size_bytes);
     let mut in_parts = 0;
     if keeps {
-        in_parts = block.columns().iter().map(|(name, column)| give_parts(parts, name, column)).sum::<usize>();
+        let columns = block.columns().iter().filter(|_| fields.only.is_none());
+        in_parts = columns.map(|(name, column)| give_parts(parts, name, column)).sum::<usize>();
         in_parts = in_parts.min(size_bytes);
         first.give_back(in_parts);
     }
@@ -153,7 +162,7 @@ mod tests {
     }
 
     fn fields() -> JoinedFields {
-        (Rc::new(FieldSet::Only(vec!["a".into()])), true)
+        JoinedFields { columns: Rc::new(FieldSet::Only(vec!["a".into()])), has_meta: true, only: None }
     }
 
     /// The rows of some buckets; false if they had to be made.
@@ -178,8 +187,11 @@ mod tests {
         let all = buckets(&room, 5);
         let uses: Vec<bool> = (0..4).map(|_| is_kept(&all, 0..3, ROWS, &fields())).collect();
         assert_eq!(uses, [false, false, true, true]);
-        let others = [(0..2, fields()), (1..3, fields()), (0..3, (fields().0, false)), (0..4, fields())];
-        for (which, fields) in others {
+        let without_meta = JoinedFields { has_meta: false, ..fields() };
+        let last = JoinedFields { only: Some((true, 1)), ..fields() };
+        for (which, fields) in
+            [(0..2, fields()), (1..3, fields()), (0..3, without_meta), (0..4, fields()), (0..3, last)]
+        {
             assert!(!is_kept(&all, which, ROWS, &fields));
         }
         assert!(is_kept(&all, 0..3, ROWS, &fields()));
@@ -242,12 +254,12 @@ mod tests {
         let rows = KEPT_COLUMNS_BYTES_MAX / 2000;
         let all = buckets(&room, 40);
         for _ in 0..3 {
-            for end in 2..12 {
+            for end in 2..30 {
                 (0..3).for_each(|_| _ = is_kept(&all, 0..end, ROWS, &fields()));
             }
         }
-        let ends: Vec<usize> = (2..12).rev().filter(|end| is_kept(&all, 0..*end, ROWS, &fields())).collect();
-        assert_eq!(ends, [11, 10, 9, 8]);
+        let ends: Vec<usize> = (2..30).rev().filter(|end| is_kept(&all, 0..*end, ROWS, &fields())).collect();
+        assert!(ends.iter().copied().eq((2..30).rev().take(JOINED_COUNT_MAX)));
         for _ in 0..3 {
             for start in 0..38 {
                 (0..3).for_each(|_| _ = is_kept(&all, start..start + 2, rows, &fields()));

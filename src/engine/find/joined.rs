@@ -6,7 +6,7 @@
 use std::rc::Rc;
 
 use crate::block::Block;
-use crate::bucket::{BucketDoc, joined_rows, unpack};
+use crate::bucket::{BucketDoc, JoinedFields, joined_rows, unpack};
 use crate::engine::collections::collection::Collection;
 use crate::engine::read::unit::Unit;
 use crate::engine::store::stored_bucket::StoredBucket;
@@ -52,7 +52,7 @@ pub(super) fn take_joined<'a>(
         return none;
     }
     let parts: Vec<_> = buckets.iter().map(|(stored, _, count)| (stored.kept(), *count)).collect();
-    let fields = (Rc::clone(&plan.columns), plan.plan.wants_meta);
+    let fields = JoinedFields { columns: Rc::clone(&plan.columns), has_meta: plan.plan.wants_meta, only: None };
     let mut alone = Vec::new();
     let joined = joined_rows(&parts, &fields, &mut || {
         for (_, view, _) in &buckets {

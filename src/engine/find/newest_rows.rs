@@ -8,7 +8,7 @@ use std::rc::Rc;
 
 use super::part::{BucketPart, only_part, wanted_rows_of};
 use crate::block::{Block, ColumnBuilder, DocPivot};
-use crate::bucket::{BucketDoc, BucketVersion, TimeseriesOptions, unpack_first_or_last};
+use crate::bucket::{BucketDoc, BucketVersion, JoinedFields, TimeseriesOptions, joined_rows, unpack_first_or_last};
 use crate::engine::collections::collection::Collection;
 use crate::engine::read::unit::Unit;
 use crate::engine::store::stored_bucket::{EndRows, StoredBucket};
@@ -28,6 +28,23 @@ const FEW_ROWS_MAX: usize = 16;
 /// Errors: those of filters; `DataCorruptionDetected`.
 #[inline(never)]
 pub(super) fn rows_of_units(collection: &Collection, plan: &ReadPlan, units: &[Unit]) -> Result<Option<Block>> {
+    let mut rows_of = || rows_of_each(collection, plan, units);
+    let options = &collection.entry().options.timeseries;
+    let end_of_stored = |unit: &Unit| {
+        let stored = unit.stored.as_deref().filter(|_| unit.unfolded().is_none())?;
+        end_of(plan, &stored.view(options).ok()?)
+    };
+    // If no bucket has rows in journals, the rows may have been collected before.
+    let only = units.first().and_then(end_of_stored).filter(|_| !plan.columns.is_all());
+    if only.is_none() || units.iter().any(|unit| end_of_stored(unit) != only) {
+        return rows_of();
+    }
+    let parts: Vec<_> = units.iter().filter_map(|unit| Some((unit.stored.as_ref()?.kept(), 0))).collect();
+    let fields = JoinedFields { columns: Rc::clone(&plan.columns), has_meta: plan.plan.wants_meta, only };
+    joined_rows(&parts, &fields, &mut rows_of)
+}
+
+fn rows_of_each(collection: &Collection, plan: &ReadPlan, units: &[Unit]) -> Result<Option<Block>> {
     let entry = collection.entry();
     let options = &entry.options.timeseries;
     let mut rows = DocPivot::new();

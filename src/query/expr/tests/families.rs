@@ -255,6 +255,9 @@ fn powers_trigonometry_and_bitwise_operators() {
         (rawbson!({ "$pow": [2, -1] }), 0.5.into()),
         (rawbson!({ "$pow": [2, 64] }), 18_446_744_073_709_551_616.0.into()),
         (rawbson!({ "$pow": ["$n", 2] }), RawBson::Null),
+        // Rounded once.
+        (rawbson!({ "$pow": [0.1, 2] }), (0.1 * 0.1).into()),
+        (rawbson!({ "$pow": [-1e200, 2.0] }), f64::INFINITY.into()),
         (rawbson!({ "$eq": [{ "$pow": [0, f64::NAN] }, f64::NAN] }), true.into()),
         (rawbson!({ "$exp": 0 }), 1.0.into()),
         (rawbson!({ "$ln": 1 }), 0.0.into()),

@@ -4,7 +4,7 @@ use super::cells::{Cells, Int32s, Vector};
 use super::mask::Mask;
 use super::numbers::{Operand, finished, operand};
 use super::run::VectorArguments;
-use crate::env::math;
+use crate::query::expr::math::power_of_double;
 use crate::query::expr::operators::Operator;
 
 /// `None` for other operators, and for values that these are rarely given.
@@ -85,7 +85,7 @@ fn powers<'a>(arguments: &VectorArguments<'_, 'a>) -> Option<Vector<'a>> {
     } else {
         Mask::NONE
     };
-    let cells = x.iter().zip(&*y).map(|(x, y)| math::pow(*x, *y)).collect();
+    let cells = x.iter().zip(&*y).map(|(x, y)| power_of_double(*x, *y)).collect();
     Some(finished(Cells::Numbers(cells, Int32s::None), null, all_left(arguments), beyond))
 }
 
