@@ -4,8 +4,8 @@
 
 use std::cmp::Ordering;
 
-use super::model::Decimal;
-use super::parse::{DIGITS_MAX, Digits};
+use super::model::{COEFFICIENT_END, Decimal};
+use super::parse::{DIGITS_MAX, Digits, EXPONENT_MAX, EXPONENT_MIN};
 
 const NAN: Decimal = Decimal::NaN;
 
@@ -40,6 +40,32 @@ pub fn difference(a: Decimal, b: Decimal) -> Decimal {
 
 /// The sum of two decimals.
 pub fn sum(a: Decimal, b: Decimal) -> Decimal {
+    short_sum(a, b).unwrap_or_else(|| long_sum(a, b))
+}
+
+/// The sum of decimals that are so short that nothing is rounded.
+fn short_sum(a: Decimal, b: Decimal) -> Option<Decimal> {
+    let (Decimal::Finite { negative, exponent, .. }, Decimal::Finite { negative: other, exponent: below, .. }) = (a, b)
+    else {
+        return None;
+    };
+    let exponent = exponent.min(below);
+    let total = aligned(a, exponent)? + aligned(b, exponent)?;
+    // A zero is negative only if both are.
+    let negative = total < 0 || total == 0 && negative && other;
+    Some(Decimal::Finite { negative, coefficient: total.unsigned_abs(), exponent })
+}
+
+/// The coefficient of a short decimal with an exponent that is not greater, and its sign; less than 10^33.
+fn aligned(decimal: Decimal, exponent: i32) -> Option<i128> {
+    let Decimal::Finite { negative, coefficient, exponent: own } = decimal else { return None };
+    let power = u32::try_from(own - exponent).ok().filter(|power| *power < 15)?;
+    let size = i128::from(i64::try_from(coefficient).ok()?) * i128::from(10_i64.pow(power));
+    Some(if negative { -size } else { size })
+}
+
+/// The sum of any decimals.
+fn long_sum(a: Decimal, b: Decimal) -> Decimal {
     let (Some(mut x), Some(mut y)) = (Digits::of(a), Digits::of(b)) else {
         return match (a, b) {
             (Decimal::Finite { .. }, special) => special,
@@ -78,6 +104,29 @@ pub fn sum(a: Decimal, b: Decimal) -> Decimal {
 
 /// The product of two decimals.
 pub fn product(a: Decimal, b: Decimal) -> Decimal {
+    short_product(a, b).unwrap_or_else(|| long_product(a, b))
+}
+
+/// The product of decimals that are so short that nothing is rounded.
+fn short_product(a: Decimal, b: Decimal) -> Option<Decimal> {
+    let (
+        Decimal::Finite { negative, coefficient, exponent },
+        Decimal::Finite { negative: other, coefficient: factor, exponent: more },
+    ) = (a, b)
+    else {
+        return None;
+    };
+    let coefficient = u128::from(u64::try_from(coefficient).ok()?) * u128::from(u64::try_from(factor).ok()?);
+    let exponent = exponent + more;
+    (coefficient < COEFFICIENT_END && (EXPONENT_MIN..=EXPONENT_MAX).contains(&exponent)).then_some(Decimal::Finite {
+        negative: negative != other,
+        coefficient,
+        exponent,
+    })
+}
+
+/// The product of any decimals.
+fn long_product(a: Decimal, b: Decimal) -> Decimal {
     if a == NAN || b == NAN {
         return NAN;
     }
@@ -226,6 +275,22 @@ pub fn rounded(decimal: Decimal, places: i64, rounding: Rounding) -> Decimal {
 mod tests {
     use super::super::parse::parse;
     use super::*;
+    use proptest::prelude::*;
+
+    fn finite() -> impl Strategy<Value = Decimal> {
+        let coefficient = prop_oneof![Just(0), 0..1000_u128, 0..u128::from(u64::MAX), 0..COEFFICIENT_END];
+        let exponent = prop_oneof![-20..20, Just(EXPONENT_MIN), Just(EXPONENT_MAX), -3200..-3000];
+        let finite = |(negative, coefficient, exponent)| Decimal::Finite { negative, coefficient, exponent };
+        (any::<bool>(), coefficient, exponent).prop_map(finite)
+    }
+
+    proptest! {
+        #[test]
+        fn sums_and_products_of_short_decimals_equal_those_digit_by_digit(a in finite(), b in finite()) {
+            prop_assert_eq!(sum(a, b), long_sum(a, b));
+            prop_assert_eq!(product(a, b), long_product(a, b));
+        }
+    }
 
     /// Lines of `operator a b result`, by the rules of IEEE 754-2008 for 128 bits.
     fn check(vectors: &str) {

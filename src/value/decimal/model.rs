@@ -7,7 +7,7 @@ use crate::value::number::compare_doubles;
 /// Maximum number of digits of a coefficient.
 const DIGITS_MAX: u32 = 34;
 /// The smallest integer with too many digits.
-const COEFFICIENT_END: u128 = 10_u128.pow(DIGITS_MAX);
+pub(super) const COEFFICIENT_END: u128 = 10_u128.pow(DIGITS_MAX);
 
 /// A decimal128 (IEEE 754-2008, coefficient in binary).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -93,6 +93,13 @@ impl Decimal {
 
     /// Exact order. NaN equals itself and is lowest; zeros are equal.
     pub fn compare(self, other: Decimal) -> Ordering {
+        if let Decimal::Finite { negative, coefficient, exponent } = self
+            && let Decimal::Finite { negative: sign, coefficient: size, exponent: scale } = other
+            && (negative, exponent) == (sign, scale)
+        {
+            let sizes = coefficient.cmp(&size);
+            return if negative { sizes.reverse() } else { sizes };
+        }
         self.rank().cmp(&other.rank()).then_with(|| {
             let sizes = self.magnitude().cmp(&other.magnitude());
             if self.is_negative() { sizes.reverse() } else { sizes }
@@ -101,6 +108,10 @@ impl Decimal {
 
     /// Exact order against a double; neither side is rounded.
     pub fn compare_double(self, x: f64) -> Ordering {
+        // Rounding keeps the order of what it does not make equal.
+        if let Some(order) = self.short_double().map(|near| compare_doubles(near, x)).filter(|order| order.is_ne()) {
+            return order;
+        }
         let cut = self.truncate();
         compare_doubles(cut.double, x).then_with(|| match (cut.exact, self.is_negative()) {
             (true, _) => Ordering::Equal,
@@ -111,9 +122,23 @@ impl Decimal {
 
     /// The nearest double; an infinity if the number is too large.
     pub fn near_double(self) -> f64 {
+        if let Some(near) = self.short_double() {
+            return near;
+        }
         let cut = self.truncate();
         // The next value after the largest double is infinity.
         f64::from_bits(cut.double.to_bits() + u64::from(cut.up))
+    }
+
+    /// The nearest double if coefficient and power of ten are doubles: then one operation rounds once.
+    #[allow(clippy::cast_precision_loss)]
+    #[inline(never)]
+    fn short_double(self) -> Option<f64> {
+        let Decimal::Finite { negative, coefficient, exponent } = self else { return None };
+        let size = u64::try_from(coefficient).ok().filter(|size| *size < 1 << 53)? as f64;
+        let power = 10_u64.checked_pow(exponent.unsigned_abs())? as f64;
+        let size = if exponent < 0 { size / power } else { size * power };
+        Some(if negative { -size } else { size })
     }
 
     /// The rank of NaN, minus infinity, below zero, zero, above zero, infinity, in this order.
@@ -335,6 +360,26 @@ fn low(n: u128) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn short_decimals_are_converted_and_compared_as_by_truncation(
+            negative: bool, coefficient in prop_oneof![0..100_000_u128, 0..1_u128 << 60], exponent in -21..21, ulps in -1..=1_i64, size in 0..100_000_u128,
+        ) {
+            let decimal = Decimal::Finite { negative, coefficient, exponent };
+            let cut = decimal.truncate();
+            let near = f64::from_bits(cut.double.to_bits() + u64::from(cut.up));
+            prop_assert_eq!(decimal.near_double().to_bits(), near.to_bits());
+            let x = f64::from_bits(near.to_bits().saturating_add_signed(ulps));
+            let exact = if negative { Ordering::Less } else { Ordering::Greater };
+            let exact = compare_doubles(cut.double, x).then(if cut.exact { Ordering::Equal } else { exact });
+            prop_assert_eq!(decimal.compare_double(x), exact);
+            // The same number with another exponent is compared by its magnitude.
+            let other = |coefficient, exponent| Decimal::Finite { negative, coefficient, exponent };
+            prop_assert_eq!(decimal.compare(other(size, exponent)), decimal.compare(other(size * 10, exponent - 1)));
+        }
+    }
 
     fn decoded(text: &str) -> Decimal {
         Decimal::from_le_bytes(text.parse::<bson::Decimal128>().unwrap().bytes())

@@ -10,8 +10,8 @@ use crate::value::{Kind, Number, OwnedValue, Value};
 
 /// Maximum number of digits of a coefficient.
 pub(super) const DIGITS_MAX: usize = 34;
-const EXPONENT_MIN: i32 = -6176;
-const EXPONENT_MAX: i32 = 6111;
+pub(super) const EXPONENT_MIN: i32 = -6176;
+pub(super) const EXPONENT_MAX: i32 = 6111;
 
 /// ± 0.d₁d₂… × 10^(exponent + digits), with the digits as numbers, first to last.
 #[derive(Clone, Debug, PartialEq)]
