@@ -1,5 +1,6 @@
 //! The operator behind `$bucket`: a binary search a row.
 
+use std::borrow::Cow;
 use std::rc::Rc;
 
 use super::cells::{Cells, Scratch, Vector};
@@ -27,10 +28,13 @@ pub fn bucketed<'a>(arguments: &VectorArguments<'_, 'a>, collation: &Collation) 
         (Cells::Dates(cells), _, Some(boundaries)) => among(cells, &boundaries, &index_of),
         _ => (0..arguments.rows).map(|row| if vector.left.has(row) { 0 } else { by_value(row) }).collect(),
     };
-    if let Some(absent) = vector.absent().rows() {
-        absent.iter().for_each(|row| {
+    // Null and missing have one place each.
+    let null = index_of(place_below(Some(Value::NULL), boundaries, collation));
+    let missing = index_of(place_below(None, boundaries, collation));
+    for (mask, of_mask) in [(&vector.null, null), (&vector.missing, missing)] {
+        mask.rows().into_iter().flat_map(Bitmap::iter).for_each(|row| {
             if let Some(place) = index.get_mut(row) {
-                *place = by_value(row);
+                *place = of_mask;
             }
         });
     }
@@ -44,7 +48,10 @@ pub fn bucketed<'a>(arguments: &VectorArguments<'_, 'a>, collation: &Collation) 
             left.add(&Mask::of(Bitmap::from_slice(&index, |place| *place as usize == outside)));
         }
     }
-    let entries = Rc::new(Vector::made(entries.finish(), Mask::NONE));
+    // Of boundaries and a default of another type, none is left out.
+    let entries = entries.finish();
+    let missing = entries.presence().map_or(Mask::NONE, Mask::outside);
+    let entries = Rc::new(Cells::Any(Cow::Owned(entries)).with(missing, Mask::NONE, Mask::NONE));
     Some(Cells::Indexed(index.into(), entries).with(Mask::NONE, Mask::NONE, left))
 }
 
