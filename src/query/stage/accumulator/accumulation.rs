@@ -9,7 +9,7 @@ use crate::block::{Block, ColumnBuilder};
 use crate::error::{Error, ErrorCode, Result};
 use crate::limits::EDGE_ROWS_MAX;
 use crate::query::expr::{BoundExpr, Expr, Globals, Variable};
-use crate::value::{Doc, DocWriter, Kind, Value};
+use crate::value::{Collation, Doc, DocWriter, Kind, Value};
 
 /// A parsed field of a `$group`.
 #[derive(Clone, Debug, PartialEq)]
@@ -155,6 +155,11 @@ impl Accumulation {
             None => Cow::Owned(input.column(rows)?),
         };
         Ok(Inputs { cells, keys, shown })
+    }
+
+    /// How strings compare.
+    pub fn collation(&self) -> &Collation {
+        &self.settings.collation
     }
 
     /// True if it ranks values by keys.

@@ -8,34 +8,47 @@ use crate::block::{Bitmap, Column, ColumnBuilder, ColumnData};
 use crate::error::{Error, ErrorCode, Result};
 use crate::limits::STAGE_SIZE_BYTES_MAX;
 use crate::query::expr::quantile;
-use crate::value::{DocWriter, Kind, OwnedValue, Value};
+use crate::query::sort::{key_of_double, key_of_int};
+use crate::value::{Collation, DocWriter, Kind, OwnedValue, Value};
 
 /// The rows of the extremes of a typed column; of cells that compare equal, the first. `None` for other columns.
 pub(super) fn extreme_rows(column: &Column, windows: &[Range<usize>], is_max: bool) -> Option<Vec<u32>> {
-    let present = column.presence();
-    Some(match column.data() {
-        // NaN sorts below all numbers.
-        ColumnData::F64(cells) if is_max => {
-            best_rows(cells, present, windows, |old, new| old < new || old.is_nan() && !new.is_nan())
-        }
-        ColumnData::F64(cells) => {
-            best_rows(cells, present, windows, |old, new| old > new || new.is_nan() && !old.is_nan())
-        }
-        ColumnData::I32(cells) => best_rows(cells, present, windows, |old, new| (old < new) == is_max && old != new),
-        ColumnData::I64(cells) | ColumnData::Date(cells) => {
-            best_rows(cells, present, windows, |old, new| (old < new) == is_max && old != new)
-        }
+    let flip = if is_max { 0 } else { u64::MAX };
+    // NaN sorts below all numbers.
+    let keys: Vec<u64> = match column.data() {
+        ColumnData::F64(cells) => cells.iter().map(|x| key_of_double(*x) ^ flip).collect(),
+        ColumnData::I32(cells) => cells.iter().map(|n| key_of_int(i64::from(*n)) ^ flip).collect(),
+        ColumnData::I64(cells) | ColumnData::Date(cells) => cells.iter().map(|n| key_of_int(*n) ^ flip).collect(),
         _ => return None,
+    };
+    Some(best_rows(column.presence(), windows, |old, new| cell(&keys, old) < cell(&keys, new)))
+}
+
+/// The same for any column. Null does not count.
+pub(super) fn extreme_rows_of_any(
+    column: &Column,
+    windows: &[Range<usize>],
+    is_max: bool,
+    collation: &Collation,
+) -> Vec<u32> {
+    let mut scratch = Vec::new();
+    let mut counts = |row| {
+        column.value(row, &mut scratch).is_some_and(|value| !matches!(value.kind(), Kind::Null | Kind::Undefined))
+    };
+    let there = Bitmap::from_fn(column.len(), &mut counts);
+    let (mut scratch, mut other) = (Vec::new(), Vec::new());
+    best_rows(Some(&there), windows, |old, new| {
+        let order = collation.compare_options(column.value(old, &mut scratch), column.value(new, &mut other));
+        if is_max { order.is_lt() } else { order.is_gt() }
     })
 }
 
-/// The row of the best present cell of each window. It keeps the rows that may still become the best, which are those
-/// that no later row beats.
-fn best_rows<T: Copy + Default>(
-    cells: &[T],
+/// The row of the best present cell of each window. It keeps the rows that may still become the best, which
+/// are those that no later row beats.
+fn best_rows(
     present: Option<&Bitmap>,
     windows: &[Range<usize>],
-    gives_way: impl Fn(T, T) -> bool,
+    mut gives_way: impl FnMut(usize, usize) -> bool,
 ) -> Vec<u32> {
     let mut rows: VecDeque<u32> = VecDeque::new();
     let mut held = 0..0;
@@ -49,8 +62,7 @@ fn best_rows<T: Copy + Default>(
             if present.is_some_and(|present| !present.get(row)) {
                 continue;
             }
-            let new = cell(cells, row);
-            while rows.back().is_some_and(|old| gives_way(cell(cells, *old as usize), new)) {
+            while rows.back().is_some_and(|old| gives_way(*old as usize, row)) {
                 rows.pop_back();
             }
             rows.push_back(u32::try_from(row).unwrap_or(NOWHERE));

@@ -4,13 +4,14 @@ use std::ops::Range;
 
 use super::super::accumulator::{Accumulation, Inputs};
 use super::cells::{NOWHERE, doubles, picked, typed};
-use super::extreme::{Quantiles, extreme_rows};
+use super::extreme::{Quantiles, extreme_rows, extreme_rows_of_any};
 use super::slide::over_windows;
 use super::sums::{deviations, double_sums, integer_sums, mixed_sums};
 use crate::block::{Column, ColumnData};
 use crate::error::Result;
+use crate::limits::STAGE_SIZE_BYTES_MAX;
 use crate::query::expr::{Expr, Globals, is_continuous, percentiles_of};
-use crate::value::Value;
+use crate::value::{Collation, Value};
 
 /// An accumulator that is computed over vectors.
 #[derive(Clone, Debug, PartialEq)]
@@ -51,16 +52,18 @@ impl Kernel {
     }
 
     /// The results for windows of a column of several types; `None` if it has no kernel for them.
-    fn over_mixed(&self, column: &Column, windows: &[Range<usize>]) -> Result<Option<Column>> {
+    fn over_mixed(&self, column: &Column, windows: &[Range<usize>], collation: &Collation) -> Result<Option<Column>> {
         let numbers = || column.to_doubles();
+        // Other values may be large, and their copies must not take too much memory.
+        let is_small = || column.value_bytes_max().saturating_mul(windows.len()) <= STAGE_SIZE_BYTES_MAX;
         match self {
-            // Other values may be large, and their copies must not take too much memory.
-            Kernel::End(is_last) => Ok(numbers().map(|_| ends(column, windows, *is_last))),
+            Kernel::End(is_last) => Ok(is_small().then(|| ends(column, windows, *is_last))),
             Kernel::Sum(false) => Ok(numbers().and_then(|numbers| mixed_sums(column, &numbers, windows))),
-            Kernel::Extreme(is_max) => Ok(numbers().and_then(|numbers| {
+            Kernel::Extreme(is_max) => Ok(is_small().then(|| {
                 // A number keeps the type that it has.
-                let rows = extreme_rows(&numbers, windows, *is_max)?;
-                Some(picked(column, &rows, Value::NULL))
+                let rows = numbers().and_then(|numbers| extreme_rows(&numbers, windows, *is_max));
+                let rows = rows.unwrap_or_else(|| extreme_rows_of_any(column, windows, *is_max, collation));
+                picked(column, &rows, Value::NULL)
             })),
             Kernel::Sum(true) | Kernel::Deviation(_) | Kernel::Quantiles(_) => match numbers() {
                 Some(numbers) => self.over(&numbers, windows),
@@ -114,7 +117,7 @@ pub(super) fn accumulated(
     if let Some(kernel) = kernel {
         let result = match typed(&inputs.cells) {
             Some(column) => kernel.over(&column, windows)?,
-            None => kernel.over_mixed(&inputs.cells, windows)?,
+            None => kernel.over_mixed(&inputs.cells, windows, spec.collation())?,
         };
         if let Some(result) = result {
             return Ok(result);
