@@ -73,6 +73,45 @@ fn zone(
     Zone::of("", constants, at, globals).ok()
 }
 
+/// Bins met lately, and what is the same for all dates in one. Dates that are out of order come back to them.
+struct Recent {
+    bins: Vec<(Range<i64>, i64)>,
+    shift: u32,
+    met: usize,
+}
+
+impl Recent {
+    /// Room for the days of a year.
+    const SLOTS: usize = 1024;
+
+    fn new() -> Recent {
+        Recent { bins: Vec::new(), shift: 0, met: 0 }
+    }
+
+    /// The bin of a date, and what is the same for it; `make` makes them if they are not known.
+    #[inline(never)]
+    fn get(&mut self, ms: i64, make: &mut dyn FnMut() -> Option<(i64, Range<i64>)>) -> Option<(i64, Range<i64>)> {
+        let slot = ms >> self.shift;
+        let place = |slot: i64| slot.cast_unsigned() as usize & (Self::SLOTS - 1);
+        // A slot in which one bin ends and another begins holds either. The slot beside it holds the other.
+        let near = [slot, slot.wrapping_sub(1), slot.wrapping_add(1)];
+        let mut known = near.iter().filter_map(|slot| self.bins.get(place(*slot)));
+        if let Some((bin, value)) = known.find(|(bin, _)| bin.contains(&ms)) {
+            return Some((*value, bin.clone()));
+        }
+        let (value, bin) = make()?;
+        self.met += 1;
+        if let Some(slot) = self.bins.get_mut(place(slot)) {
+            *slot = (bin.clone(), value);
+        } else if self.met == 16 {
+            // Dates in order never come back, and rarely get here. A bin has at least two slots.
+            self.shift = bin.end.saturating_sub(bin.start).max(2).ilog2() - 1;
+            self.bins = vec![(0..0, value); Self::SLOTS];
+        }
+        Some((value, bin))
+    }
+}
+
 /// Calls `of` with the first date of each run of dates in a bin, and the start of the bin. A date beyond all dates has no
 /// result.
 fn by_bins(
@@ -82,8 +121,9 @@ fn by_bins(
     of: &dyn Fn(i64, i64) -> Option<i64>,
 ) -> Vec<i64> {
     let mut cells = Vec::with_capacity(times.len());
+    let mut recent = Recent::new();
     while let Some(behind @ [ms, ..]) = times.get(cells.len()..) {
-        match bin_of(*ms).and_then(|(start, bin)| Some((of(*ms, start)?, bin))) {
+        match recent.get(*ms, &mut || bin_of(*ms).and_then(|(start, bin)| Some((of(*ms, start)?, bin)))) {
             Some((value, bin)) => {
                 let count = runs::leading_within(behind, bin.start, bin.end).max(1);
                 runs::fill(&mut cells, count, value);
@@ -144,22 +184,23 @@ fn texts(
     let format = format_of(format, &zone);
     let unit = finest_unit(format);
     let (mut index, mut found) = (Vec::with_capacity(times.len()), Vec::<String>::new());
-    let mut bin = 0..0;
+    let (mut recent, mut bin, mut place) = (Recent::new(), 0..0, 0);
     for (row, ms) in times.iter().enumerate() {
         if !bin.contains(ms) {
-            match written(*ms, &zone, format) {
-                Ok(text) => {
-                    bin = zone.bin_around(*ms, unit);
-                    found.push(text);
-                }
-                Err(_) => {
-                    bin = 0..0;
-                    beyond.push(row);
-                    found.push(String::new());
-                }
-            }
+            let made = recent.get(*ms, &mut || {
+                found.push(written(*ms, &zone, format).ok()?);
+                Some((found.len() as i64 - 1, zone.bin_around(*ms, unit)))
+            });
+            let (number, around) = made.unwrap_or_else(|| {
+                beyond.push(row);
+                (0, 0..0)
+            });
+            (place, bin) = (u32::try_from(number).unwrap_or(u32::MAX), around);
         }
-        index.push(u32::try_from(found.len()).unwrap_or(u32::MAX).saturating_sub(1));
+        index.push(place);
+    }
+    if found.is_empty() {
+        found.push(String::new());
     }
     Some(DateCells::Texts(index, found))
 }
@@ -217,6 +258,7 @@ mod tests {
         ) {
             let mut ms = start;
             let times: Vec<i64> = steps.iter().map(|step| { ms += step / (1 + step.rem_euclid(7).pow(6)); ms }).collect();
+            let times: Vec<i64> = times.iter().chain(times.iter().rev().step_by(2)).copied().collect();
             let expr = |start: RawBson, end: RawBson| {
                 rawbson!({ "$dateDiff": { "startDate": start, "endDate": end, "unit": unit, "timezone": zone, "startOfWeek": "monday" } })
             };
@@ -230,6 +272,29 @@ mod tests {
                 for ((start, end), found) in alone.into_iter().zip(&found) {
                     let alone = values(&bound(expr(start, end)), vec![*ms]);
                     prop_assert_eq!(&found[row], &alone[0], "{} {} {}", ms, unit, zone);
+                }
+            }
+        }
+
+        #[test]
+        fn parts_and_texts_of_dates_out_of_order_equal_those_of_each_alone(
+            zone in prop::sample::select(vec!["UTC", "+05:45", "America/St_Johns", "Australia/Lord_Howe", "Pacific/Apia"]),
+            start in -1i64<<42..1i64<<42,
+            step in prop::sample::select(vec![1000_i64, 60_000, 3_600_000, 86_400_000, 700_000_000]),
+            places in prop::collection::vec(0..80_i64, 150),
+        ) {
+            let times: Vec<i64> = places.iter().map(|place| start + place * step * 997 / 1000).collect();
+            for name in ["$year", "$month", "$dayOfWeek", "$isoWeekYear", "$hour", "$minute", "$second"] {
+                let name = bson::raw::CString::try_from(name).unwrap();
+                let part = bound(rawbson!({ (&*name): { "date": "$t", "timezone": zone } }));
+                for (ms, found) in times.iter().zip(values(&part, times.clone())) {
+                    prop_assert_eq!(&found, &values(&part, vec![*ms])[0], "{} {}", ms, zone);
+                }
+            }
+            for format in ["%Y-%m", "%G %V", "%Y-%m-%d", "%H:%M"] {
+                let text = bound(rawbson!({ "$dateToString": { "date": "$t", "format": format, "timezone": zone } }));
+                for (ms, found) in times.iter().zip(values(&text, times.clone())) {
+                    prop_assert_eq!(&found, &values(&text, vec![*ms])[0], "{} {}", ms, zone);
                 }
             }
         }
