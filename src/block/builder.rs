@@ -106,6 +106,10 @@ impl ColumnBuilder {
 
     /// Appends rows `range` of `column`.
     pub fn extend(&mut self, column: &Column, range: Range<usize>) {
+        if matches!(column.data(), ColumnData::Dictionary(..)) {
+            let rows = range.len();
+            return self.extend(&column.slice(range).into_plain(), 0..rows);
+        }
         if column.presence().is_none_or(|present| range.clone().any(|row| present.get(row)))
             && (self.extend_cells(column.data(), &range) || self.extend_as_bson(column, &range))
         {
@@ -159,13 +163,8 @@ impl ColumnBuilder {
     fn extend_cells(&mut self, cells: &ColumnData, range: &Range<usize>) -> bool {
         use ColumnData as D;
         if self.data.is_none() && !range.is_empty() {
-            self.data = match cells {
-                D::F64(_) => Some(D::F64(Vec::with_capacity(self.capacity))),
-                D::I32(_) => Some(D::I32(Vec::with_capacity(self.capacity))),
-                D::I64(_) => Some(D::I64(Vec::with_capacity(self.capacity))),
-                D::Date(_) => Some(D::Date(Vec::with_capacity(self.capacity))),
-                _ => None,
-            };
+            let kind = cells.kind().filter(|_| !matches!(cells, D::Objects(_)));
+            self.data = kind.map(|kind| empty(kind, self.capacity));
             self.data.iter_mut().for_each(|data| pad(data, self.len));
         }
         match (&mut self.data, cells) {

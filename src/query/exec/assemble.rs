@@ -147,8 +147,39 @@ impl Join<'_> {
                 None
             }
         };
-        let Some(data) = data else { return Some(self.mixed()) };
+        let Some(data) = data else {
+            let mut joined = None;
+            return match self.few_texts_if_loaded(&mut joined) {
+                true => joined,
+                false => Some(self.mixed()),
+            };
+        };
         Some(Column::new(data, self.presence()))
+    }
+
+    /// A dictionary from dictionaries and columns of texts, if these have few of the rows: texts of small buckets do not
+    /// repeat. False if it is anything else.
+    // Loaded later.
+    #[inline(never)]
+    fn few_texts_if_loaded(&self, joined: &mut Option<Column>) -> bool {
+        let is_text = |column: &Column| matches!(column.data(), ColumnData::String(_));
+        let texts: usize =
+            self.sources.iter().flatten().filter(|column| is_text(column)).map(|column| column.len()).sum();
+        if texts > self.rows / 2 {
+            return false;
+        }
+        let as_dictionary = |column: &Column| match u32::try_from(column.len()) {
+            Ok(rows) if is_text(column) => {
+                let data = ColumnData::Dictionary((0..rows).collect(), Box::new(column.clone()));
+                Column::new(data, column.presence().cloned())
+            }
+            _ => column.clone(),
+        };
+        let sources: Vec<Option<Column>> = self.sources.iter().map(|source| source.map(as_dictionary)).collect();
+        let sources: Vec<Option<&Column>> = sources.iter().map(Option::as_ref).collect();
+        let found = (Join { sources: &sources, pieces: self.pieces, rows: self.rows }).dictionary();
+        *joined = found.flatten();
+        joined.is_some()
     }
 
     /// Presence of all rows; `None` if every source has every row.
@@ -367,6 +398,28 @@ mod tests {
         assert!(assemble(&[Block::new(2)], &[RowRun { block: 0, rows: 0..2 }]).columns().is_empty());
     }
 
+    #[test]
+    fn few_texts_among_dictionaries_become_entries() {
+        let part = |texts: &[&str], repeated: usize| {
+            let mut column = ColumnBuilder::new();
+            texts.iter().for_each(|text| column.push(OwnedValue::string(text).view()));
+            let column = if repeated > 1 {
+                Column::constant(OwnedValue::string(texts[0]).view(), repeated)
+            } else {
+                column.finish()
+            };
+            let mut block = Block::new(column.len());
+            block.set_column("m", column);
+            block
+        };
+        let blocks = [part(&["x"], 5), part(&["y", "x"], 1), part(&["y"], 3)];
+        let joined = whole(&blocks);
+        let ColumnData::Dictionary(index, values) = joined.column("m").unwrap().data() else { panic!("{joined:?}") };
+        assert_eq!((index.as_slice(), values.len()), (&[0, 0, 0, 0, 0, 1, 0, 1, 1, 1][..], 2));
+        let joined = whole(&blocks[1..2].iter().chain(&blocks[1..2]).chain(&blocks[2..]).cloned().collect::<Vec<_>>());
+        assert!(matches!(joined.column("m").unwrap().data(), ColumnData::String(_)));
+    }
+
     fn any_doc() -> impl Strategy<Value = DocBuf> {
         let value = prop_oneof![
             3 => (0..3_i32).prop_map(|n| RawBson::Double(f64::from(n))),
@@ -398,13 +451,24 @@ mod tests {
     proptest! {
         #[test]
         fn assembled_pieces_have_every_row_in_a_valid_block(
-            parts in proptest::collection::vec((proptest::collection::vec(any_doc(), 1..5), any::<bool>()), 1..5),
+            parts in proptest::collection::vec((proptest::collection::vec(any_doc(), 1..5), 0..4_u8), 1..5),
             picks in proptest::collection::vec((any::<prop::sample::Index>(), 0..5_usize, 0..5_usize), 0..10),
         ) {
-            let blocks: Vec<Block> = parts.iter().map(|(docs, constant)| {
+            let blocks: Vec<Block> = parts.iter().map(|(docs, kind)| {
                 let mut block = pivot_docs(docs.iter().map(DocBuf::view)).unwrap();
-                if *constant {
-                    block.set_column("m", Column::constant(docs[0].view().as_value(), docs.len()));
+                let constant = |value: Value<'_>| Column::constant(value, docs.len());
+                match kind {
+                    0 => block.set_column("m", constant(docs[0].view().as_value())),
+                    1 => block.set_column("m", constant(OwnedValue::string("ab").view())),
+                    2 => {
+                        let mut texts = ColumnBuilder::new();
+                        docs.iter().for_each(|doc| match doc.view().get("a") {
+                            Some(_) => texts.push(OwnedValue::string(&"abc"[..doc.view().iter().count()]).view()),
+                            None => texts.push_absent(1),
+                        });
+                        block.set_column("m", texts.finish());
+                    }
+                    _ => {}
                 }
                 block
             }).collect();
