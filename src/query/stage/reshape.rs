@@ -7,7 +7,7 @@ use super::model::Others;
 use super::parse::{FindPart, PipelineParser};
 use super::running::Stage;
 use super::spec::{Spec, read_by};
-use crate::block::{Block, DocPivot};
+use crate::block::{Block, Column, ColumnBuilder, ColumnData, DocPivot};
 use crate::error::{Error, ErrorCode, Result};
 use crate::query::exec::Flow;
 use crate::query::expr::{BoundExpr, Expr};
@@ -224,41 +224,129 @@ impl Spec for UnwindSpec {
     }
 
     fn start(self: Rc<Self>, _others: &Others) -> Box<dyn Stage> {
-        Box::new(Unwind { spec: self, made: Made::default() })
+        Box::new(Unwind { spec: self, made: None })
     }
 }
 
 struct Unwind {
     spec: Rc<UnwindSpec>,
-    made: Made,
+    made: Option<Block>,
+}
+
+/// What `$unwind` makes of the cells of a column.
+#[derive(Default)]
+struct Unwound {
+    /// The new cells.
+    cells: ColumnBuilder,
+    /// The positions of the elements.
+    places: Vec<Option<i64>>,
+    /// Where the new cells of each cell end.
+    ends: Vec<usize>,
+}
+
+impl Unwound {
+    /// The new cells of `count` cells of `column`, which is the field at which the path begins.
+    fn of(spec: &UnwindSpec, column: Option<&Column>, count: usize) -> Unwound {
+        let mut unwound = Unwound::default();
+        let below = spec.path.get(1..).unwrap_or_default();
+        let mut scratch = Vec::new();
+        for row in 0..count {
+            let cell = column.and_then(|column| column.value(row, &mut scratch));
+            let doc = cell.and_then(Value::as_doc);
+            let found = if below.is_empty() { cell } else { doc.and_then(|doc| reach(doc, below)) };
+            let mut emit = |new: Option<Value<'_>>, place: Option<i64>| {
+                match new {
+                    Some(new) => unwound.cells.push(new),
+                    None => unwound.cells.push_absent(1),
+                }
+                unwound.places.push(place);
+            };
+            let mut emit_at = |new: Option<Value<'_>>, place: Option<i64>| match doc {
+                Some(doc) if !below.is_empty() => emit(Some(with(doc, below, new).view().as_value()), place),
+                _ => emit(new, place),
+            };
+            match found.and_then(Value::as_array) {
+                Some(array) if !array.is_empty() => {
+                    (0..).zip(array.iter()).for_each(|(place, (_, element))| emit_at(Some(element), Some(place)));
+                }
+                // The field of an empty array is removed.
+                Some(_) if spec.keeps_empty => emit_at(None, None),
+                Some(_) => {}
+                None if found.is_some_and(|value| !is_nothing(value)) || spec.keeps_empty => emit(cell, None),
+                None => {}
+            }
+            unwound.ends.push(unwound.places.len());
+        }
+        unwound
+    }
+
+    /// The number of the row for each new row, and the new rows of `rows`, which are those of the cells with these numbers.
+    fn rows(&self, numbers: impl Iterator<Item = usize>) -> (Vec<u32>, Vec<u32>) {
+        let (mut rows, mut cells) = (Vec::new(), Vec::new());
+        for (row, number) in (0..).zip(numbers) {
+            let start = number.checked_sub(1).and_then(|before| self.ends.get(before)).copied().unwrap_or_default();
+            for cell in start..self.ends.get(number).copied().unwrap_or_default() {
+                rows.push(row);
+                cells.push(u32::try_from(cell).unwrap_or(u32::MAX));
+            }
+        }
+        (rows, cells)
+    }
 }
 
 impl Stage for Unwind {
-    fn push(&mut self, rows: Block) -> Result<Flow> {
-        let UnwindSpec { path, index, keeps_empty } = &*self.spec;
-        for row in 0..rows.rows() {
-            let mut writer = DocWriter::new();
-            rows.write_row(row, &mut writer);
-            let doc = writer.finish();
-            let mut emit = |unwound: Doc<'_>, place: Option<i64>| {
-                let Some(index) = index else { return self.made.push(unwound) };
-                let place = place.map_or_else(OwnedValue::null, OwnedValue::int64);
-                self.made.push(with(unwound, index, Some(place.view())).view())
-            };
-            let found = reach(doc.view(), path);
-            match found.and_then(Value::as_array) {
-                Some(array) if !array.is_empty() => {
-                    for (place, (_, element)) in (0..).zip(array.iter()) {
-                        emit(with(doc.view(), path, Some(element)).view(), Some(place))?;
-                    }
-                }
-                // The field of an empty array is removed.
-                Some(_) if *keeps_empty => emit(with(doc.view(), path, None).view(), None)?,
-                Some(_) => {}
-                None if found.is_some_and(|value| !is_nothing(value)) || *keeps_empty => emit(doc.view(), None)?,
-                None => {}
+    fn push(&mut self, mut rows: Block) -> Result<Flow> {
+        let UnwindSpec { path, index, .. } = &*self.spec;
+        let Some(root) = path.first() else { return Ok(Flow::Continue) };
+        let column = rows.column(root);
+        // The metadata of a bucket is unwound once.
+        let (unwound, (picked, cells), is_dictionary) = match column.map(|column| (column.presence(), column.data())) {
+            Some((None, ColumnData::Dictionary(index, values))) => {
+                let unwound = Unwound::of(&self.spec, Some(values), values.len());
+                let rows = unwound.rows(index.iter().map(|entry| *entry as usize));
+                (unwound, rows, true)
             }
+            _ => {
+                let unwound = Unwound::of(&self.spec, column, rows.rows());
+                let picked = unwound.rows(0..rows.rows());
+                (unwound, picked, false)
+            }
+        };
+        let places = cells.iter().map(|cell| unwound.places.get(*cell as usize).copied().flatten());
+        let places = places.map(|place| place.map_or_else(OwnedValue::null, OwnedValue::int64));
+        let column = unwound.cells.finish();
+        let column = match is_dictionary {
+            true if column.presence().is_none() => Column::of_entries(cells.clone(), column),
+            true => column.gather(&cells),
+            false => column,
+        };
+        let has_root = rows.column(root).is_some();
+        if has_root {
+            // The arrays are not copied.
+            rows.set_column(root, Column::constant(Value::NULL, rows.rows()));
         }
+        let mut made = rows.gather(&picked);
+        if has_root {
+            made.set_column(root, column);
+        }
+        if let Some((first, below)) = index.as_ref().and_then(|index| index.split_first()) {
+            let mut builder = ColumnBuilder::with_capacity(picked.len());
+            let (before, mut scratch) = (made.column(first), Vec::new());
+            for (row, place) in places.enumerate() {
+                if below.is_empty() {
+                    builder.push(place.view());
+                    continue;
+                }
+                let mut writer = DocWriter::new();
+                if let Some(value) = before.and_then(|column| column.value(row, &mut scratch)) {
+                    writer.value(first, value);
+                }
+                let doc = with(writer.finish().view(), index.as_deref().unwrap_or_default(), Some(place.view()));
+                doc.view().get(first).into_iter().for_each(|value| builder.push(value));
+            }
+            made.set_column(first, builder.finish());
+        }
+        self.made = Some(made).filter(|made| made.rows() > 0);
         Ok(Flow::Continue)
     }
 
