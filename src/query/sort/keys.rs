@@ -6,7 +6,9 @@ use super::arrays::least_keys;
 use super::spec::{SortPart, SortSpec};
 use crate::block::{Block, Column, ColumnData};
 use crate::error::Result;
-use crate::value::{Collation, Component, Interner, Kind, Path, Value, canonical_class, sort_by, sort_key, sort_rows};
+use crate::value::{
+    Collation, Component, Interner, Kind, Number, Path, Value, canonical_class, sort_by, sort_key, sort_rows,
+};
 
 /// The keys of every row of `blocks`, one vector per part.
 ///
@@ -200,11 +202,14 @@ impl Pool {
     }
 }
 
-/// The class of a value and, if bytes compare, the first bytes of a string: most comparisons are decided by this.
+/// The class of a value and, if bytes compare, the first bytes of a string, or the nearest double of a number: most
+/// comparisons are decided by this.
 fn prefix(value: Value<'_>, collation: &Collation) -> u64 {
-    let mut bytes = [0_u8; 8];
+    let number = Number::of(value).map(|number| key_of_double(number.near_double()) >> 8);
+    let mut bytes = number.unwrap_or_default().to_be_bytes();
     let text = value.as_text().filter(|_| value.kind() != Kind::Code && collation.is_simple()).unwrap_or_default();
-    bytes.iter_mut().skip(1).zip(text.as_bytes()).for_each(|(to, from)| *to = *from);
+    let text = if value.kind() == Kind::ObjectId { value.bytes() } else { text.as_bytes() };
+    bytes.iter_mut().skip(1).zip(text).for_each(|(to, from)| *to = *from);
     // The lowest class is -1.
     bytes[0] = u8::try_from(i16::from(canonical_class(value.kind())) + 1).unwrap_or(u8::MAX);
     u64::from_be_bytes(bytes)
@@ -240,4 +245,37 @@ fn fill_pools(pools: &mut [Pool], parts: &[&SortPart], block: &Block) -> Result<
 
 fn may_hold_arrays(column: &Column) -> bool {
     column.kind().is_none()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::value::OwnedValue;
+    use proptest::prelude::*;
+
+    fn value() -> impl Strategy<Value = OwnedValue> {
+        let of = |kind, bytes: &[u8]| Value::parse(kind, bytes).unwrap().to_owned();
+        let decimal = |text: String| text.parse::<bson::Decimal128>().unwrap().bytes();
+        prop_oneof![
+            2 => any::<f64>().prop_map(OwnedValue::double),
+            1 => prop::sample::select(vec![0.0, -0.0, f64::NAN, f64::INFINITY, 0.1, 5e-324]).prop_map(OwnedValue::double),
+            2 => any::<i64>().prop_map(OwnedValue::int64),
+            2 => (-3..3_i64).prop_map(|n| OwnedValue::int64((1 << 53) + n)),
+            2 => (-9..9_i32).prop_map(|n| OwnedValue::double(f64::from(n) / 10.0)),
+            1 => any::<i32>().prop_map(OwnedValue::int32),
+            2 => (-9..9_i64, -3..3_i32).prop_map(move |(n, e)| of(Kind::Decimal128, &decimal(format!("{n}E{e}")))),
+            2 => (any::<i64>(), -400..400_i32).prop_map(move |(n, e)| of(Kind::Decimal128, &decimal(format!("{n}E{e}")))),
+            1 => any::<[u8; 16]>().prop_map(move |bytes| of(Kind::Decimal128, &bytes)),
+            1 => any::<[u8; 12]>().prop_map(move |id| of(Kind::ObjectId, &id)),
+        ]
+    }
+
+    proptest! {
+        #[test]
+        fn prefixes_of_numbers_and_ids_have_the_order_of_the_values(a in value(), b in value()) {
+            let collation = Collation::default();
+            let order = prefix(a.view(), &collation).cmp(&prefix(b.view(), &collation));
+            prop_assert!(order.is_eq() || order == collation.compare(a.view(), b.view()), "{a:?} {b:?}");
+        }
+    }
 }
