@@ -71,7 +71,8 @@ impl Int32s {
         }
     }
 
-    fn of(rows: Bitmap) -> Int32s {
+    /// These rows.
+    pub fn of(rows: Bitmap) -> Int32s {
         match (rows.none(), rows.all()) {
             (true, _) => Int32s::None,
             (_, true) => Int32s::All,

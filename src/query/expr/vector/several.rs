@@ -4,13 +4,18 @@ use super::cells::{Cells, Int32s, Vector};
 use super::mask::Mask;
 use super::numbers::{Operand, finished, operand};
 use super::run::VectorArguments;
+use crate::block::Bitmap;
 use crate::query::expr::math::power_of_double;
 use crate::query::expr::operators::Operator;
+
+/// The greatest int32; sums are whole, and the least one is left out as well.
+const INT32_MAX: f64 = 2_147_483_647.0;
 
 /// `None` for other operators, and for values that these are rarely given.
 pub fn of_several<'a>(operator: &Operator, arguments: &VectorArguments<'_, 'a>) -> Option<Vector<'a>> {
     match operator.name() {
-        "$max" | "$min" | "$sum" | "$avg" => of_doubles(operator.name(), arguments),
+        name @ ("$max" | "$min") => of_numbers(name, arguments).or_else(|| extremes(name == "$max", arguments)),
+        name @ ("$sum" | "$avg") => of_numbers(name, arguments),
         "$pow" => powers(arguments),
         "$bitAnd" => bits(arguments, |a, b| a & b),
         "$bitOr" => bits(arguments, |a, b| a | b),
@@ -19,48 +24,88 @@ pub fn of_several<'a>(operator: &Operator, arguments: &VectorArguments<'_, 'a>) 
     }
 }
 
-/// The doubles of all arguments. `None` if one may be an integer, which gives other types.
-fn all_doubles<'v>(arguments: &'v VectorArguments<'_, '_>) -> Option<Vec<std::borrow::Cow<'v, [f64]>>> {
-    let doubles = arguments.vectors.iter().map(|vector| match operand(vector) {
-        Some(Operand::Numbers(cells, Int32s::None)) => Some(cells.cells(arguments.rows)),
+/// Null and missing values do not count.
+fn of_numbers<'a>(name: &str, arguments: &VectorArguments<'_, 'a>) -> Option<Vector<'a>> {
+    let [_, _, ..] = arguments.vectors else { return None };
+    // NaN sorts below all other numbers. Of values that compare equal, the first one stays.
+    let is_better: fn(f64, f64) -> bool = match name {
+        "$max" => |a, b| b > a || a.is_nan(),
+        _ => |a, b| b < a || b.is_nan() && !a.is_nan(),
+    };
+    let numbers = arguments.vectors.iter().map(|vector| match operand(vector) {
+        Some(Operand::Numbers(cells, int32s)) => Some((cells.cells(arguments.rows), int32s)),
         _ => None,
     });
-    doubles.collect()
-}
-
-/// Null and missing values do not count.
-fn of_doubles<'a>(name: &str, arguments: &VectorArguments<'_, 'a>) -> Option<Vector<'a>> {
-    let [_, _, ..] = arguments.vectors else { return None };
-    let columns = all_doubles(arguments)?;
+    let columns: Vec<_> = numbers.collect::<Option<_>>()?;
     let absent: Vec<Mask> = arguments.vectors.iter().map(|vector| vector.absent()).collect();
     let is_whole = absent.iter().all(Mask::is_none);
     let mut counts = vec![0_u32; arguments.rows];
     let mut results = vec![0.0_f64; arguments.rows];
-    // NaN sorts below all other numbers. Of values that compare equal, the first one stays.
-    let step: fn(f64, f64) -> f64 = match name {
-        "$max" => |a, b| if b > a || a.is_nan() { b } else { a },
-        "$min" => |a, b| if b < a || b.is_nan() && !a.is_nan() { b } else { a },
-        _ => |a, b| a + b,
-    };
-    let is_extreme = matches!(name, "$max" | "$min");
-    for (cells, absent) in columns.iter().zip(&absent) {
-        for (row, ((result, count), x)) in results.iter_mut().zip(&mut counts).zip(&**cells).enumerate() {
-            if is_whole || !absent.has(row) {
-                *result = if is_extreme && *count == 0 { *x } else { step(*result, *x) };
-                *count += 1;
+    // Rows of which the result is an integer. The sum of nothing is one.
+    let (is_extreme, has_int32s) =
+        (matches!(name, "$max" | "$min"), columns.iter().any(|(_, int32s)| *int32s != Int32s::None));
+    let mut integers = vec![name == "$sum" || has_int32s; arguments.rows];
+    for ((cells, int32s), absent) in columns.iter().zip(&absent) {
+        let states = results.iter_mut().zip(&mut counts).zip(&mut integers).zip(&**cells);
+        for (row, (((result, count), integer), x)) in states.enumerate() {
+            if !is_whole && absent.has(row) {
+                continue;
             }
+            let is_int32 = has_int32s && int32s.has(row);
+            if !is_extreme {
+                *result += *x;
+                *integer &= is_int32;
+            } else if *count == 0 || is_better(*result, *x) {
+                (*result, *integer) = (*x, is_int32);
+            }
+            *count += 1;
         }
     }
-    if name == "$sum" && !is_whole {
-        // Without a double, the sum is an integer.
-        let left = Mask::from_fn(arguments.rows, |row| counts.get(row) == Some(&0));
-        return Some(finished(Cells::Numbers(results.into(), Int32s::None), Mask::NONE, all_left(arguments), left));
+    let mut null = Mask::NONE;
+    if name != "$sum" && !is_whole {
+        null = Mask::from_fn(arguments.rows, |row| counts.get(row) == Some(&0));
     }
     if name == "$avg" {
         results.iter_mut().zip(&counts).for_each(|(sum, count)| *sum /= f64::from((*count).max(1)));
+        integers.fill(false);
     }
-    let null = if is_whole { Mask::NONE } else { Mask::from_fn(arguments.rows, |row| counts.get(row) == Some(&0)) };
-    Some(finished(Cells::Numbers(results.into(), Int32s::None), null, all_left(arguments), Mask::NONE))
+    let int32s = Int32s::of(Bitmap::from_slice(&integers, |integer| *integer));
+    let is_wide =
+        |row: usize| integers.get(row) == Some(&true) && results.get(row).is_some_and(|sum| sum.abs() > INT32_MAX);
+    let wide = if name == "$sum" && has_int32s { Mask::from_fn(arguments.rows, is_wide) } else { Mask::NONE };
+    Some(finished(Cells::Numbers(results.into(), int32s), null, all_left(arguments), wide))
+}
+
+/// `$max` and `$min` of int64s or of dates.
+fn extremes<'a>(is_max: bool, arguments: &VectorArguments<'_, 'a>) -> Option<Vector<'a>> {
+    let [_, _, ..] = arguments.vectors else { return None };
+    let (mut best, mut null, mut dates) = (Vec::new(), Mask::all(arguments.rows), 0);
+    for vector in arguments.vectors {
+        let cells = match operand(vector)? {
+            Operand::Longs(cells) => cells,
+            Operand::Dates(cells) => {
+                dates += 1;
+                cells
+            }
+            Operand::Numbers(..) => return None,
+        };
+        let (cells, absent) = (cells.cells(arguments.rows), vector.absent());
+        best.resize(arguments.rows, 0);
+        for (row, (best, n)) in best.iter_mut().zip(&*cells).enumerate() {
+            if !absent.has(row) && (null.has(row) || (*n > *best) == is_max) {
+                *best = *n;
+            }
+        }
+        let mut present = Mask::all(arguments.rows);
+        present.remove(&absent);
+        null.remove(&present);
+    }
+    let cells = match dates {
+        0 => Cells::Longs(best.into()),
+        _ if dates == arguments.vectors.len() => Cells::Dates(best.into()),
+        _ => return None,
+    };
+    Some(finished(cells, null, all_left(arguments), Mask::NONE))
 }
 
 fn all_left(arguments: &VectorArguments<'_, '_>) -> Mask {
