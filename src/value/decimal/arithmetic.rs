@@ -149,6 +149,23 @@ fn long_product(a: Decimal, b: Decimal) -> Decimal {
     Digits { negative, digits, exponent: x.exponent + y.exponent }.round(false)
 }
 
+/// Digits of a quotient that are computed at once.
+const BLOCK_DIGITS: i32 = 18;
+const BLOCK: u128 = 10_u128.pow(BLOCK_DIGITS.unsigned_abs());
+
+/// Appends the digits of a block, but no zeros at the front.
+fn push_block(digits: &mut Vec<u8>, mut block: u64) {
+    let mut places = [0; BLOCK_DIGITS.unsigned_abs() as usize];
+    for place in places.iter_mut().rev() {
+        (*place, block) = ((block % 10) as u8, block / 10);
+    }
+    for digit in places {
+        if digit > 0 || !digits.is_empty() {
+            digits.push(digit);
+        }
+    }
+}
+
 /// The quotient of two decimals; the second must not be zero.
 pub fn quotient(a: Decimal, b: Decimal) -> Decimal {
     if a == NAN || b == NAN {
@@ -174,6 +191,16 @@ pub fn quotient(a: Decimal, b: Decimal) -> Decimal {
         if next.is_none() {
             if rest == 0 || digits.len() > DIGITS_MAX {
                 break;
+            }
+            if divisor < BLOCK {
+                let block = rest * BLOCK;
+                (rest, exponent) = (block % divisor, exponent - BLOCK_DIGITS);
+                push_block(&mut digits, (block / divisor) as u64);
+                while rest == 0 && digits.last() == Some(&0) {
+                    digits.pop();
+                    exponent += 1;
+                }
+                continue;
             }
             exponent -= 1;
         }
@@ -284,7 +311,38 @@ mod tests {
         (any::<bool>(), coefficient, exponent).prop_map(finite)
     }
 
+    /// Long division, as it is done for large divisors.
+    fn divided(a: Decimal, b: Decimal) -> Decimal {
+        let Decimal::Finite { negative: minus, coefficient: divisor, exponent: below } = b else { panic!() };
+        let x = Digits::of(a).unwrap();
+        let (mut digits, mut rest, mut exponent) = (Vec::new(), 0, x.exponent - below);
+        for digit in x.digits {
+            rest = rest * 10 + u128::from(digit);
+            digits.push((rest / divisor) as u8);
+            rest %= divisor;
+        }
+        let zeros = digits.iter().take_while(|digit| **digit == 0).count();
+        digits.drain(..zeros);
+        while rest > 0 && digits.len() <= DIGITS_MAX {
+            rest *= 10;
+            exponent -= 1;
+            digits.push((rest / divisor) as u8);
+            rest %= divisor;
+            if digits == [0] {
+                digits.clear();
+            }
+        }
+        Digits { negative: x.negative != minus, digits, exponent }.round(rest != 0)
+    }
+
     proptest! {
+        #[test]
+        fn quotients_of_blocks_equal_those_digit_by_digit(a in finite(), b in finite()) {
+            let is_zero = is_zero(b);
+            prop_assume!(!is_zero);
+            prop_assert_eq!(quotient(a, b), divided(a, b));
+        }
+
         #[test]
         fn sums_and_products_of_short_decimals_equal_those_digit_by_digit(a in finite(), b in finite()) {
             prop_assert_eq!(sum(a, b), long_sum(a, b));
