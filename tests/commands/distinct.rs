@@ -34,6 +34,13 @@ fn distinct_values_are_the_same_in_the_journal_and_in_buckets() {
                 let tags = bson::rawbson!([i % 3, "x", [i % 2]]);
                 let mut doc = reading(i * 60_000, if i % 2 == 0 { "a" } else { "b" }, f64::from(i as i32 % 4));
                 doc.append(bson::cstr!("tags"), tags);
+                let speed = (i * 7 % 11) as i32;
+                let wind = if i % 5 == 0 {
+                    rawdoc! { "speed": speed }
+                } else {
+                    rawdoc! { "speed": speed, "gust": { "max": speed / 2 } }
+                };
+                doc.append(bson::cstr!("wind"), wind);
                 doc
             })
             .collect();
@@ -51,6 +58,11 @@ fn distinct_values_are_the_same_in_the_journal_and_in_buckets() {
             assert_eq!(ask("temp", rawdoc! { "station": "b" }).await, ["1", "3"]);
             assert_eq!(ask("tags", rawdoc! {}).await, ["\"x\"", "0", "1", "2", "[0]", "[1]"]);
             assert_eq!(ask("none", rawdoc! {}).await, [""; 0]);
+            assert_eq!(ask("wind.speed", rawdoc! { "temp": 1 }).await.len(), 11);
+            assert_eq!(ask("wind.gust.max", rawdoc! {}).await, ["0", "1", "2", "3", "4", "5"]);
+            assert_eq!(ask("wind.gust", rawdoc! {}).await.len(), 6);
+            assert_eq!(ask("wind.none", rawdoc! {}).await, [""; 0]);
+            assert_eq!(ask("wind.speed.below", rawdoc! {}).await, [""; 0]);
             assert_eq!(ask("at", rawdoc! { "temp": { "$gt": 9 } }).await, [""; 0]);
             assert_eq!(ask("at", rawdoc! {}).await.len(), 200, "round {round}");
             db.ok(rawdoc! { "flush": 1 }).await;

@@ -9,6 +9,7 @@ use crate::block::{Bitmap, Block, Column};
 use crate::error::{Error, ErrorCode, Result};
 use crate::limits::DOCUMENT_SIZE_BYTES_MAX;
 use crate::query::plan::Plan;
+use crate::query::sort::column_at;
 use crate::value::{Collation, Leaf, OwnedValue, Path, Value, walk_from_value};
 
 /// The distinct values that a path reaches in the matches of a plan. An array counts as its elements; a missing value
@@ -103,8 +104,8 @@ impl Sink for Distinct {
             return matching.next().map_or(Ok(()), |_| self.add(meta)).map(|()| Flow::Continue);
         }
         let Some(column) = rows.column(self.path.first()) else { return Ok(Flow::Continue) };
-        // There are no arrays in a column of one type.
-        if self.path.is_top_level()
+        // There are no arrays in a column of one type. A path into objects may be one.
+        if let Some(Some(column)) = column_at(&self.path, &rows)
             && column.kind().is_some()
             && numbered_if_loaded(&mut self.known, column, selected.as_ref())
         {
