@@ -103,10 +103,12 @@ async function optimise(folder, flags, { linked, marks, isPinned }) {
 /** Runs wasm-opt over a half; resolves to its output. */
 async function shrink(half, flags, more, target) {
   // The last flag is applied in the second run, together with the new order: without it, reading and writing the module makes it 0.8 KB longer.
+  // Limits apply to both runs.
+  const limits = flags.filter((flag) => flag.includes("="));
   const [optimised, ordered] = ["optimised", "ordered"].map((name) => half.replace(".wasm", `.${name}.wasm`));
   await must(bin("wasm-opt"), [...flags.slice(0, -1), "--strip-debug", half, "-o", optimised]);
   writeFileSync(ordered, withOrder(readFileSync(optimised)));
-  return must(bin("wasm-opt"), [...flags.slice(-1), "--reorder-functions-by-name", ...more, ordered, "-o", target]);
+  return must(bin("wasm-opt"), [...limits, ...flags.slice(-1), "--reorder-functions-by-name", ...more, ordered, "-o", target]);
 }
 
 /** Bundles each entry as one complete file: shared code would be a second file for every page, with 0.4 KB of headers. */
