@@ -14,8 +14,8 @@ import { ownerOf } from "./symbols.mjs";
 
 /** Functions that describe imports to wasm-bindgen at build time; it removes them. */
 const DESCRIPTION = /^__wbindgen_describe_/;
-/** Copying a shorter function takes fewer bytes than calling it. */
-const CALL_BYTES_MIN = 120;
+/** Shorter functions are copied: a copy takes about as many bytes as a slot and its calls, which would be slower. */
+const CALL_BYTES_MIN = 40;
 
 /**
  * Divides `module`, which wasm-bindgen has made from `linked`; functions have the linker's symbols in both. Resolves to the files of the two halves
