@@ -6,6 +6,7 @@ use bson::{DateTime, Document, RawDocumentBuf, doc, rawdoc};
 use futures::executor::block_on;
 use timepail::bucket::BucketFormat;
 use timepail::storage::memory::MemoryStorage;
+use timepail::storage::{Changeset, KeyRange, Page, Storage};
 
 use crate::support::pipelines::run;
 use crate::support::{Db, TestEnv, canonical, raw};
@@ -123,4 +124,38 @@ fn a_query_that_is_asked_again_gives_what_a_database_says_that_was_just_opened()
             );
         });
     }
+}
+
+#[test]
+fn damage_in_a_bucket_behind_the_rows_that_are_enough_is_no_error() {
+    block_on(async {
+        let storage = Rc::new(MemoryStorage::new());
+        let db = Db::open_as(BucketFormat::Compressed, Rc::clone(&storage) as _, TestEnv::new(1));
+        db.ok(rawdoc! { "create": "weather", "timeseries": { "timeField": "at", "metaField": "m" } }).await;
+        db.insert("weather", &rows(40, 0, 600)).await;
+        db.ok(rawdoc! { "flush": 1 }).await;
+        let all = KeyRange { start: b"B".to_vec(), end: b"C".to_vec() };
+        let page = Page { entries_max: 1000, keys_only: false };
+        let last = storage.scan(std::slice::from_ref(&all), page).await.unwrap().pop().unwrap();
+        // The first byte of the column `n`, behind its length and subtype.
+        let mut damaged = last.value;
+        let place = damaged.windows(3).rposition(|bytes| bytes == [5, b'n', 0]).unwrap();
+        damaged[place + 8] = 0x20;
+        let mut changes = Changeset::new();
+        changes.put(last.key, damaged);
+        storage.commit(changes).await.unwrap();
+        let opened = Db::open_as(BucketFormat::Compressed, storage as _, TestEnv::new(2));
+        let of = |limit: i32| {
+            vec![
+                doc! { "$project": { "_id": 0, "list": ["$n", "$v"] } },
+                doc! { "$unwind": "$list" },
+                doc! { "$limit": limit },
+            ]
+        };
+        for _ in 0..3 {
+            assert_eq!(run(&opened, of(560)).await.len(), 560);
+            let all = doc! { "aggregate": "weather", "pipeline": of(10_000), "cursor": { "batchSize": 10_000 } };
+            assert_eq!(opened.fails(raw(&all)).await.1, "DataCorruptionDetected");
+        }
+    });
 }

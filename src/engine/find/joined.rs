@@ -36,7 +36,7 @@ pub(super) fn take_joined<'a>(
     let mut rows = 0;
     for unit in units {
         let Some(stored) = unit.stored.as_deref().filter(|_| unit.unfolded().is_none()) else { break };
-        // Damage is reported by whoever takes the bucket alone.
+        // Damage is reported by whoever takes the bucket alone, if that happens: rows before it may be enough.
         let Ok(view) = stored.view(options) else { break };
         let all_match = || plan.may_match(&view).unwrap_or(false) && plan.all_match(&view);
         let Some(count) = view.count().ok().filter(|_| !(plan.skips_closed && view.closed()) && all_match()) else {
@@ -56,7 +56,11 @@ pub(super) fn take_joined<'a>(
     let mut alone = Vec::new();
     let joined = joined_rows(&parts, &fields, &mut || {
         for (_, view, _) in &buckets {
-            alone.push(exec.complete(unpack(view, &plan.columns, options)?, view.meta()));
+            let Ok(rows) = unpack(view, &plan.columns, options) else {
+                alone.clear();
+                return Ok(None);
+            };
+            alone.push(exec.complete(rows, view.meta()));
         }
         // The order of fields, which whole documents show, must not depend on which rows are joined.
         let names = |block: &Block| block.columns().iter().map(|(name, _)| name.clone()).collect::<Vec<_>>();
@@ -64,6 +68,9 @@ pub(super) fn take_joined<'a>(
         let suits = alone.iter().all(|block| Some(names(block)) == first);
         Ok(suits.then(|| join_blocks(std::mem::take(&mut alone))))
     })?;
+    if joined.is_none() && alone.is_empty() {
+        return none;
+    }
     exec.counters().buckets_passed += buckets.len() as u64;
     exec.counters().buckets_unpacked += buckets.len() as u64;
     let mut flow = Flow::Continue;

@@ -15,20 +15,20 @@ pub struct In {
     /// Ascending in BSON order, without duplicates.
     values: Vec<OwnedValue>,
     collation: Collation,
-    numbers: Rc<Numbers>,
+    numbers: Rc<SetNumbers>,
 }
 
 /// The numbers of a set as cells of columns have them, once a column has asked: a set may be longer than a column.
 #[derive(Debug, Default)]
-struct Numbers {
+struct SetNumbers {
     /// Whether NaN is one of them, and the others.
     doubles: OnceCell<(bool, Vec<f64>)>,
     int32s: OnceCell<Vec<i32>>,
     int64s: OnceCell<Vec<i64>>,
 }
 
-impl PartialEq for Numbers {
-    fn eq(&self, _: &Numbers) -> bool {
+impl PartialEq for SetNumbers {
+    fn eq(&self, _: &SetNumbers) -> bool {
         true
     }
 }
