@@ -338,8 +338,7 @@ mod tests {
     proptest! {
         #[test]
         fn quotients_of_blocks_equal_those_digit_by_digit(a in finite(), b in finite()) {
-            let is_zero = is_zero(b);
-            prop_assume!(!is_zero);
+            let b = if is_zero(b) { 7.into() } else { b };
             prop_assert_eq!(quotient(a, b), divided(a, b));
         }
 
