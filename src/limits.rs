@@ -160,7 +160,7 @@ pub const ROWS_TOGETHER: usize = 4096;
 /// Bytes of them at which it does not wait for more.
 pub const ROWS_TOGETHER_SIZE_BYTES_MAX: usize = 4 << 20;
 /// Rows of a pipeline whose buckets are read one by one, before the rows of several stored buckets are taken at once.
-pub const JOINED_ROWS_FROM: u64 = if cfg!(test) { 10 } else { 256 };
+pub const JOINED_ROWS_FROM: u64 = 256;
 /// Maximum indexes of a collection.
 pub const INDEXES_MAX: usize = 64;
 /// Maximum parts of a key over buckets.

@@ -47,6 +47,11 @@ impl Block {
         &self.columns
     }
 
+    /// True if the columns of `other` have the same names in the same order.
+    pub fn has_fields_of(&self, other: &Block) -> bool {
+        self.columns.iter().map(|(name, _)| name).eq(other.columns.iter().map(|(name, _)| name))
+    }
+
     /// A hash of the names and types of the columns; `None` if a column has cells of several types, or absent ones.
     pub fn types(&self) -> Option<u64> {
         self.columns.iter().try_fold(0, |types, (name, column)| {

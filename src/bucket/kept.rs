@@ -65,8 +65,8 @@ impl KeptColumns {
         found.is_some()
     }
 
-    /// Keeps the column `name` at `place`, which was not found, if it was decoded before, there is room, and the second half of
-    /// the module is loaded.
+    /// Keeps the column `name` at `place`, which was not found, if it was decoded before, there is room, and the second
+    /// half of the module is loaded.
     // Loaded later.
     #[inline(never)]
     pub(super) fn keep_if_loaded(&self, place: u32, name: &str, column: &Column) {

@@ -83,15 +83,17 @@ fn a_query_that_is_asked_again_gives_what_a_database_says_that_was_just_opened()
             let db = Db::open_as(format, Rc::clone(&storage) as _, TestEnv::new(1));
             db.ok(rawdoc! { "create": "weather", "timeseries": { "timeField": "at", "metaField": "m" } }).await;
             let mut before = Vec::new();
-            for step in 0..5 {
+            for step in 0..6 {
                 match step {
-                    // Later rows; earlier ones for the same buckets; rows for a new bucket; rows for one of many series.
+                    // Later rows; earlier ones for the same buckets; rows for a new bucket; rows for one of many series; one row
+                    // less in a bucket between others.
                     0 => db.insert("weather", &rows(series, 300, 300)).await,
                     1 => db.insert("weather", &rows(series, 100, 200)).await,
                     2 => db.insert("weather", &rows(series, 9000, 9)).await,
                     3 => {
                         db.insert("weather", &rows(series, 410, 200).into_iter().step_by(40).collect::<Vec<_>>()).await
                     }
+                    4 => db.ok(rawdoc! { "delete": "weather", "deletes": [{ "q": { "n": 590 }, "limit": 0 }] }).await,
                     _ => {
                         db.ok(
                             rawdoc! { "delete": "weather", "deletes": [{ "q": { "n": { "$lt": 200 } }, "limit": 0 }] },
@@ -121,6 +123,7 @@ fn a_query_that_is_asked_again_gives_what_a_database_says_that_was_just_opened()
                     && before[1] != before[3]
                     && before[5] != before[7]
                     && before[7] != before[9]
+                    && before[9] != before[11]
             );
         });
     }

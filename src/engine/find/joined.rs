@@ -63,9 +63,7 @@ pub(super) fn take_joined<'a>(
             alone.push(exec.complete(rows, view.meta()));
         }
         // The order of fields, which whole documents show, must not depend on which rows are joined.
-        let names = |block: &Block| block.columns().iter().map(|(name, _)| name.clone()).collect::<Vec<_>>();
-        let first = alone.first().map(names);
-        let suits = alone.iter().all(|block| Some(names(block)) == first);
+        let suits = alone.first().is_some_and(|first: &Block| alone.iter().all(|block| block.has_fields_of(first)));
         Ok(suits.then(|| join_blocks(std::mem::take(&mut alone))))
     })?;
     if joined.is_none() && alone.is_empty() {

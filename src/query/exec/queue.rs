@@ -33,10 +33,7 @@ impl Queue {
 
     /// True if no rows wait, or if the last of them have the same fields as `block`, in the same order.
     pub fn suits(&self, block: &Block) -> bool {
-        self.blocks.back().is_none_or(|last| {
-            let mut pairs = last.columns().iter().zip(block.columns());
-            last.columns().len() == block.columns().len() && pairs.all(|((a, _), (b, _))| a == b)
-        })
+        self.blocks.back().is_none_or(|last| last.has_fields_of(block))
     }
 
     /// About the bytes of all rows that came since there were none.
