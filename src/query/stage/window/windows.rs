@@ -165,9 +165,6 @@ impl WindowSpec {
             }
             _ => Inputs::of(joined(blocks, input)?),
         };
-        if let WindowFunction::Shift(by, default) = function {
-            return Ok(shifted(&input.cells, partitions, *by, default));
-        }
         let compute = |rows: &Range<usize>, input: Inputs<'_>| {
             let order =
                 order.map(|(column, ascending)| (typed_if_possible(cells_of(column, rows.clone())), *ascending));
@@ -176,6 +173,9 @@ impl WindowSpec {
         };
         if let [only] = partitions {
             return compute(only, input);
+        }
+        if let WindowFunction::Shift(by, default) = function {
+            return Ok(shifted(&input.cells, partitions, *by, default));
         }
         let mut column = ColumnBuilder::new();
         for partition in partitions {
