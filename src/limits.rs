@@ -170,14 +170,26 @@ pub const TTL_SECONDS_MAX: i64 = i32::MAX as i64;
 /// A query that reads so many buckets of series which do not match makes a page load the second half of the module, which
 /// chooses buckets by their series.
 pub const MISSED_BUCKETS_MIN: u64 = 64;
-/// Bytes of stored buckets that stay in memory, those written or read last. At three bytes a point these are over five
-/// million points.
-pub const BUCKET_CACHE_BYTES_MAX: usize = 16 << 20;
+/// Bytes of stored buckets and of their decoded columns that stay in memory (`readCacheBytes`), 40 MiB.
+pub const READ_CACHE_BYTES: usize = 40 << 20;
+
+/// How much of `readCacheBytes` is for stored buckets, those written or read last: 16 of 40 MiB, at three bytes a point
+/// over five million points.
+pub const fn bucket_cache_bytes(read_cache_bytes: usize) -> usize {
+    read_cache_bytes / 5 * 2
+}
+
 /// How much of this one scan may fill. A longer scan leaves room for the buckets that are being filled, and finds its
 /// own first buckets when it runs again.
-pub const SCAN_CACHE_BYTES_MAX: usize = BUCKET_CACHE_BYTES_MAX / 2;
-/// Bytes of decoded columns that stay in memory with these buckets: three million doubles.
-pub const KEPT_COLUMNS_BYTES_MAX: usize = 24 << 20;
+pub const fn scan_cache_bytes(read_cache_bytes: usize) -> usize {
+    bucket_cache_bytes(read_cache_bytes) / 2
+}
+
+/// How much of `readCacheBytes` is for the decoded columns of these buckets: 24 of 40 MiB, three million doubles.
+pub const fn kept_columns_bytes(read_cache_bytes: usize) -> usize {
+    read_cache_bytes / 5 * 3
+}
+
 /// Stored buckets examined for each series that asks for a bucket to reopen.
 pub const REOPEN_CANDIDATES_MAX: usize = 4;
 /// Buckets of a collection whose series is kept in memory, at 24 bytes each.

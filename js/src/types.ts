@@ -311,6 +311,11 @@ export interface EngineParameters {
   timeseriesInsertMaxRetriesOnDuplicates?: number | undefined;
   /** Bytes shared by all open and archived buckets: the more buckets there are, the earlier each one is closed. Corresponds to the server's storage cache. Default 256 MiB. */
   cacheBytes?: number | undefined;
+  /**
+   * Bytes of stored buckets, and of columns decoded from them, that stay in memory for the next queries. Raise it if queries over a large collection are repeated.
+   * Default 40 MiB; 256 MiB in Node, Deno and Bun. Memory is taken as it is needed.
+   */
+  readCacheBytes?: number | undefined;
 }
 
 /** Options of `open`. */

@@ -6,6 +6,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, test } from "node:test";
+import { open, type OpenOptions } from "timepail";
 import { openFile } from "timepail/file";
 // @ts-expect-error a script without types
 import { installed, node24 } from "../scripts/runtimes.mjs";
@@ -101,6 +102,18 @@ test("openFile takes only a path", async () => {
   await assert.rejects(openFile(undefined as unknown as string), /openFile takes the path of a file/);
   await assert.rejects(openFile(""), TypeError);
   await assert.rejects(run(`import { openFile } from "timepail/file"; await openFile("absent/plant.db");`), /absent\/plant\.db: unable to open database file/);
+});
+
+test("more of what is read stays in memory than in a page, or as much as the parameter says", async () => {
+  const bytesWith = async (options: OpenOptions): Promise<unknown> => {
+    await using db = await open("plant", { storage: "memory", ...options });
+    const { readCacheBytes, timeseriesBucketMaxCount } = await db.command({ getParameter: "*" });
+    return [readCacheBytes, timeseriesBucketMaxCount];
+  };
+  assert.deepEqual(await bytesWith({}), [2 ** 28, 1000]);
+  assert.deepEqual(await bytesWith({ parameters: { timeseriesBucketMaxCount: 10 } }), [2 ** 28, 10]);
+  assert.deepEqual(await bytesWith({ parameters: { readCacheBytes: 0 } }), [0, 1000]);
+  await assert.rejects(bytesWith({ parameters: 5 as never }), { codeName: "InvalidOptions", message: /parameters must be an object, not 5/ });
 });
 
 test("without a storage, a warning about memory appears once", async () => {

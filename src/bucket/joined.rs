@@ -6,7 +6,7 @@
 
 use std::rc::{Rc, Weak};
 
-use super::kept::{BucketColumns, KeptCells, KeptColumns, MemoryRoom, shared, size_bytes, size_bytes_of_part};
+use super::kept::{BucketColumns, KeptCells, KeptColumns, shared, size_bytes, size_bytes_of_part};
 use crate::block::{Block, Column, ColumnData};
 use crate::error::Result;
 use crate::value::FieldSet;
@@ -52,7 +52,7 @@ pub fn joined_rows(
     make: &mut dyn FnMut() -> Result<Option<Block>>,
 ) -> Result<Option<Block>> {
     let part = |(bucket, rows): &(&KeptColumns, usize)| {
-        let room = shared(bucket.room.get()?, MemoryRoom::default)?;
+        let room = bucket.room.get()?.memory()?;
         Some((shared(&bucket.columns, || BucketColumns::new(&room))?, *rows))
     };
     // Without a room, a bucket does not stay in memory itself.
@@ -135,10 +135,14 @@ mod tests {
 
     use super::super::kept::ColumnRoom;
     use super::*;
-    use crate::limits::KEPT_COLUMNS_BYTES_MAX;
     use crate::value::OwnedValue;
 
     const ROWS: usize = 10;
+    const SIZE_BYTES_MAX: usize = 24 << 20;
+
+    fn room() -> Rc<ColumnRoom> {
+        Rc::new(ColumnRoom::new(SIZE_BYTES_MAX))
+    }
 
     fn doubles(from: usize, rows: usize) -> Column {
         Column::new(ColumnData::F64((from..from + rows).map(|row| row as f64).collect()), None)
@@ -178,12 +182,12 @@ mod tests {
     }
 
     fn size_of(room: &ColumnRoom) -> usize {
-        shared(room, MemoryRoom::default).unwrap().size_bytes()
+        room.memory().unwrap().size_bytes()
     }
 
     #[test]
     fn the_rows_of_the_same_buckets_are_kept_when_they_are_joined_for_the_second_time() {
-        let room = Rc::default();
+        let room = room();
         let all = buckets(&room, 5);
         let uses: Vec<bool> = (0..4).map(|_| is_kept(&all, 0..3, ROWS, &fields())).collect();
         assert_eq!(uses, [false, false, true, true]);
@@ -199,7 +203,7 @@ mod tests {
 
     #[test]
     fn a_bucket_that_was_replaced_is_not_taken_for_the_one_before() {
-        let room = Rc::default();
+        let room = room();
         let mut all = buckets(&room, 3);
         assert!((0..3).any(|_| is_kept(&all, 0..3, ROWS, &fields())));
         for place in [1, 2, 0] {
@@ -215,7 +219,7 @@ mod tests {
     fn buckets_that_do_not_stay_in_memory_and_rows_that_cannot_be_joined_are_made_each_time() {
         let all: Vec<KeptColumns> = (0..3).map(|_| KeptColumns::default()).collect();
         assert!((0..4).all(|_| !is_kept(&all, 0..3, ROWS, &fields())));
-        let all = buckets(&Rc::default(), 2);
+        let all = buckets(&room(), 2);
         let parts: Vec<_> = all.iter().map(|bucket| (bucket, ROWS)).collect();
         let made = Cell::new(0);
         let mut make = || {
@@ -228,7 +232,7 @@ mod tests {
 
     #[test]
     fn the_columns_that_buckets_had_before_become_parts_of_the_joined_one_and_take_no_more_room() {
-        let room = Rc::default();
+        let room = room();
         let all = buckets(&room, 3);
         for (number, bucket) in all.iter().enumerate() {
             (0..2).for_each(|_| bucket.keep_if_loaded(7, "a", &doubles(number * ROWS, ROWS)));
@@ -250,8 +254,8 @@ mod tests {
 
     #[test]
     fn few_joined_rows_begin_with_the_same_bucket_and_all_stay_within_their_room() {
-        let room = Rc::default();
-        let rows = KEPT_COLUMNS_BYTES_MAX / 2000;
+        let room = room();
+        let rows = SIZE_BYTES_MAX / 2000;
         let all = buckets(&room, 40);
         for _ in 0..3 {
             for end in 2..30 {
@@ -263,7 +267,7 @@ mod tests {
         for _ in 0..3 {
             for start in 0..38 {
                 (0..3).for_each(|_| _ = is_kept(&all, start..start + 2, rows, &fields()));
-                assert!(size_of(&room) <= KEPT_COLUMNS_BYTES_MAX);
+                assert!(size_of(&room) <= SIZE_BYTES_MAX);
             }
         }
         drop(all);

@@ -14,7 +14,6 @@ use std::rc::{Rc, Weak};
 
 use super::joined::JoinedRows;
 use crate::block::{Column, ColumnData};
-use crate::limits::KEPT_COLUMNS_BYTES_MAX;
 
 /// The place of the time column. Other columns have their position among the columns of the bucket.
 pub(super) const TIMES: u32 = u32::MAX;
@@ -22,9 +21,24 @@ pub(super) const TIMES: u32 = u32::MAX;
 /// A column evicts older ones only each time that so many found no room.
 const REFUSED_COUNT: u32 = 8;
 
-/// The memory that the kept columns of many buckets share. Only the second half of the module knows its type,
-/// `MemoryRoom`, and has the code that drops it.
-pub type ColumnRoom = OnceCell<Rc<dyn Any>>;
+/// The memory that the kept columns of many buckets share.
+pub struct ColumnRoom {
+    size_bytes_max: usize,
+    /// Only the second half of the module knows its type, `MemoryRoom`, and has the code that drops it.
+    memory: OnceCell<Rc<dyn Any>>,
+}
+
+impl ColumnRoom {
+    /// Room for columns of about so many bytes.
+    pub fn new(size_bytes_max: usize) -> ColumnRoom {
+        ColumnRoom { size_bytes_max, memory: OnceCell::new() }
+    }
+
+    pub(super) fn memory(&self) -> Option<Rc<MemoryRoom>> {
+        let size_bytes_max = self.size_bytes_max;
+        shared(&self.memory, || MemoryRoom { size_bytes_max, ..MemoryRoom::default() })
+    }
+}
 
 /// Bytes of a column without cells.
 const COLUMN_BYTES: usize = 100;
@@ -70,8 +84,7 @@ impl KeptColumns {
     // Loaded later.
     #[inline(never)]
     pub(super) fn keep_if_loaded(&self, place: u32, name: &str, column: &Column) {
-        let Some(room) = self.room.get() else { return };
-        let Some(room) = shared::<MemoryRoom>(room, MemoryRoom::default) else { return };
+        let Some(room) = self.room.get().and_then(|room| room.memory()) else { return };
         let Some(columns) = shared(&self.columns, || BucketColumns::new(&room)) else { return };
         let is_second = |kept: &KeptColumn| kept.place == place && kept.column.is_none();
         let is_second = columns.kept.borrow().iter().any(is_second);
@@ -98,6 +111,7 @@ pub(super) fn shared<T: 'static>(cell: &OnceCell<Rc<dyn Any>>, make: impl FnOnce
 
 #[derive(Default)]
 pub(super) struct MemoryRoom {
+    size_bytes_max: usize,
     size_bytes: Cell<usize>,
     refused: Cell<u32>,
     /// Those that keep a column, oldest first; some of them may be gone.
@@ -174,8 +188,8 @@ impl MemoryRoom {
 
     /// Takes that many bytes for a column of `owner`, perhaps in place of older columns; false if there is no room.
     pub(super) fn takes(&self, owner: &Rc<BucketColumns>, size_bytes: usize) -> bool {
-        let fits = || self.size_bytes.get() + size_bytes <= KEPT_COLUMNS_BYTES_MAX;
-        if size_bytes > KEPT_COLUMNS_BYTES_MAX / 8 {
+        let fits = || self.size_bytes.get() + size_bytes <= self.size_bytes_max;
+        if size_bytes > self.size_bytes_max / 8 {
             return false;
         }
         if !fits() {
@@ -208,6 +222,12 @@ mod tests {
     use super::*;
     use crate::value::OwnedValue;
 
+    const SIZE_BYTES_MAX: usize = 24 << 20;
+
+    fn room() -> Rc<ColumnRoom> {
+        Rc::new(ColumnRoom::new(SIZE_BYTES_MAX))
+    }
+
     fn doubles(rows: usize) -> Column {
         Column::new(ColumnData::F64((0..rows).map(|row| row as f64).collect()), None)
     }
@@ -225,7 +245,7 @@ mod tests {
     }
 
     fn size_of(room: &ColumnRoom) -> usize {
-        shared(room, MemoryRoom::default).unwrap().size_bytes()
+        room.memory().unwrap().size_bytes()
     }
 
     fn found(kept: &KeptColumns, place: u32, range: Range<usize>) -> Option<Column> {
@@ -236,7 +256,7 @@ mod tests {
 
     #[test]
     fn a_column_is_kept_when_it_is_decoded_for_the_second_time() {
-        let kept = bucket(&Rc::default());
+        let kept = bucket(&room());
         assert!(!decoded(&kept, 3, &doubles(10)));
         assert!(!decoded(&kept, TIMES, &doubles(5)) && decoded(&kept, 3, &doubles(10)));
         assert_eq!(found(&kept, 3, 0..10), Some(doubles(10)));
@@ -250,15 +270,15 @@ mod tests {
         let kept = KeptColumns::default();
         assert!((0..3).all(|_| !decoded(&kept, 0, &doubles(10))));
         assert!(found(&kept, 0, 0..10).is_none());
-        let stays = bucket(&Rc::default());
+        let stays = bucket(&room());
         assert!((0..2).any(|_| decoded(&stays, 0, &doubles(10))));
         assert!(found(&stays.clone(), 0, 0..10).is_none());
     }
 
     #[test]
     fn kept_columns_take_no_more_than_their_room_and_give_it_back() {
-        let room = Rc::<ColumnRoom>::default();
-        let count = 2 * KEPT_COLUMNS_BYTES_MAX / size_bytes(&doubles(1000));
+        let room = room();
+        let count = 2 * SIZE_BYTES_MAX / size_bytes(&doubles(1000));
         let buckets: Vec<KeptColumns> = (0..count).map(|_| bucket(&room)).collect();
         buckets.iter().for_each(|kept| kept.keep_if_loaded(0, "a", &doubles(1000)));
         for _ in 0..3 {
@@ -268,8 +288,8 @@ mod tests {
                 }
             }
             let in_all: usize = buckets.iter().filter_map(|kept| found(kept, 0, 0..1000)).map(|c| size_bytes(&c)).sum();
-            assert!(in_all == size_of(&room) && in_all <= KEPT_COLUMNS_BYTES_MAX);
-            assert!(in_all > KEPT_COLUMNS_BYTES_MAX / 10 * 9);
+            assert!(in_all == size_of(&room) && in_all <= SIZE_BYTES_MAX);
+            assert!(in_all > SIZE_BYTES_MAX / 10 * 9);
         }
         drop(buckets);
         assert_eq!(size_of(&room), 0);
@@ -277,8 +297,8 @@ mod tests {
 
     #[test]
     fn a_scan_of_more_than_fits_finds_most_of_what_was_kept_and_what_is_read_no_more_goes_in_time() {
-        let room = Rc::<ColumnRoom>::default();
-        let count = KEPT_COLUMNS_BYTES_MAX / size_bytes(&doubles(1000)) * 5 / 4;
+        let room = room();
+        let count = SIZE_BYTES_MAX / size_bytes(&doubles(1000)) * 5 / 4;
         let scan = |buckets: &[KeptColumns]| {
             let read = |kept: &KeptColumns| {
                 let known = found(kept, 0, 0..1000).is_some();
@@ -300,36 +320,36 @@ mod tests {
 
     #[test]
     fn a_column_of_much_of_the_room_is_not_kept() {
-        let kept = bucket(&Rc::default());
-        assert!((0..3).all(|_| !decoded(&kept, 0, &doubles(KEPT_COLUMNS_BYTES_MAX / 32))));
+        let kept = bucket(&room());
+        assert!((0..3).all(|_| !decoded(&kept, 0, &doubles(SIZE_BYTES_MAX / 32))));
     }
 
     #[test]
     fn replaced_buckets_leave_nothing_behind() {
-        let room = Rc::<ColumnRoom>::default();
+        let room = room();
         for _ in 0..1000 {
             let kept = bucket(&room);
             assert!((0..2).any(|_| decoded(&kept, 0, &doubles(10))));
         }
-        assert!(size_of(&room) == 0 && shared(&room, MemoryRoom::default).unwrap().owners.borrow().len() < 20);
+        assert!(size_of(&room) == 0 && room.memory().unwrap().owners.borrow().len() < 20);
     }
 
     #[test]
     fn values_of_dictionaries_take_room() {
-        let text = OwnedValue::string(&"x".repeat(KEPT_COLUMNS_BYTES_MAX / 20));
-        let kept = bucket(&Rc::default());
+        let text = OwnedValue::string(&"x".repeat(SIZE_BYTES_MAX / 20));
+        let kept = bucket(&room());
         let keeps = |place: u32| (0..2).any(|_| decoded(&kept, place, &Column::constant(text.view(), 3)));
         assert_eq!((0..20).filter(|place| keeps(*place)).count(), 19);
     }
 
     #[test]
     fn a_bucket_that_is_the_oldest_may_give_up_its_own_columns_for_another() {
-        let room = Rc::<ColumnRoom>::default();
+        let room = room();
         let kept = bucket(&room);
-        let column = doubles(KEPT_COLUMNS_BYTES_MAX / 100);
+        let column = doubles(SIZE_BYTES_MAX / 100);
         for round in 0..3 {
             (0..50).for_each(|place| _ = decoded(&kept, place, &column));
-            assert!(size_of(&room) <= KEPT_COLUMNS_BYTES_MAX, "{round}");
+            assert!(size_of(&room) <= SIZE_BYTES_MAX, "{round}");
         }
         let of_places = (0..50).filter_map(|place| found(&kept, place, 0..column.len()));
         assert_eq!(of_places.map(|column| size_bytes(&column)).sum::<usize>(), size_of(&room));

@@ -31,6 +31,8 @@ pub struct CatalogOptions {
     pub duplicate_retries_max: usize,
     /// `cacheBytes`: shared by the active buckets of all collections.
     pub cache_bytes: usize,
+    /// `readCacheBytes`: stored buckets and their decoded columns that stay in memory.
+    pub read_cache_bytes: usize,
     /// True if stored buckets are reopened at all.
     pub reopening: bool,
 }
@@ -48,6 +50,7 @@ impl Default for CatalogOptions {
             reopening_retries_max: limits::WRITE_CONFLICT_RETRIES_MAX,
             duplicate_retries_max: limits::DUPLICATE_RETRIES_MAX,
             cache_bytes: limits::CACHE_BYTES,
+            read_cache_bytes: limits::READ_CACHE_BYTES,
             reopening: true,
         }
     }
@@ -63,7 +66,7 @@ struct Parameter {
 
 const INT32_MAX: i64 = 0x7FFF_FFFF;
 
-static PARAMETERS: [Parameter; 10] = [
+static PARAMETERS: [Parameter; 11] = [
     // No more than a bucket document can count.
     Parameter {
         name: "timeseriesBucketMaxCount",
@@ -111,6 +114,7 @@ static PARAMETERS: [Parameter; 10] = [
         place: |o| &mut o.duplicate_retries_max,
     },
     Parameter { name: "cacheBytes", min: 0, max: i64::MAX, place: |o| &mut o.cache_bytes },
+    Parameter { name: "readCacheBytes", min: 0, max: i64::MAX, place: |o| &mut o.read_cache_bytes },
 ];
 
 impl CatalogOptions {
@@ -197,6 +201,7 @@ mod tests {
             ("timeseriesMaxRetriesForWriteConflictsOnReopening", 16),
             ("timeseriesInsertMaxRetriesOnDuplicates", 10),
             ("cacheBytes", 256 << 20),
+            ("readCacheBytes", 40 << 20),
         ];
         assert_eq!(CatalogOptions::default().parameters().collect::<Vec<_>>(), expected);
     }

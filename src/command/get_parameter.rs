@@ -11,7 +11,7 @@ use crate::error::{Error, Result};
 use crate::value::DocWriter;
 
 /// Parameters that are always int64.
-const INT64: [&str; 2] = ["timeseriesIdleBucketExpiryMemoryUsageThreshold", "cacheBytes"];
+const INT64: [&str; 3] = ["timeseriesIdleBucketExpiryMemoryUsageThreshold", "cacheBytes", "readCacheBytes"];
 
 /// `{getParameter: 1, <name>: 1, ...}` for some parameters, `{getParameter: '*'}` for all.
 #[inline(never)]

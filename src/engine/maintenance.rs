@@ -49,6 +49,6 @@ impl Engine {
         self.collections.borrow_mut().clear();
         *self.cursors.borrow_mut() = Cursors::default();
         *self.live.borrow_mut() = None;
-        *self.buckets.borrow_mut() = BucketCache::default();
+        *self.buckets.borrow_mut() = BucketCache::new(0);
     }
 }

@@ -91,6 +91,7 @@ impl Engine {
     /// journals of this context.
     pub fn new(name: &str, storage: Rc<dyn Storage>, env: Rc<dyn Env>, context: ContextId) -> Engine {
         let opened_ms = env.now_ms();
+        let catalog_options = CatalogOptions::default();
         Engine {
             name: name.to_owned(),
             storage,
@@ -98,13 +99,13 @@ impl Engine {
             context,
             next_seq: Cell::new(0),
             bucket_format: BucketFormat::default(),
-            catalog_options: CatalogOptions::default(),
+            catalog_options,
             is_strict: false,
             expires_by_command: false,
             collections: RefCell::default(),
             cursors: RefCell::default(),
             live: RefCell::default(),
-            buckets: RefCell::default(),
+            buckets: RefCell::new(BucketCache::new(catalog_options.read_cache_bytes)),
             series: RefCell::default(),
             unlisted: RefCell::default(),
             totals: Rc::default(),
@@ -123,7 +124,8 @@ impl Engine {
 
     /// The same engine with these settings for choosing buckets. Call it before the engine is used.
     pub fn with_catalog_options(self, catalog_options: CatalogOptions) -> Engine {
-        Engine { catalog_options, ..self }
+        let buckets = RefCell::new(BucketCache::new(catalog_options.read_cache_bytes));
+        Engine { catalog_options, buckets, ..self }
     }
 
     /// The same engine, refusing filters that compare the time with values other than dates.

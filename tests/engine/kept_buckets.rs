@@ -5,7 +5,9 @@ use std::rc::Rc;
 
 use bson::{DateTime, RawDocumentBuf, rawdoc};
 use futures::executor::block_on;
-use timepail::limits::SCAN_CACHE_BYTES_MAX;
+use timepail::bucket::BucketFormat;
+use timepail::catalog::CatalogOptions;
+use timepail::limits::{READ_CACHE_BYTES, scan_cache_bytes};
 use timepail::storage::memory::MemoryStorage;
 use timepail::storage::{Bytes, Changeset, Entry, KeyRange, LocalFuture, Page, Storage};
 
@@ -84,6 +86,23 @@ fn a_bucket_that_was_scanned_is_not_read_again() {
 }
 
 #[test]
+fn the_parameter_limits_the_buckets_that_stay_in_memory() {
+    block_on(async {
+        let (_, _, storage) = contexts(10).await;
+        let mut read_again = Vec::new();
+        for (seed, read_cache_bytes) in [(3, 0), (4, 200_000), (5, READ_CACHE_BYTES)] {
+            let options = CatalogOptions { read_cache_bytes, ..CatalogOptions::default() };
+            let reader = Db::open_with(BucketFormat::default(), options, storage.clone(), TestEnv::new(seed));
+            assert_eq!(count(&reader, rawdoc! {}).await, 300);
+            storage.values.take();
+            assert_eq!(count(&reader, rawdoc! {}).await, 300);
+            read_again.push(storage.values.take());
+        }
+        assert!(read_again[0] >= 300 && (100..300).contains(&read_again[1]) && read_again[2] <= 4, "{read_again:?}");
+    });
+}
+
+#[test]
 fn a_query_of_a_folded_collection_lists_no_epochs_in_reserve() {
     block_on(async {
         let (writer, reader, storage) = contexts(10).await;
@@ -123,7 +142,7 @@ fn scans_of_cached_buckets_see_changes_of_other_contexts() {
 #[test]
 fn a_scan_larger_than_the_cache_finds_every_row_and_reuses_the_beginning() {
     block_on(async {
-        let (_, reader, storage) = contexts(3 * SCAN_CACHE_BYTES_MAX / 300).await;
+        let (_, reader, storage) = contexts(3 * scan_cache_bytes(READ_CACHE_BYTES) / 300).await;
         let mut reads = Vec::new();
         for _ in 0..3 {
             storage.values.take();

@@ -28,7 +28,19 @@ export function open(name: string, options: OpenOptions = {}): Promise<Database>
   }
   const source: Source = () => readModule(options.wasm ?? new URL("./timepail.wasm", import.meta.url));
   const rest: Source = () => readModule(options.wasmMore ?? new URL("./timepail-more.wasm", import.meta.url));
-  return openWith(options?.worker ? remoteEngine(options.worker, source, rest) : wasmEngine(source, rest), name, options);
+  return openWith(withRoom(options?.worker ? remoteEngine(options.worker, source, rest) : wasmEngine(source, rest)), name, options);
+}
+
+/** A process may take more memory than a page. */
+const READ_CACHE_BYTES = 2 ** 28;
+
+function withRoom(openEngine: OpenEngine): OpenEngine {
+  return (name, options, host) => {
+    const { parameters = {} } = options;
+    // The engine refuses parameters that are not an object.
+    const more = typeof parameters === "object" ? { readCacheBytes: READ_CACHE_BYTES, ...parameters } : parameters;
+    return openEngine(name, { ...options, parameters: more }, host);
+  };
 }
 
 /** Opens engines in worker threads, which Bun and Deno have as well. */

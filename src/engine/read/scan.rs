@@ -16,7 +16,7 @@ use crate::engine::journal::{ByBucket, JournalMark, SectionGroup};
 use crate::engine::store::keyspace;
 use crate::engine::store::stored_bucket::StoredBucket;
 use crate::error::{Error, Result};
-use crate::limits::{FIRST_PAGE_BUCKETS, SCAN_CACHE_BYTES_MAX, SCAN_PAGE_BUCKETS};
+use crate::limits::{FIRST_PAGE_BUCKETS, SCAN_PAGE_BUCKETS, scan_cache_bytes};
 use crate::storage::{Bytes, KeyRange, Page};
 use crate::value::{Interner, sort_by};
 
@@ -228,7 +228,7 @@ impl Engine {
             page_max: SCAN_PAGE_BUCKETS,
             order: None,
             examined: 0,
-            may_keep_bytes: SCAN_CACHE_BYTES_MAX,
+            may_keep_bytes: scan_cache_bytes(self.catalog_options.read_cache_bytes),
             windows: None,
         };
         Ok((scan, snapshot.also))

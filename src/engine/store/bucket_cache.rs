@@ -13,16 +13,16 @@ use std::rc::Rc;
 use super::keyspace::{self, CollectionId};
 use super::stored_bucket::StoredBucket;
 use crate::bucket::{BucketId, ColumnRoom};
-use crate::limits::BUCKET_CACHE_BYTES_MAX;
+use crate::limits::{bucket_cache_bytes, kept_columns_bytes};
 use crate::storage::{Bytes, KeyRange};
 
 type CacheKey = (CollectionId, BucketId);
 /// A stored bucket.
 type Kept = (BucketId, Rc<StoredBucket>);
 
-/// Up to `BUCKET_CACHE_BYTES_MAX` of stored buckets; the oldest is evicted first.
-#[derive(Default)]
+/// Stored buckets up to a size; the oldest is evicted first.
 pub struct BucketCache {
+    size_bytes_max: usize,
     /// In key order. The number says which entry of `order` is current.
     kept: Vec<(CacheKey, u64, Option<Rc<StoredBucket>>)>,
     /// Keys and numbers, oldest first.
@@ -36,6 +36,19 @@ pub struct BucketCache {
 }
 
 impl BucketCache {
+    /// A cache of buckets and of their decoded columns, which together take up to about `read_cache_bytes`.
+    pub fn new(read_cache_bytes: usize) -> BucketCache {
+        BucketCache {
+            size_bytes_max: bucket_cache_bytes(read_cache_bytes),
+            kept: Vec::new(),
+            order: VecDeque::new(),
+            next: 0,
+            size_bytes: 0,
+            covered: None,
+            room: Rc::new(ColumnRoom::new(kept_columns_bytes(read_cache_bytes))),
+        }
+    }
+
     /// What is known of a bucket: its stored form, or that it is not stored. `None` if nothing is known.
     pub fn get(&self, collection: &CollectionId, bucket: &BucketId) -> Option<Option<Rc<StoredBucket>>> {
         let at = self.place(&(*collection, *bucket)).ok()?;
@@ -60,7 +73,7 @@ impl BucketCache {
         }
         self.order.push_back((key, self.next));
         self.drop_outdated();
-        while self.size_bytes > BUCKET_CACHE_BYTES_MAX
+        while self.size_bytes > self.size_bytes_max
             && let Some((oldest, number)) = self.order.pop_front()
         {
             if self.take(&oldest, Some(number))
@@ -169,7 +182,10 @@ fn size_bytes(stored: Option<&StoredBucket>) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::limits::READ_CACHE_BYTES;
     use crate::value::DocWriter;
+
+    const SIZE_BYTES_MAX: usize = bucket_cache_bytes(READ_CACHE_BYTES);
 
     fn id(number: u8) -> BucketId {
         BucketId::from_bytes([number; 12])
@@ -183,7 +199,7 @@ mod tests {
 
     #[test]
     fn the_cache_returns_the_last_version_of_a_bucket_by_collection_and_id() {
-        let mut cache = BucketCache::default();
+        let mut cache = BucketCache::new(READ_CACHE_BYTES);
         cache.put(&[1; 8], &id(1), stored(10));
         let last = stored(20);
         cache.put(&[1; 8], &id(1), last.clone());
@@ -194,7 +210,7 @@ mod tests {
 
     #[test]
     fn a_bucket_known_to_be_missing_differs_from_an_unknown_one() {
-        let mut cache = BucketCache::default();
+        let mut cache = BucketCache::new(READ_CACHE_BYTES);
         cache.put(&[1; 8], &id(1), None);
         assert_eq!((cache.get(&[1; 8], &id(1)), cache.get(&[1; 8], &id(2))), (Some(None), None));
         cache.put(&[1; 8], &id(1), stored(1));
@@ -203,7 +219,7 @@ mod tests {
 
     #[test]
     fn buckets_are_forgotten_one_by_one_and_by_collection() {
-        let mut cache = BucketCache::default();
+        let mut cache = BucketCache::new(READ_CACHE_BYTES);
         for (collection, number) in [(1, 1), (1, 2), (2, 1)] {
             cache.put(&[collection; 8], &id(number), stored(1));
         }
@@ -216,17 +232,17 @@ mod tests {
 
     #[test]
     fn the_oldest_cached_buckets_are_evicted_first() {
-        let mut cache = BucketCache::default();
+        let mut cache = BucketCache::new(READ_CACHE_BYTES);
         for number in 0..5 {
-            cache.put(&[1; 8], &id(number), stored(BUCKET_CACHE_BYTES_MAX / 4));
+            cache.put(&[1; 8], &id(number), stored(SIZE_BYTES_MAX / 4));
         }
         let kept = |cache: &BucketCache| [0, 1, 2, 3, 4].map(|number| cache.get(&[1; 8], &id(number)).is_some());
         assert_eq!(kept(&cache), [false, false, true, true, true]);
         // Cached again, it is the newest entry.
-        cache.put(&[1; 8], &id(2), stored(BUCKET_CACHE_BYTES_MAX / 4));
-        cache.put(&[1; 8], &id(0), stored(BUCKET_CACHE_BYTES_MAX / 4));
+        cache.put(&[1; 8], &id(2), stored(SIZE_BYTES_MAX / 4));
+        cache.put(&[1; 8], &id(0), stored(SIZE_BYTES_MAX / 4));
         assert_eq!(kept(&cache), [true, false, true, false, true]);
-        cache.put(&[1; 8], &id(9), stored(BUCKET_CACHE_BYTES_MAX));
+        cache.put(&[1; 8], &id(9), stored(SIZE_BYTES_MAX));
         assert!(cache.kept.is_empty() && cache.order.is_empty() && cache.size_bytes == 0);
     }
 
@@ -240,7 +256,7 @@ mod tests {
 
     #[test]
     fn a_range_is_cached_as_far_as_all_its_buckets_were_put() {
-        let mut cache = BucketCache::default();
+        let mut cache = BucketCache::new(READ_CACHE_BYTES);
         (1..6).for_each(|number| cache.put(&[1; 8], &id(number), stored(1)));
         assert_eq!(scanned(&cache, 1, 5, 9), None);
         let range = |low, high| keyspace::buckets(&[1; 8], &id(low), &id(high));
@@ -267,28 +283,28 @@ mod tests {
 
     #[test]
     fn a_range_is_still_cached_after_its_evicted_buckets() {
-        let mut cache = BucketCache::default();
-        (1..4).for_each(|number| cache.put(&[1; 8], &id(number), stored(BUCKET_CACHE_BYTES_MAX / 5)));
+        let mut cache = BucketCache::new(READ_CACHE_BYTES);
+        (1..4).for_each(|number| cache.put(&[1; 8], &id(number), stored(SIZE_BYTES_MAX / 5)));
         cache.cover(&[1; 8], &keyspace::buckets(&[1; 8], &id(1), &id(4)));
         assert_eq!(scanned(&cache, 1, 4, 9).unwrap().0, [1, 2, 3]);
         // A bucket of another collection.
-        cache.put(&[2; 8], &id(1), stored(BUCKET_CACHE_BYTES_MAX / 2));
+        cache.put(&[2; 8], &id(1), stored(SIZE_BYTES_MAX / 2));
         assert!(scanned(&cache, 1, 4, 9).is_none());
         assert_eq!(scanned(&cache, 2, 4, 9).unwrap().0, [2, 3]);
-        cache.put(&[2; 8], &id(2), stored(BUCKET_CACHE_BYTES_MAX - 1000));
+        cache.put(&[2; 8], &id(2), stored(SIZE_BYTES_MAX - 1000));
         assert!((0..5).all(|from| scanned(&cache, from, 4, 9).is_none_or(|(found, _)| found.is_empty())));
     }
 
     #[test]
     fn replacing_a_cached_bucket_repeatedly_takes_no_more_memory() {
-        let mut cache = BucketCache::default();
+        let mut cache = BucketCache::new(READ_CACHE_BYTES);
         (0..1000).for_each(|_| cache.put(&[1; 8], &id(1), stored(1)));
         assert!(cache.order.len() < 20 && cache.kept.len() == 1);
     }
 
     #[test]
     fn entries_are_counted_only_in_a_range_of_which_all_buckets_are_known() {
-        let mut cache = BucketCache::default();
+        let mut cache = BucketCache::new(READ_CACHE_BYTES);
         (1..6).for_each(|number| cache.put(&[1; 8], &id(number), stored(1)));
         let range = |low: u8, high: u8| keyspace::buckets(&[1; 8], &id(low), &id(high));
         assert_eq!(cache.count(&[1; 8], &range(2, 4)), None);

@@ -308,7 +308,7 @@ mod tests {
             blocks.iter().map(cells).collect::<Vec<_>>()
         };
         let stays = StoredBucket::new(Coverage::default(), document.clone());
-        stays.keep_columns(&Rc::default());
+        stays.keep_columns(&Rc::new(ColumnRoom::new(1 << 20)));
         let places = reads(&stays);
         assert!(places[0] != places[1] && places[1] == places[2] && places[2] == places[3]);
         let places = reads(&StoredBucket::new(Coverage::default(), document));

@@ -163,9 +163,9 @@ fn get_parameter_returns_one_or_all_parameters() {
         let one = db.ok(rawdoc! { "getParameter": 1, "timeseriesBucketMaxCount": 1, "$db": "admin" }).await;
         assert_eq!((one.get_i32("timeseriesBucketMaxCount").unwrap(), one.len()), (500, 2));
         let all = db.ok(rawdoc! { "getParameter": "*" }).await;
-        assert_eq!((all.len(), all.get_i32("timeseriesBucketMinCount").unwrap()), (11, 10));
+        assert_eq!((all.len(), all.get_i32("timeseriesBucketMinCount").unwrap()), (12, 10));
         // As on the server, a size of memory is an int64, however small.
-        let int64 = ["timeseriesIdleBucketExpiryMemoryUsageThreshold", "cacheBytes"];
+        let int64 = ["timeseriesIdleBucketExpiryMemoryUsageThreshold", "cacheBytes", "readCacheBytes"];
         let of_64_bits = all.iter().filter(|(_, value)| matches!(value, Bson::Int64(_))).map(|(name, _)| name.as_str());
         assert_eq!(of_64_bits.collect::<Vec<_>>(), int64);
         for nothing in [rawdoc! { "getParameter": 1 }, rawdoc! { "getParameter": 1, "logLevel": 1 }] {

@@ -29,6 +29,8 @@ pub struct Form {
     /// True if the first and the last inserts write buckets of version 1.
     pub uncompressed: [bool; 2],
     pub bucket_count_max: usize,
+    /// What stays in memory: nothing, some, all.
+    pub read_cache_bytes: usize,
     pub insert_rows: usize,
     /// True if two contexts with their own journals insert alternately.
     pub shared: bool,
@@ -47,6 +49,7 @@ pub fn forms(random: &Random) -> Vec<Form> {
         folded,
         uncompressed,
         bucket_count_max: *pick(random, &[2, 3, 5, 10, 20, 1000]),
+        read_cache_bytes: *pick(random, &[0, 1 << 12, 1 << 16, 40 << 20]),
         insert_rows: 1 + random.below(30) as usize,
         shared: random.chance(25),
         reopened: random.chance(40),
@@ -91,7 +94,8 @@ pub async fn stored(rows: &[Document], layout: &Document, form: &Form) -> Db {
     let env = TestEnv::new(form.seed);
     let open = |uncompressed| {
         let format = if uncompressed { BucketFormat::Uncompressed } else { BucketFormat::Compressed };
-        let options = CatalogOptions { bucket_count_max: form.bucket_count_max, ..CatalogOptions::default() };
+        let Form { bucket_count_max, read_cache_bytes, .. } = *form;
+        let options = CatalogOptions { bucket_count_max, read_cache_bytes, ..CatalogOptions::default() };
         Db::open_with(format, options, Rc::clone(&storage), Rc::clone(&env))
     };
     let mut db = open(form.uncompressed[0]);
