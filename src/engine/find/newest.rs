@@ -143,13 +143,6 @@ impl<'a> Search<'a> {
         Ok(())
     }
 
-    /// False if nearly every bucket is the only one of its series, with so many more in the journals. Choosing among them
-    /// would cost a fifth of reading them.
-    fn is_worth_it(&self, journalled: usize) -> bool {
-        let count = self.series.iter().filter(|series| series.from < series.to).count();
-        self.order.len() + journalled > count + count / 4 || self.matches.contains(&Some(false))
-    }
-
     /// Positions in the directory of the buckets to examine next. Empty if no other bucket can matter, or if the search
     /// gives up.
     fn next(&mut self) -> Vec<usize> {
@@ -330,9 +323,6 @@ impl Engine {
             let known = self.series_of(&directory);
             let mut search = Search::new(&ends, plan, &collection, directory, known);
             search.aim(named.as_deref())?;
-            if !search.is_worth_it(scan.groups().count()) {
-                return Ok(None);
-            }
             let asked = self.search(scan, &mut search).await?;
             if search.gives_up {
                 scan.begin_again();
