@@ -161,6 +161,8 @@ pub const ROWS_TOGETHER: usize = 4096;
 pub const ROWS_TOGETHER_SIZE_BYTES_MAX: usize = 4 << 20;
 /// Rows of a pipeline whose buckets are read one by one, before the rows of several stored buckets are taken at once.
 pub const JOINED_ROWS_FROM: u64 = 256;
+/// The rows of buckets that match in part are taken at once if at least one in so many rows has matched so far.
+pub const JOINED_ROWS_SHARE: u64 = 4;
 /// Maximum indexes of a collection.
 pub const INDEXES_MAX: usize = 64;
 /// Maximum parts of a key over buckets.

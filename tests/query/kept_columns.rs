@@ -52,6 +52,11 @@ fn pipelines() -> Vec<Vec<Document>> {
         ],
         vec![doc! { "$match": { "m.id": { "$gt": 1 } } }, doc! { "$group": { "_id": "$m.id", "v": { "$sum": "$v" } } }],
         vec![doc! { "$project": { "_id": 0, "n": 1, "v": 1 } }, doc! { "$match": { "n": { "$gte": 0 } } }],
+        // Most rows of most buckets match, so several buckets are filtered at once.
+        vec![
+            doc! { "$match": { "v": { "$ne": 3 }, "n": { "$nin": [444, 470, 9002] } } },
+            doc! { "$group": { "_id": { "s": "$s", "id": "$m.id" }, "v": { "$sum": "$v" }, "n": { "$sum": 1 } } },
+        ],
         vec![doc! { "$group": { "_id": null, "all": { "$addToSet": "$mixed" }, "at": { "$min": "$at" } } }],
     ]
 }

@@ -11,12 +11,12 @@ use crate::engine::collections::collection::Collection;
 use crate::engine::read::unit::Unit;
 use crate::engine::store::stored_bucket::StoredBucket;
 use crate::error::Result;
-use crate::limits::{JOINED_ROWS_FROM, ROWS_TOGETHER};
+use crate::limits::{JOINED_ROWS_FROM, JOINED_ROWS_SHARE, ROWS_TOGETHER};
 use crate::query::{Exec, Flow, ReadPlan, Sink, join_blocks};
 use crate::value::hash;
 
 /// Passes on the rows of the next buckets at once, and returns how many buckets these are. 0 if they must be taken one by
-/// one, because they have rows in journals, or because some of their rows may not match.
+/// one, because they have rows in journals, or because most of their rows may not match.
 ///
 /// Errors: those of projections; `DataCorruptionDetected`.
 pub(super) fn take_joined<'a>(
@@ -33,15 +33,18 @@ pub(super) fn take_joined<'a>(
     let entry = collection.entry();
     let options = &entry.options.timeseries;
     let mut buckets: Vec<(&StoredBucket, BucketDoc<'_>, usize)> = Vec::new();
-    let mut rows = 0;
+    let (mut rows, mut all_match) = (0, true);
+    let takes_some = is_filter_worth_it(plan, exec);
     for unit in units {
         let Some(stored) = unit.stored.as_deref().filter(|_| unit.unfolded().is_none()) else { break };
         // Damage is reported by whoever takes the bucket alone, if that happens: rows before it may be enough.
         let Ok(view) = stored.view(options) else { break };
-        let all_match = || plan.may_match(&view).unwrap_or(false) && plan.all_match(&view);
-        let Some(count) = view.count().ok().filter(|_| !(plan.skips_closed && view.closed()) && all_match()) else {
+        if plan.skips_closed && view.closed() || !plan.may_match(&view).unwrap_or(false) {
             break;
-        };
+        }
+        let all_of_it = plan.all_match(&view);
+        let Some(count) = view.count().ok().filter(|_| all_of_it || takes_some) else { break };
+        all_match &= all_of_it;
         buckets.push((stored, view, count));
         rows += count;
         if rows >= 4 * ROWS_TOGETHER || rows >= ROWS_TOGETHER / 2 && ends_here(unit, count) {
@@ -73,9 +76,17 @@ pub(super) fn take_joined<'a>(
     exec.counters().buckets_unpacked += buckets.len() as u64;
     let mut flow = Flow::Continue;
     for block in joined.into_iter().chain(alone) {
-        flow = exec.push_complete(block)?;
+        flow = exec.push_complete(block, all_match)?;
     }
     Ok((buckets.len(), flow))
+}
+
+/// True if rows of buckets that match in part may be joined as well, and filtered afterwards: if most rows match, so that
+/// little is decoded and kept in vain. An error of the filter must not come before rows that are enough.
+fn is_filter_worth_it(plan: &ReadPlan, exec: &mut Exec) -> bool {
+    let counters = exec.counters();
+    !plan.plan.residual.can_fail()
+        && counters.measurements_matched >= counters.measurements_examined / JOINED_ROWS_SHARE
 }
 
 /// True if the rows of all buckets that match whole are passed on as they are.
@@ -84,7 +95,6 @@ fn can_join(plan: &ReadPlan, exec: &Exec) -> bool {
         && plan.plan.rows_per_group.is_none()
         && plan.plan.newest.is_none()
         && !plan.columns.is_all()
-        && plan.is_decided_by_time()
         && (!plan.asks_metadata() || plan.may_leave_out_series())
         && exec.passes_all()
 }

@@ -134,12 +134,12 @@ impl Exec {
         self.measurements.complete(rows, meta)
     }
 
-    /// Takes rows of complete buckets, all of which match.
+    /// Takes rows of complete buckets with their metadata.
     ///
-    /// Errors: those of expressions in the projection.
-    pub fn push_complete(&mut self, rows: Block) -> Result<Flow> {
-        let _ = self.measurements.select(&rows, true)?;
-        self.collect(rows, None)
+    /// Errors: those of expressions in the filter and the projection.
+    pub fn push_complete(&mut self, rows: Block, all_match: bool) -> Result<Flow> {
+        let selected = self.measurements.select(&rows, all_match)?.map(|selected| selected.to_rows());
+        self.collect(rows, selected)
     }
 
     /// The number of rows that `take` can return now.
