@@ -18,12 +18,12 @@ const PAGE: usize = 4096;
 /// Bytes of a page. Its source has the rest for its own notes, and so pages can be neighbours.
 const PAGE_SIZE_BYTES: usize = PAGE - 16;
 /// The first block of a page is behind its header.
-const FIRST: usize = size_of::<Page>().next_multiple_of(STEP);
+const FIRST: usize = size_of::<MemoryPage>().next_multiple_of(STEP);
 
 /// The header of a page. While it has room, it is in the list of its size.
-struct Page {
-    next: *mut Page,
-    before: *mut Page,
+struct MemoryPage {
+    next: *mut MemoryPage,
+    before: *mut MemoryPage,
     /// The freed block to use next. Each freed block begins with the address of another one.
     free: *mut u8,
     /// Where the blocks begin that were never used.
@@ -32,36 +32,36 @@ struct Page {
     used: usize,
 }
 
-impl Page {
+impl MemoryPage {
     fn is_full(&self, size: usize) -> bool {
         self.free.is_null() && self.fresh + size > PAGE_SIZE_BYTES
     }
 }
 
 /// An allocator for a single thread. Large blocks, and pages for small ones, come from another allocator.
-pub struct Pages<A> {
+pub struct SmallBlocks<A> {
     source: A,
     /// By size, the pages with room.
-    lists: [Cell<*mut Page>; SIZES],
+    lists: [Cell<*mut MemoryPage>; SIZES],
 }
 
 // SAFETY: without atomics, WebAssembly has a single thread.
 #[cfg(all(target_arch = "wasm32", not(target_feature = "atomics")))]
-unsafe impl<A: Sync> Sync for Pages<A> {}
+unsafe impl<A: Sync> Sync for SmallBlocks<A> {}
 
-impl<A: GlobalAlloc> Pages<A> {
+impl<A: GlobalAlloc> SmallBlocks<A> {
     const LAYOUT: Layout = match Layout::from_size_align(PAGE_SIZE_BYTES, PAGE) {
         Ok(layout) => layout,
         Err(_) => unreachable!(),
     };
 
     /// An allocator without pages.
-    pub const fn new(source: A) -> Pages<A> {
-        Pages { source, lists: [const { Cell::new(ptr::null_mut()) }; SIZES] }
+    pub const fn new(source: A) -> SmallBlocks<A> {
+        SmallBlocks { source, lists: [const { Cell::new(ptr::null_mut()) }; SIZES] }
     }
 
     /// The list of pages for `layout`, and the size of their blocks; `None` if it is too large.
-    fn list(&self, layout: &Layout) -> Option<(&Cell<*mut Page>, usize)> {
+    fn list(&self, layout: &Layout) -> Option<(&Cell<*mut MemoryPage>, usize)> {
         let number = layout.size().wrapping_sub(1) / STEP;
         let list = self.lists.get(number).filter(|_| layout.align() <= STEP)?;
         Some((list, (number + 1) * STEP))
@@ -71,7 +71,7 @@ impl<A: GlobalAlloc> Pages<A> {
     ///
     /// # Safety
     /// The page is one of this allocator, and in no list.
-    unsafe fn link(list: &Cell<*mut Page>, page: *mut Page) {
+    unsafe fn link(list: &Cell<*mut MemoryPage>, page: *mut MemoryPage) {
         unsafe {
             let next = list.replace(page);
             (*page).next = next;
@@ -86,9 +86,9 @@ impl<A: GlobalAlloc> Pages<A> {
     ///
     /// # Safety
     /// The page is in that list.
-    unsafe fn unlink(list: &Cell<*mut Page>, page: *mut Page) {
+    unsafe fn unlink(list: &Cell<*mut MemoryPage>, page: *mut MemoryPage) {
         unsafe {
-            let Page { next, before, .. } = *page;
+            let MemoryPage { next, before, .. } = *page;
             if before.is_null() {
                 list.set(next);
             } else {
@@ -103,13 +103,13 @@ impl<A: GlobalAlloc> Pages<A> {
     /// Takes a page from the source; null if it has none.
     #[cold]
     #[inline(never)]
-    fn page(&self, list: &Cell<*mut Page>) -> *mut Page {
+    fn page(&self, list: &Cell<*mut MemoryPage>) -> *mut MemoryPage {
         // SAFETY: the size is not zero, and the page is new.
         unsafe {
-            let page = self.source.alloc(Self::LAYOUT).cast::<Page>();
+            let page = self.source.alloc(Self::LAYOUT).cast::<MemoryPage>();
             if !page.is_null() {
                 let none = ptr::null_mut();
-                page.write(Page { next: none, before: none, free: ptr::null_mut(), fresh: FIRST, used: 0 });
+                page.write(MemoryPage { next: none, before: none, free: ptr::null_mut(), fresh: FIRST, used: 0 });
                 Self::link(list, page);
             }
             page
@@ -119,7 +119,7 @@ impl<A: GlobalAlloc> Pages<A> {
 
 // SAFETY: a block of a page is handed out once until it is freed, and is as large as its list says. All else is the
 // source's. `list` depends on the layout alone, so a block is freed where it was allocated.
-unsafe impl<A: GlobalAlloc> GlobalAlloc for Pages<A> {
+unsafe impl<A: GlobalAlloc> GlobalAlloc for SmallBlocks<A> {
     #[inline(never)]
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         unsafe {
@@ -150,7 +150,7 @@ unsafe impl<A: GlobalAlloc> GlobalAlloc for Pages<A> {
     unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
         unsafe {
             let Some((list, size)) = self.list(&layout) else { return self.source.dealloc(block, layout) };
-            let page = block.map_addr(|address| address & !(PAGE - 1)).cast::<Page>();
+            let page = block.map_addr(|address| address & !(PAGE - 1)).cast::<MemoryPage>();
             if (*page).is_full(size) {
                 Self::link(list, page);
             }
@@ -213,7 +213,7 @@ mod tests {
         }
     }
 
-    impl Pages<Checked> {
+    impl SmallBlocks<Checked> {
         fn taken_bytes(&self) -> usize {
             self.source.taken.borrow().values().map(Layout::size).sum()
         }
@@ -242,7 +242,7 @@ mod tests {
         fn blocks_keep_their_bytes_until_they_are_freed_or_moved(
             steps in prop::collection::vec((0..4_u8, any::<prop::sample::Index>(), 1..600_usize, 0..6_u32), 1..400),
         ) {
-            let memory = Pages::new(Checked::default());
+            let memory = SmallBlocks::new(Checked::default());
             let mut used: Vec<Used> = Vec::new();
             for (number, (step, which, size, align)) in steps.into_iter().enumerate() {
                 match step {
@@ -278,7 +278,7 @@ mod tests {
 
     #[test]
     fn a_freed_block_is_the_next_one_of_its_size() {
-        let memory = Pages::new(Checked::default());
+        let memory = SmallBlocks::new(Checked::default());
         unsafe {
             let [first, other] = [memory.alloc(layout(17, 0)), memory.alloc(layout(33, 0))];
             memory.dealloc(first, layout(17, 0));
@@ -292,7 +292,7 @@ mod tests {
 
     #[test]
     fn pages_without_blocks_in_use_are_given_back() {
-        let memory = Pages::new(Checked::default());
+        let memory = SmallBlocks::new(Checked::default());
         for size in [1, 16, 100, 256, 257, 5000] {
             let blocks: Vec<*mut u8> = (0..10_000).map(|_| unsafe { memory.alloc(layout(size, 0)) }).collect();
             assert!(memory.taken_bytes() >= 10_000 * size);
@@ -315,7 +315,7 @@ mod tests {
                 unsafe { System.dealloc(block, layout) }
             }
         }
-        let memory = Pages::new(Few(Cell::new(2)));
+        let memory = SmallBlocks::new(Few(Cell::new(2)));
         let of = layout(200, 0);
         let blocks: Vec<*mut u8> =
             (0..30).map(|_| unsafe { memory.alloc(of) }).take_while(|block| !block.is_null()).collect();
