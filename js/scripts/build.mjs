@@ -11,7 +11,7 @@ import { divide } from "./divide.mjs";
 import { mathIn, shortened, simplified, withoutLoader } from "./glue.mjs";
 import { marksUnder } from "./marks.mjs";
 import { withOrder } from "./order.mjs";
-import { renamed } from "./split.mjs";
+import { SHARED, renamed } from "./split.mjs";
 import { DIST, JS, ROOT, Stop, WASM, bin, filesUnder, hashOf, main, must, once, seconds, step, toolEnv } from "./steps.mjs";
 
 /** The halves of the module in the package. */
@@ -86,7 +86,9 @@ async function optimise(folder, flags, { linked, marks, isPinned }) {
     // All imports from the glue use one module name. Imports of the second half alone get numbers, which cannot collide with names of the first.
     const names = new Map(renames.imports.map(([, name, short]) => [name, ["a", short]]));
     for (const [name, of] of mathIn(glue)) if (!names.has(name)) names.set(name, ["Math", of]);
-    const nameOf = (name) => {
+    const exported = new Map(renames.exports);
+    const nameOf = (name, from) => {
+      if (from === SHARED) return [from, exported.get(name)];
       if (!names.has(name)) {
         names.set(name, ["a", String(names.size)]);
         renames.imports.push(["", name, names.get(name)[1]]);

@@ -3,9 +3,6 @@
 import { SHARED } from "./split.mjs";
 import { Stop } from "./steps.mjs";
 
-/** The exports of the first half that the second one imports, under the names of wasm-bindgen. */
-const SHARED_NAMES = ["memory", "table0", "table1", "global0"];
-
 /** The glue with all matches of `pattern` replaced. There must be one. */
 function replaced(glue, pattern, replacement) {
   const result = glue.replace(pattern, replacement);
@@ -28,13 +25,51 @@ async function __wbg_init({ module_or_path: module }) {
     wasm.__wbindgen_start();
 }
 async function complete(module) {
-    const shared = { ${SHARED_NAMES.map((name) => `${name}: wasm.${name}`).join(", ")} };
-    await WebAssembly.instantiate(module, { ...__wbg_get_imports(), ${SHARED}: shared, Math });
+    await WebAssembly.instantiate(module, { ...__wbg_get_imports(), ${SHARED}: wasm, Math });
 }
 export { __wbg_init as default, complete };
 `;
   return glue.slice(0, start) + load;
 }
+
+/**
+ * Functions that take the place of those of the glue. Few strings pass, and short ones, so they are encoded before they are copied. Views of
+ * the memory are made anew, because it grows.
+ */
+const HELPERS = `const decoder = new TextDecoder("utf-8", { ignoreBOM: true });
+const encoder = new TextEncoder();
+const view = () => new DataView(wasm.memory.buffer);
+const getArrayU8FromWasm0 = (at, size) => new Uint8Array(wasm.memory.buffer, at >>> 0, size);
+const getStringFromWasm0 = (at, size) => decoder.decode(getArrayU8FromWasm0(at, size));
+const addToExternrefTable0 = (value) => {
+    if (value == null) return 0;
+    const at = wasm.__externref_table_alloc();
+    wasm.__wbindgen_externrefs.set(at, value);
+    return at;
+};
+const passArray8ToWasm0 = (bytes) => {
+    if (bytes == null) return 0;
+    WASM_VECTOR_LEN = bytes.length;
+    const at = wasm.__wbindgen_malloc(WASM_VECTOR_LEN, 1);
+    getArrayU8FromWasm0(at, WASM_VECTOR_LEN).set(bytes);
+    return at;
+};
+const passStringToWasm0 = (text) => passArray8ToWasm0(encoder.encode(text));
+const returnText = (to, text) => {
+    const at = text == null ? 0 : passStringToWasm0(text);
+    new Uint32Array(wasm.memory.buffer, to >>> 0, 2).set([at, WASM_VECTOR_LEN]);
+};
+const registryOf = (end) => globalThis.FinalizationRegistry && new FinalizationRegistry(end);
+let WASM_VECTOR_LEN = 0;
+`;
+
+/** What they replace, and what these needed. */
+const FUNCTIONS = "addToExternrefTable0|decodeText|getArrayU8FromWasm0|get(?:DataView|Uint8Array)Memory0|getStringFromWasm0|isLikeNone|pass(?:Array8|String)ToWasm0";
+const VARIABLES = "cached\\w+|MAX_SAFARI_DECODE_BYTES|numBytesDecoded|WASM_VECTOR_LEN";
+const REPLACED = new RegExp(
+  `\\n(?:let|const) (?:${VARIABLES}) = .*;|\\ncachedTextDecoder\\.decode\\(\\);|\\nif \\(!\\('encodeInto' in [^]*?\\n\\}|\\nfunction (?:${FUNCTIONS})\\([^]*?\\n\\}`,
+  "g",
+);
 
 /** The glue without what no supported runtime needs, and with shorter forms of what it repeats. */
 export function simplified(glue) {
@@ -54,10 +89,28 @@ export function simplified(glue) {
     [/(?<=\n +[\w$]+: )function\((.*)\) \{/g, "($1) => {"],
     // Wrappers that only call a function.
     [/\((arg\d(?:, arg\d)*)\) => \{\s+const ret = ((?:Math|Object|Array)\.\w+)\(\1\);\s+return ret;\s+\}/g, "$2"],
-    // Strings are always passed with `realloc`, and every runtime has `encodeInto` and a new buffer for grown memory.
-    [/    if \(realloc === undefined\) \{[^]*?\n    \}\n/, ""],
-    [/if \(!\('encodeInto' in [^]*?\n\}\n/, ""],
-    [/cachedDataViewMemory0\.buffer\.detached === true \|\| \(.* && (.*)\)\) \{/, "$1) {"],
+    // `Promise` calls its argument at once, and once.
+    [/try \{\s+var state0 = [^]*?return (\w+)\(a, state0\.b, arg0, arg1\);[^]*?state0\.a = 0;\s+\}/, "return new Promise((resolve, reject) => $1(arg0, arg1, resolve, reject));"],
+    // Functions that only call one of the module.
+    [/(?<=makeMutClosure\(arg0, arg1, )(\w+)(?=\);[^]*?\nfunction \1\((arg0, arg1, arg2)\) \{\s+(wasm\.\w+)\(\2\);\s+\})/g, (all, name, params, call) => `(${params}) => ${call}(${params})`],
+    // Both registries of what the garbage collector has found. A runtime may lack them.
+    [/\(typeof FinalizationRegistry === 'undefined'\)\s+\? .*\s+: new FinalizationRegistry/g, "registryOf"],
+    [/(EngineFinalization|CLOSURE_DTORS)(?=\.)/g, "$1?"],
+    // Strings, byte arrays and values that may be missing.
+    [/(?:isLikeNone\((\w+)\) \? 0 : )?(pass(?:Array8|String)ToWasm0)\((\w+), wasm\.__wbindgen_malloc(?:, wasm\.__wbindgen_realloc)?\)/g, "$2($3)"],
+    [/(?:var|const) ptr1 = passStringToWasm0\(ret\);\s+(?:var|const) len1 = .*\s+.*\s+.* ptr1, true\);/g, "returnText(arg0, ret);"],
+    [/isLikeNone\((\w+)\) \? 0 : addToExternrefTable0\(\1\)/g, "addToExternrefTable0($1)"],
+    [/const v = arg0;\s+const ret = typeof\(v\) === 'boolean' \? v : undefined;\s+.*/, "return typeof arg0 === 'boolean' ? arg0 : 0xFFFFFF;"],
+    [/const obj = arg1;\s+const ret = typeof\(obj\)(.*)\? obj/g, "const ret = typeof arg1$1? arg1"],
+    [REPLACED, ""],
+    [/!isLikeNone\((\w+)\)/g, "$1 != null"],
+    [/isLikeNone\((\w+)\)/g, "$1 == null"],
+    [/getDataViewMemory0\(\)/g, "view()"],
+    [/ \+ 4 \* 0|(?<=\d) \* 1\b/g, ""],
+    // Results that the module does not expect are ignored.
+    [/(?<=\) => )\{\s+(?!return|const|throw|var)([^\s;{}][^;{}]*);\s+\}(?=\)?,\n)/g, "$1"],
+    [/^/, HELPERS],
+    [/__proto__: null,\s+/g, ""],
   ];
   return steps.reduce((text, [pattern, replacement]) => replaced(text, pattern, replacement), glue);
 }

@@ -199,7 +199,7 @@ export function left(bytes) {
   return new Set([...new Whole(bytes).names().values()].map(Number).filter((own) => own >= 0));
 }
 
-/** `bytes` with functions imported under other names: `nameOf` returns the module and the name. */
+/** `bytes` with imports under other names: `nameOf` is given the name and the module, and returns the module and the name. */
 export function renamed(bytes, nameOf) {
   const part = sectionsOf(bytes).find(({ id }) => id === IMPORT);
   const reader = new Reader(bytes, part.start);
@@ -216,7 +216,7 @@ export function renamed(bytes, nameOf) {
       if (flags & 1) reader.number();
     }
     const type = bytes.subarray(start, reader.at);
-    return Buffer.concat([...(kind === 0 ? nameOf(text) : [from, text]).map(name), type]);
+    return Buffer.concat([...nameOf(text, from).map(name), type]);
   });
   return Buffer.concat([bytes.subarray(0, part.head), section(IMPORT, list(entries)), bytes.subarray(part.end)]);
 }
