@@ -4,6 +4,7 @@ import type { CommandReply, Engine, EngineOptions, OpenEngine } from "./engine.j
 import type * as Errors from "./errors.js";
 import type { Source } from "./instance.js";
 import { Line, type PortableError } from "./line.js";
+import { loadFailure } from "./load-failure.js";
 import { compileModule } from "./load.js";
 import { aliveContexts, contextEnded, newContext } from "./lock.js";
 import type { OpenOptions, WasmSource, WorkerLike } from "./types.js";
@@ -251,7 +252,7 @@ class RemoteEngine implements Engine {
     if (given instanceof ArrayBuffer) return new Uint8Array(given.slice(0));
     if (ArrayBuffer.isView(given)) return new Uint8Array(given.buffer as ArrayBuffer, given.byteOffset, given.byteLength).slice();
     // A `Response` cannot be sent, so the page compiles it. The worker reports all other problems.
-    return given instanceof Response ? compileModule(given).catch((error) => Promise.reject(this.#revived(error))) : given;
+    return given instanceof Response ? compileModule(given, loadFailure).catch((error) => Promise.reject(this.#revived(error))) : given;
   }
 
   #revived({ name, message, code, codeName, cause }: PortableError): Error {

@@ -6,9 +6,7 @@ import { documentsToColumns } from "./pivot.js";
 import { pick, readOptions, type Answer, type Door } from "./door.js";
 import { CursorExhaustedError, CursorInUseError } from "./errors.js";
 import { only } from "./options.js";
-import { setOwn } from "./own.js";
-import { blockToDocuments } from "./rows.js";
-import { blocksToColumns, rowsWith } from "./typed.js";
+import { blockToDocuments, columnReader, dateReader } from "./rows.js";
 import type { Columns, Series } from "./shapes.js";
 import type { BSONReadOptions, CommandOptions, Document, ExplainVerbosity } from "./types.js";
 
@@ -160,12 +158,15 @@ export abstract class AbstractCursor<TSchema = Document, TColumns = Partial<Colu
   toColumns(options: { by: string }): Promise<Series<TColumns>[]>;
   async toColumns(options: { by?: string } = {}): Promise<any> {
     const { by } = only(options, "by");
+    // Both at once: the query does not wait for the code.
+    const [{ columnsOrSeries }, blocks] = await Promise.all([import("./later.js"), this.#rest()]);
+    return columnsOrSeries(blocks, by, this.named, this.#readOptions, { columnReader, dateReader });
+  }
+
+  async #rest(): Promise<Block[]> {
     const blocks: Block[] = [];
     for await (const block of this.blocks()) blocks.push(block);
-    // A result without rows still has columns, empty ones.
-    const columns = blocksToColumns(blocks, this.#readOptions) as Document;
-    if (!blocks[0]?.rows) for (const name of this.named) if (!Object.hasOwn(columns, name)) setOwn(columns, name, new Float64Array());
-    return by === undefined ? columns : (await import("./later.js")).seriesOf(columns, by, rowsWith(blocks, by.split(".")[0]!));
+    return blocks;
   }
 
   /**

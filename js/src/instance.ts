@@ -4,7 +4,7 @@
 import init, { complete, open_engine } from "./wasm/timepail.js";
 import type { Engine, EngineOptions } from "./engine.js";
 import { ServerError } from "./errors.js";
-import { compileModule } from "./load.js";
+import { compileModule, type Explain } from "./load.js";
 import type { HostStorage } from "./storage.js";
 import { hostTurn } from "./turn.js";
 import type { WasmSource } from "./types.js";
@@ -19,9 +19,9 @@ export type Source = () => WasmSource | Promise<WasmSource>;
 export type OpenInstance = (name: string, storage: EngineOptions["storage"], options: Uint8Array, host?: HostStorage) => Promise<Engine>;
 
 /** Opens engines in the module from `source`, which `rest` completes. The first successful call decides where the module comes from. */
-export function instance(source: Source, rest: Source): OpenInstance {
+export function instance(source: Source, rest: Source, explain: Explain): OpenInstance {
   const completion = async (): Promise<unknown> => {
-    completed ??= compileModule(rest()).then(complete);
+    completed ??= compileModule(rest(), explain).then(complete);
     try {
       return await completed;
     } catch (error) {
@@ -33,7 +33,7 @@ export function instance(source: Source, rest: Source): OpenInstance {
     const early = storage === "indexeddb" && globalThis.indexedDB ? openEarly(name) : undefined;
     let loaded = false;
     try {
-      started ??= compileModule(source()).then((module) => init({ module_or_path: module }));
+      started ??= compileModule(source(), explain).then((module) => init({ module_or_path: module }));
       await started;
       loaded = true;
       return (await open_engine(name, options, completion, host as never, early, hostTurn())) as Engine;

@@ -1,5 +1,6 @@
-// later.js of the package: what few pages use, loaded on the first call of one of these. Its code imports nothing that every page has already loaded.
+// later.js of the package: what many pages do not use, loaded on the first call of one of these. Its code imports nothing that every page has already loaded.
 
 export { bulkWrite } from "./bulk.js";
 export { Follower } from "./live-query.js";
-export { seriesOf } from "./series.js";
+export { loadFailure } from "./load-failure.js";
+export { columnsOrSeries } from "./typed.js";

@@ -3,6 +3,7 @@
 import type { Engine, EngineOptions } from "./engine.js";
 import { instance } from "./instance.js";
 import { Line } from "./line.js";
+import { loadFailure } from "./load-failure.js";
 import { holdContext } from "./lock.js";
 import type { WasmSource } from "./types.js";
 
@@ -47,7 +48,7 @@ function admit(port: MessagePort): void {
       release = await holdContext(name, context);
       const rest = async (): Promise<WasmSource> => ((await line.call("rest", [])) as [WasmSource])[0];
       try {
-        engine = await instance(() => source, rest)(name, storage, options);
+        engine = await instance(() => source, rest, loadFailure)(name, storage, options);
       } catch (error) {
         release?.();
         throw error;

@@ -2,8 +2,9 @@
 
 import { DATE, DATE_F64, F64, I32, I64, isPresent, type Block, type Column } from "./block.js";
 import { setOwn } from "./own.js";
-import { columnReader, dateReader } from "./rows.js";
-import type { Columns } from "./shapes.js";
+import type { Reader, columnReader, dateReader } from "./rows.js";
+import { seriesOf } from "./series.js";
+import type { Columns, Series } from "./shapes.js";
 import type { BSONReadOptions, Document } from "./types.js";
 import { untagged } from "./untagged.js";
 
@@ -11,6 +12,20 @@ import { untagged } from "./untagged.js";
 interface Part {
   rows: number;
   column: Column | undefined;
+}
+
+/** What every page has already loaded: the readers of single values. */
+export interface Readers {
+  columnReader: typeof columnReader;
+  dateReader: typeof dateReader;
+}
+
+/** The result of `toColumns`. `named` are the fields that have a column even without rows. With `by`, the columns of each series. */
+export function columnsOrSeries(blocks: readonly Block[], by: string | undefined, named: readonly string[], options: BSONReadOptions, readers: Readers): Columns | Series<any>[] {
+  // A result without rows still has columns, empty ones.
+  const columns = blocksToColumns(blocks, options, readers) as Document;
+  if (!blocks[0]?.rows) for (const name of named) if (!Object.hasOwn(columns, name)) setOwn(columns, name, new Float64Array());
+  return by === undefined ? columns : seriesOf(columns, by, rowsWith(blocks, by.split(".")[0]!));
 }
 
 /**
@@ -27,20 +42,20 @@ interface Part {
  *
  * The arrays of a single block are returned without copying.
  */
-export function blocksToColumns(blocks: readonly Block[], options: BSONReadOptions = {}): Columns {
+export function blocksToColumns(blocks: readonly Block[], options: BSONReadOptions, readers: Readers): Columns {
   const rows = blocks.filter((block) => block.rows > 0);
   const columns: Document = {};
   // A result without rows still has its time column, an empty one.
   if (rows.length === 0) for (const { name } of blocks[0]?.columns ?? []) setOwn(columns, name, new Float64Array());
   for (const name of new Set(rows.flatMap((block) => block.columns.map((column) => column.name)))) {
     const parts = partsOf(rows, name);
-    if (parts.some(({ column }) => column)) setOwn(columns, name, join(parts, options));
+    if (parts.some(({ column }) => column)) setOwn(columns, name, join(parts, options, readers));
   }
   return columns;
 }
 
 /** Which rows of consecutive blocks have the field. */
-export function rowsWith(blocks: readonly Block[], name: string): boolean[] {
+function rowsWith(blocks: readonly Block[], name: string): boolean[] {
   return partsOf(blocks, name).flatMap(({ rows, column }) => Array.from({ length: rows }, (_, row) => column !== undefined && isPresent(column.presence, row)));
 }
 
@@ -54,7 +69,7 @@ function hasCells({ presence, rows }: Column): boolean {
   return false;
 }
 
-function join(tagged: readonly Part[], options: BSONReadOptions): unknown {
+function join(tagged: readonly Part[], options: BSONReadOptions, { columnReader, dateReader }: Readers): unknown {
   const types = new Set<number>();
   const parts = tagged.map(({ rows, column }): Part => {
     if (!column) return { rows, column };
@@ -69,27 +84,27 @@ function join(tagged: readonly Part[], options: BSONReadOptions): unknown {
 
   if (types.size === 1 && isWhole && (type === I32 || type === I64)) {
     if (only) return only.data;
-    if (type === I32) return fill(new Int32Array(rows), parts, { promoteValues: true });
-    return fill(new BigInt64Array(rows), parts, { useBigInt64: true });
+    if (type === I32) return fill(new Int32Array(rows), parts, (column) => columnReader(column, { promoteValues: true }));
+    return fill(new BigInt64Array(rows), parts, (column) => columnReader(column, { useBigInt64: true }));
   }
   if (types.size === 1 && type === DATE_F64) {
-    return only && isWhole && only.type === DATE_F64 ? only.data : fillDates(new Float64Array(rows).fill(NaN), parts);
+    return only && isWhole && only.type === DATE_F64 ? only.data : fillDates(new Float64Array(rows).fill(NaN), parts, dateReader);
   }
   if ([...types].every((each) => each === F64 || each === I32)) {
-    return only && isWhole ? only.data : fill(new Float64Array(rows).fill(NaN), parts, { promoteValues: true });
+    return only && isWhole ? only.data : fill(new Float64Array(rows).fill(NaN), parts, (column) => columnReader(column, { promoteValues: true }));
   }
   const asIs = types.has(I64) && [...types].every((each) => each === I64 || each === F64 || each === I32);
-  return fill(new Array(rows).fill(undefined), tagged, asIs ? { useBigInt64: true } : options);
+  return fill(new Array(rows).fill(undefined), tagged, (column) => columnReader(column, asIs ? { useBigInt64: true } : options));
 }
 
 /** Copies present values; runs of typed values are copied at once. */
-function fill<T extends Float64Array | Int32Array | BigInt64Array | unknown[]>(into: T, parts: readonly Part[], options: BSONReadOptions): T {
+function fill<T extends Float64Array | Int32Array | BigInt64Array | unknown[]>(into: T, parts: readonly Part[], readerOf: (column: Column) => Reader): T {
   let start = 0;
   for (const { rows, column } of parts) {
     if (column && !column.presence && !column.dictionary && !Array.isArray(into)) {
       (into as Float64Array).set(column.data as Float64Array, start);
     } else if (column) {
-      const read = columnReader(column, options);
+      const read = readerOf(column);
       for (let row = 0; row < rows; row++) {
         const value = read(row);
         if (value !== undefined) (into as unknown[])[start + row] = value;
@@ -100,7 +115,7 @@ function fill<T extends Float64Array | Int32Array | BigInt64Array | unknown[]>(i
   return into;
 }
 
-function fillDates(into: Float64Array, parts: readonly Part[]): Float64Array {
+function fillDates(into: Float64Array, parts: readonly Part[], dateReader: Readers["dateReader"]): Float64Array {
   let start = 0;
   for (const { rows, column } of parts) {
     if (column) {

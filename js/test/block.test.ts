@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import * as B from "../src/block.ts";
 import { BadValueError } from "../src/errors.ts";
-import { blockToDocuments } from "../src/rows.ts";
+import { blockToDocuments, columnReader, dateReader } from "../src/rows.ts";
 import { blocksToColumns } from "../src/typed.ts";
 
 const text = (s: string): Uint8Array => new TextEncoder().encode(s);
@@ -38,7 +38,7 @@ function sample(): B.Column[] {
 function readAll(bytes: Uint8Array): void {
   const block = B.decodeBlock(bytes);
   blockToDocuments(block);
-  blocksToColumns([block]);
+  blocksToColumns([block], {}, { columnReader, dateReader });
 }
 
 test("every type survives the round trip", () => {

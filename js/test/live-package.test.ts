@@ -22,7 +22,7 @@ test("Symbol.observable gives the live query, and RxJS asks for it", async () =>
   await db.close();
 });
 
-test("without the file that is loaded later, a subscription and a bulkWrite fail with the reason, and those that come when it is there work", async () => {
+test("without the file that is loaded later, a subscription, a bulkWrite and toColumns fail with the reason, and those that come when it is there work", async () => {
   const folder = join(process.cwd(), ".test-build/missing");
   rmSync(folder, { recursive: true, force: true });
   mkdirSync(folder, { recursive: true });
@@ -35,10 +35,21 @@ test("without the file that is loaded later, a subscription and a bulkWrite fail
   await assert.rejects(live[Symbol.asyncIterator]().next(), /Cannot find module/);
   const operations = [{ insertOne: { document: { at: new Date(0) } } }];
   await assert.rejects(db.collection("c").bulkWrite(operations), /Cannot find module/);
+  await assert.rejects(db.collection("c").find().toColumns(), /Cannot find module/);
   copyFileSync("dist/later.js", join(folder, "later.js"));
   await new Promise<void>((resolve) => live.subscribe(() => resolve()));
   assert.deepEqual(live.current, []);
   await db.createCollection("c", { timeseries: { timeField: "at" } });
   assert.equal((await db.collection("c").bulkWrite(operations)).insertedCount, 1);
   await db.close();
+});
+
+test("without the modules and the file that is loaded later, the error names both", async () => {
+  const folder = join(process.cwd(), ".test-build/alone");
+  rmSync(folder, { recursive: true, force: true });
+  mkdirSync(folder, { recursive: true });
+  copyFileSync("dist/index.js", join(folder, "index.js"));
+  const { LoadError, open } = (await import(join(folder, "index.js"))) as typeof import("timepail");
+  const isTold = (error: unknown): boolean => error instanceof LoadError && /nor later\.js.*serve the files of the package beside each other/.test(error.message);
+  await assert.rejects(open("plant", { storage: "memory", wasm: Uint8Array.of(1) }), isTold);
 });

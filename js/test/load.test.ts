@@ -3,7 +3,11 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { LoadError } from "../src/errors.ts";
-import { compileModule } from "../src/load.ts";
+import { loadFailure } from "../src/load-failure.ts";
+import { compileModule as compiled } from "../src/load.ts";
+import type { WasmSource } from "../src/types.ts";
+
+const compileModule = (source: WasmSource | Promise<WasmSource>): Promise<WebAssembly.Module> => compiled(source, loadFailure);
 
 /** The smallest module. */
 const WASM = Uint8Array.of(0, 0x61, 0x73, 0x6d, 1, 0, 0, 0);

@@ -5,9 +5,14 @@ import { test } from "node:test";
 import { Double, Int32, Long, ObjectId } from "bson";
 import * as B from "../src/block.ts";
 import { documentsToBlock } from "../src/pivot.ts";
-import { blockToDocuments } from "../src/rows.ts";
-import { blocksToColumns } from "../src/typed.ts";
+import { blockToDocuments, columnReader, dateReader } from "../src/rows.ts";
+import type { Columns } from "../src/shapes.ts";
+import { blocksToColumns as joined } from "../src/typed.ts";
 import type { BSONReadOptions, Document } from "../src/types.ts";
+
+function blocksToColumns(blocks: readonly B.Block[], options: BSONReadOptions = {}): Columns {
+  return joined(blocks, options, { columnReader, dateReader });
+}
 
 function block(documents: readonly Document[]): B.Block {
   return B.decodeBlock(documentsToBlock(documents)!);
