@@ -3,13 +3,14 @@
 //   node js/scripts/build.mjs [--dev]     --dev skips the optimisation for size: the build is faster, the module is 50 % larger, and panics have messages
 
 import { copyFileSync, cpSync, existsSync, mkdirSync, readFileSync, readdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
-import { dirname, join, relative } from "node:path";
+import { basename, dirname, join, relative } from "node:path";
 import { build as esbuild } from "esbuild";
 import { compilerIn, readBuild } from "./builds.mjs";
 import { withDependencies } from "./compiled.mjs";
 import { divide } from "./divide.mjs";
 import { mathIn, shortened, simplified, withoutLoader } from "./glue.mjs";
 import { marksUnder } from "./marks.mjs";
+import { minified } from "./minify.mjs";
 import { withOrder } from "./order.mjs";
 import { SHARED, renamed } from "./split.mjs";
 import { DIST, JS, ROOT, Stop, WASM, bin, filesUnder, hashOf, main, must, once, seconds, step, toolEnv } from "./steps.mjs";
@@ -140,8 +141,8 @@ const builtins = {
   },
 };
 
-function bundleOf(entryPoints, minify) {
-  return esbuild({
+async function bundleOf(entryPoints, minify) {
+  const built = await esbuild({
     entryPoints,
     outdir: DIST,
     absWorkingDir: ROOT,
@@ -153,15 +154,24 @@ function bundleOf(entryPoints, minify) {
     // The last two are loaded on demand, from the folder of the entry that needs them.
     external: ["bson", "node:*", "timepail", "*.wasm", "react", "vue", "svelte/*", "./later.js", "./parquet-file.js"],
     plugins: [builtins],
-    minify,
     charset: "utf8",
     legalComments: "none",
-    sourcemap: true,
+    sourcemap: minify ? "external" : true,
     metafile: true,
+    write: !minify,
     logLevel: "warning",
   }).catch(() => {
     throw new Stop("esbuild found the errors above");
   });
+  const texts = new Map(built.outputFiles?.map(({ path, text }) => [path, text]));
+  for (const [path, text] of texts) {
+    if (!path.endsWith(".js")) continue;
+    const name = basename(path);
+    const { code, map } = await minified(name, text, texts.get(`${path}.map`));
+    writeFileSync(path, `${code}\n//# sourceMappingURL=${name}.map\n`);
+    writeFileSync(`${path}.map`, map);
+  }
+  return built;
 }
 
 /** Replaces the placeholder of remote.ts with comments for bundlers, of the same length, so that the source map stays correct. */
@@ -215,6 +225,6 @@ await main(async () => {
 
   const settings = ["package.json", "package-lock.json", "tsconfig.json", "tsconfig.build.json"].map((file) => join(JS, file));
   const source = filesUnder(join(JS, "src")).filter((file) => !file.endsWith(".wasm")).map((file) => join(JS, "src", file));
-  await once("bundle", hashOf([...source, ...settings, ...self]), async () => [...(await bundle()), ...(await declare())]);
+  await once("bundle", hashOf([...source, ...settings, ...self, join(JS, "scripts/minify.mjs")]), async () => [...(await bundle()), ...(await declare())]);
   console.log(`built js/dist in ${seconds(start)}`);
 });
