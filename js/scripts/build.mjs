@@ -14,6 +14,7 @@ import { minified } from "./minify.mjs";
 import { withOrder } from "./order.mjs";
 import { SHARED, renamed } from "./split.mjs";
 import { DIST, JS, ROOT, Stop, WASM, bin, filesUnder, hashOf, main, must, once, seconds, step, toolEnv } from "./steps.mjs";
+import { segmentsOf } from "./wasm.mjs";
 
 /** The halves of the module in the package. */
 const MODULES = ["timepail.wasm", "timepail-more.wasm"];
@@ -103,8 +104,12 @@ async function optimise(folder, flags, { linked, marks, isPinned }) {
   return [join(WASM, "timepail.js"), join(WASM, "timepail.d.ts"), first, second];
 }
 
+/** Addresses below this are not used, as wasm-opt is told: constants are behind the stack, and at its end, the stack has overflowed. */
+const LOW_MEMORY_BYTES = 1024;
+
 /** Runs wasm-opt over a half; resolves to its output. */
 async function shrink(half, flags, more, target) {
+  if (segmentsOf(readFileSync(half)).some(({ address }) => address < LOW_MEMORY_BYTES)) throw new Stop("constants are in the first kilobyte of memory, where the end of the stack should be");
   // The last flag is applied in the second run, together with the new order: without it, reading and writing the module makes it 0.8 KB longer.
   // Limits apply to both runs.
   const limits = flags.filter((flag) => flag.includes("="));

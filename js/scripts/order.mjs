@@ -7,7 +7,7 @@
 import { CUSTOM, bodiesOf, importedFunctions, leb, prefixed, sectionsOf } from "./wasm.mjs";
 
 /** The length of a shingle: for this many equal bytes, a back-reference in the compressed file is shorter than the bytes. */
-const SHINGLE = 6;
+const SHINGLE = 5;
 /** Shingles in more functions than this are found nearby in any order, and are ignored. */
 const COMMON = 50;
 /** The number of bytes after which the weight of an earlier function falls to a third. */
