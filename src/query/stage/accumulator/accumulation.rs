@@ -139,18 +139,20 @@ impl Accumulation {
         std::iter::once(&self.input).chain(&self.keys)
     }
 
-    /// What it takes of rows.
+    /// What it takes of rows. If few of them stay, what is shown of these is not made before; `all_stay` if most do.
     ///
     /// Errors: those of its expressions.
-    pub fn inputs<'a>(&'a self, rows: &'a Block) -> Result<Inputs<'a>> {
+    pub fn inputs<'a>(&'a self, rows: &'a Block, all_stay: bool) -> Result<Inputs<'a>> {
         let keys = self.keys.iter().map(|key| key.column(rows)).collect::<Result<Vec<_>>>()?;
         let input = &self.input;
+        let keeps_few = !all_stay && (self.n.is_some() || !keys.is_empty() || self.is_last().is_some());
+        let plain = input.plain_column(rows);
         // Objects and arrays are made for rows that stay, unless others could fail.
-        let keeps_few = !keys.is_empty() || self.is_last().is_some();
-        let shown = (keeps_few && !input.is_plain() && cannot_fail(input.expr())).then_some((input, rows));
-        let cells = match input.plain_column(rows) {
-            _ if shown.is_some() => Cow::Owned(ColumnBuilder::new().finish()),
+        let is_late = keeps_few && !self.skips_null() && plain.is_none() && cannot_fail(input.expr());
+        let shown = is_late.then_some((input, rows));
+        let cells = match plain {
             Some(cells) => Cow::Borrowed(cells),
+            None if is_late => Cow::Owned(ColumnBuilder::new().finish()),
             None if self.skips_null() => Cow::Owned(input.column_without_null(rows)?),
             None => Cow::Owned(input.column(rows)?),
         };

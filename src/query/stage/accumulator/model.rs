@@ -75,11 +75,6 @@ impl Inputs<'_> {
         Inputs { cells: Cow::Owned(cells), keys: Vec::new(), shown: None }
     }
 
-    /// True if what is shown is made of whole rows.
-    pub fn shown_of_rows(&self) -> bool {
-        self.shown.is_some()
-    }
-
     /// A part of the rows, unless what is shown is made of whole rows.
     pub fn slice(&self, part: &dyn Fn(&Column) -> Column) -> Inputs<'static> {
         Inputs { cells: Cow::Owned(part(&self.cells)), keys: self.keys.iter().map(part).collect(), shown: None }

@@ -42,8 +42,8 @@ type GroupInputs<'a> = (Inputs<'a>, Option<Vec<u32>>);
 fn inputs_of<'a>(field: &'a Accumulation, rows: &'a Block) -> Result<GroupInputs<'a>> {
     match (rows.weights(), field.counts_as()) {
         (Some(weights), Some(kind)) => Ok((Inputs::of(ones(weights, kind)), None)),
-        _ if field.skips_null() => Ok(field.inputs(rows)?.without_null()),
-        _ => Ok((field.inputs(rows)?, None)),
+        _ if field.skips_null() => Ok(field.inputs(rows, false)?.without_null()),
+        _ => Ok((field.inputs(rows, false)?, None)),
     }
 }
 

@@ -6,7 +6,12 @@ use super::super::accumulator::{Accumulation, Accumulator, Inputs};
 use crate::block::{Column, ColumnBuilder};
 use crate::error::{Error, ErrorCode, Result};
 use crate::limits::STAGE_SIZE_BYTES_MAX;
-use crate::value::OwnedValue;
+use crate::value::{OwnedValue, Value};
+
+/// Of accumulators that cannot merge, windows with at most so many rows on average become groups whose rows are added together.
+const SHORT_ROWS_MAX: usize = 64;
+/// So many rows of short windows are added at once.
+const ROWS_AT_ONCE: usize = if cfg!(test) { 30 } else { 4096 };
 
 /// The results of an accumulator for windows, most of which begin and end no earlier than the previous one.
 ///
@@ -17,28 +22,65 @@ use crate::value::OwnedValue;
 ///
 /// Errors: those of the accumulator; `ExceededMemoryLimit` if the values take too much memory.
 pub(super) fn over_windows(spec: &Accumulation, inputs: &Inputs<'_>, windows: &[Range<usize>]) -> Result<Column> {
-    let mut values = ColumnBuilder::with_capacity(windows.len());
-    let mut sums =
-        WindowSums { spec, n: spec.count(&|| None)?, accumulator: spec.start(), held: 0..0, split: 0, groups: 0 };
+    let mut values = WindowValues { column: ColumnBuilder::with_capacity(windows.len()), size_bytes: 0 };
+    let n = spec.count(&|| None)?;
+    let mut sums = WindowSums { spec, n, accumulator: spec.start(), held: 0..0, split: 0, groups: 0 };
     sums.restart(0);
+    let is_short = windows.iter().map(Range::len).sum::<usize>() <= SHORT_ROWS_MAX * windows.len();
+    let start = |window: Option<&Range<usize>>| window.map(|window| window.start);
+    if is_short && start(windows.first()) < start(windows.last()) && !sums.accumulator.merge(0, 0) {
+        let mut left = windows;
+        while !left.is_empty() {
+            let (mut accumulator, mut rows, mut groups) = (spec.start(), Vec::new(), Vec::new());
+            let mut group = 0;
+            for window in left {
+                if !rows.is_empty() && rows.len() + window.len() > ROWS_AT_ONCE {
+                    break;
+                }
+                accumulator.grow(n);
+                rows.extend(window.clone().map(|row| row as u32));
+                groups.resize(rows.len(), group as u32);
+                group += 1;
+            }
+            accumulator.add_each(&groups, &inputs.slice(&|column| column.gather(&rows)), 0..rows.len(), None)?;
+            for group in 0..group {
+                let mut added = Ok(());
+                accumulator.show(group, &mut |value| added = values.push(value));
+                added?;
+            }
+            left = left.get(group..).unwrap_or_default();
+        }
+        return Ok(values.column.finish());
+    }
     let mut value: Option<OwnedValue> = None;
-    let mut size_bytes = 0;
     for window in windows {
         if value.is_none() || sums.held != *window {
             sums.move_to(inputs, window)?;
             value = None;
         }
-        let value = value.get_or_insert_with(|| sums.value());
-        size_bytes += value.tagged().len();
-        if size_bytes > STAGE_SIZE_BYTES_MAX {
+        values.push(value.get_or_insert_with(|| sums.value()).view())?;
+    }
+    Ok(values.column.finish())
+}
+
+/// The results for windows so far.
+struct WindowValues {
+    column: ColumnBuilder,
+    size_bytes: usize,
+}
+
+impl WindowValues {
+    fn push(&mut self, value: Value<'_>) -> Result<()> {
+        self.size_bytes += 1 + value.bytes().len();
+        if self.size_bytes > STAGE_SIZE_BYTES_MAX {
             return Err(Error::new(
                 ErrorCode::ExceededMemoryLimit,
                 "The values of the windows exceed the memory limit",
             ));
         }
-        values.push(value.view());
+        self.column.push(value);
+        Ok(())
     }
-    Ok(values.finish())
 }
 
 /// Group 0 has the rows from `split` on; group 1 + n has the last n + 1 rows before it.

@@ -128,6 +128,7 @@ fn accumulation(operator: &str) -> (Option<Kernel>, Accumulation) {
         "$count" => rawdoc! { "x": {} },
         "$median" => rawdoc! { "x": { "input": "$v", "method": "continuous" } },
         "$percentile" => rawdoc! { "x": { "input": "$v", "p": [0.0, 0.3, 1.0], "method": "discrete" } },
+        "$firstN" | "$lastN" | "$minN" | "$maxN" => rawdoc! { "x": { "input": "$v", "n": 2 } },
         _ => rawdoc! { "x": "$v" },
     };
     let argument = Doc::parse(argument.as_bytes()).unwrap().get("x").unwrap();
@@ -140,7 +141,7 @@ fn one_by_one(spec: &Accumulation, input: &Column, windows: &[Range<usize>]) -> 
     let mut values = ColumnBuilder::new();
     for window in windows {
         let mut accumulator = spec.start();
-        accumulator.grow(1);
+        accumulator.grow(spec.count(&|| None).unwrap());
         for row in window.clone() {
             accumulator.add(0, &Inputs::of(input.clone()), row..row + 1, None).unwrap();
         }
@@ -324,6 +325,20 @@ proptest! {
         for operator in ["$min", "$max"] {
             let (kernel, spec) = accumulation(operator);
             let found = accumulated(kernel.as_ref(), &spec, &Inputs::of(input.clone()), &windows).unwrap();
+            prop_assert_eq!(shown(&found), shown(&one_by_one(&spec, &input, &windows)), "{}", operator);
+        }
+    }
+
+    #[test]
+    fn lists_of_short_windows_that_are_added_together_equal_those_of_each_window(
+        (cells, windows) in cells(1..40).prop_flat_map(|cells| (Just(cells.clone()), windows(cells.len()))),
+        as_dictionary in any::<bool>(),
+    ) {
+        let plain = column(&cells);
+        let input = if as_dictionary { dictionary(&plain) } else { plain };
+        for operator in ["$push", "$addToSet", "$firstN", "$lastN", "$minN", "$maxN"] {
+            let (_, spec) = accumulation(operator);
+            let found = over_windows(&spec, &Inputs::of(input.clone()), &windows).unwrap();
             prop_assert_eq!(shown(&found), shown(&one_by_one(&spec, &input, &windows)), "{}", operator);
         }
     }

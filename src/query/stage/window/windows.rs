@@ -159,10 +159,8 @@ impl WindowSpec {
         partitions: &[Range<usize>],
     ) -> Result<Column> {
         let input = match (function, blocks) {
-            // A window moves on row by row, so what is shown of first and last rows is needed of most of them.
-            (WindowFunction::Accumulator(_, accumulation), [only]) if accumulation.is_last().is_none() => {
-                accumulation.inputs(only)?
-            }
+            // A window moves on row by row, so what is shown of ranked rows is needed of most of them.
+            (WindowFunction::Accumulator(_, accumulation), [only]) => accumulation.inputs(only, true)?,
             _ => Inputs::of(joined(blocks, input)?),
         };
         let compute = |rows: &Range<usize>, input: Inputs<'_>| {
@@ -179,11 +177,7 @@ impl WindowSpec {
         }
         let mut column = ColumnBuilder::new();
         for partition in partitions {
-            let part = blocks.first().filter(|_| input.shown_of_rows()).map(|block| part_of(block, partition.clone()));
-            let input = match (function, &part) {
-                (WindowFunction::Accumulator(_, accumulation), Some(part)) => accumulation.inputs(part)?,
-                _ => input.slice(&|column| cells_of(column, partition.clone())),
-            };
+            let input = input.slice(&|column| cells_of(column, partition.clone()));
             column.extend(&compute(partition, input)?, 0..partition.len());
         }
         Ok(column.finish())
