@@ -76,7 +76,7 @@ fn note(parts: &[(Rc<BucketColumns>, usize)], fields: &JoinedFields, block: &Blo
     let Some((first, _)) = parts.first() else { return };
     let size_bytes: usize = block.columns().iter().map(|(_, column)| size_bytes(column)).sum();
     // May drop what the buckets themselves have kept.
-    let keeps = is_second && first.room.takes(first, size_bytes);
+    let keeps = is_second && first.room.takes(first, size_bytes, true);
     let mut in_parts = 0;
     if keeps {
         let columns = block.columns().iter().filter(|_| fields.only.is_none());
@@ -235,7 +235,7 @@ mod tests {
         let room = room();
         let all = buckets(&room, 3);
         for (number, bucket) in all.iter().enumerate() {
-            (0..2).for_each(|_| bucket.keep_if_loaded(7, "a", &doubles(number * ROWS, ROWS)));
+            (0..2).for_each(|_| bucket.keep_if_loaded(7, "a", &doubles(number * ROWS, ROWS), true));
         }
         let before = size_of(&room);
         (0..2).for_each(|_| _ = is_kept(&all, 0..3, ROWS, &fields()));

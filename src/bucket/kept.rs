@@ -80,16 +80,16 @@ impl KeptColumns {
     }
 
     /// Keeps the column `name` at `place`, which was not found, if it was decoded before, there is room, and the second
-    /// half of the module is loaded.
+    /// half of the module is loaded. `may_evict`: older columns may make room.
     // Loaded later.
     #[inline(never)]
-    pub(super) fn keep_if_loaded(&self, place: u32, name: &str, column: &Column) {
+    pub(super) fn keep_if_loaded(&self, place: u32, name: &str, column: &Column, may_evict: bool) {
         let Some(room) = self.room.get().and_then(|room| room.memory()) else { return };
         let Some(columns) = shared(&self.columns, || BucketColumns::new(&room)) else { return };
         let is_second = |kept: &KeptColumn| kept.place == place && kept.column.is_none();
         let is_second = columns.kept.borrow().iter().any(is_second);
         // May drop what this bucket itself has kept.
-        let keeps = is_second && room.takes(&columns, size_bytes(column));
+        let keeps = is_second && room.takes(&columns, size_bytes(column), may_evict);
         let cells = keeps.then(|| KeptCells { column: column.clone(), rows: 0..column.len() });
         let mut kept = columns.kept.borrow_mut();
         match kept.iter_mut().find(|kept| kept.place == place) {
@@ -187,12 +187,12 @@ impl MemoryRoom {
     }
 
     /// Takes that many bytes for a column of `owner`, perhaps in place of older columns; false if there is no room.
-    pub(super) fn takes(&self, owner: &Rc<BucketColumns>, size_bytes: usize) -> bool {
+    pub(super) fn takes(&self, owner: &Rc<BucketColumns>, size_bytes: usize, may_evict: bool) -> bool {
         let fits = || self.size_bytes.get() + size_bytes <= self.size_bytes_max;
         if size_bytes > self.size_bytes_max / 8 {
             return false;
         }
-        if !fits() {
+        if may_evict && !fits() {
             self.refused.set((self.refused.get() + 1) % REFUSED_COUNT);
             while self.refused.get() == 0 && !fits() {
                 let Some(oldest) = self.owners.borrow_mut().pop_front() else { break };
@@ -240,7 +240,7 @@ mod tests {
 
     /// As if the column had been decoded; true if it is kept now.
     fn decoded(kept: &KeptColumns, place: u32, column: &Column) -> bool {
-        kept.keep_if_loaded(place, "a", column);
+        kept.keep_if_loaded(place, "a", column, true);
         found(kept, place, 0..column.len()).is_some()
     }
 
@@ -280,11 +280,11 @@ mod tests {
         let room = room();
         let count = 2 * SIZE_BYTES_MAX / size_bytes(&doubles(1000));
         let buckets: Vec<KeptColumns> = (0..count).map(|_| bucket(&room)).collect();
-        buckets.iter().for_each(|kept| kept.keep_if_loaded(0, "a", &doubles(1000)));
+        buckets.iter().for_each(|kept| kept.keep_if_loaded(0, "a", &doubles(1000), true));
         for _ in 0..3 {
             for kept in &buckets {
                 if found(kept, 0, 0..1000).is_none() {
-                    kept.keep_if_loaded(0, "a", &doubles(1000));
+                    kept.keep_if_loaded(0, "a", &doubles(1000), true);
                 }
             }
             let in_all: usize = buckets.iter().filter_map(|kept| found(kept, 0, 0..1000)).map(|c| size_bytes(&c)).sum();
@@ -303,7 +303,7 @@ mod tests {
             let read = |kept: &KeptColumns| {
                 let known = found(kept, 0, 0..1000).is_some();
                 if !known {
-                    kept.keep_if_loaded(0, "a", &doubles(1000));
+                    kept.keep_if_loaded(0, "a", &doubles(1000), true);
                 }
                 known
             };
@@ -316,6 +316,22 @@ mod tests {
         let scans = (0..).position(|_| scan(&new) > count / 2);
         assert!(scans.is_some_and(|scans| scans < 20), "{scans:?}");
         assert!(scan(&old) < count / 2);
+    }
+
+    #[test]
+    fn a_column_that_may_not_evict_others_is_kept_only_while_there_is_room() {
+        let room = Rc::<ColumnRoom>::default();
+        let count = KEPT_COLUMNS_BYTES_MAX / size_bytes(&doubles(1000));
+        let buckets: Vec<KeptColumns> = (0..2 * count).map(|_| bucket(&room)).collect();
+        let is_found = |kept: &&KeptColumns| found(kept, 0, 0..1000).is_some();
+        for _ in 0..20 {
+            let unknown = buckets.iter().filter(|kept| !is_found(kept));
+            unknown.for_each(|kept| kept.keep_if_loaded(0, "a", &doubles(1000), false));
+        }
+        assert_eq!(
+            (buckets.iter().take_while(is_found).count(), buckets.iter().filter(is_found).count()),
+            (count, count)
+        );
     }
 
     #[test]

@@ -113,21 +113,18 @@ fn unpack_compressed(
 ) -> Result<Block, String> {
     let rows = compressed_count(bucket)?;
     let range = part.of(rows);
-    let kept = bucket.kept.filter(|_| !wanted.is_all());
     let decoded = |name: &str, place: u32, value: Value<'_>| -> Result<Column, String> {
         if let Some(known) = known.column(name) {
             return Ok(known.clone());
         }
         let mut found = None;
-        if let Some(kept) = kept
+        if let Some(kept) = bucket.kept
             && kept.found_if_loaded(place, &range, &mut found)
             && let Some(found) = found
         {
             return Ok(found);
         }
-        // Whoever wants some columns probably wants parts of objects, too.
-        let decode = if wanted.is_all() { column::decode_from } else { column::decode_scalars };
-        let column = decode(compressed(value)?, rows, range.start).map_err(|what| what.to_string())?;
+        let column = column::decode_scalars(compressed(value)?, rows, range.start).map_err(|what| what.to_string())?;
         // If a column is too short, nothing says which rows it lacks.
         if column.len() < rows {
             return Err(format!("it has {} elements instead of {rows}", column.len()));
@@ -135,8 +132,9 @@ fn unpack_compressed(
         if range.len() < rows {
             return Ok(column.slice(range.clone()));
         }
-        if let Some(kept) = kept {
-            kept.keep_if_loaded(place, name, &column);
+        if let Some(kept) = bucket.kept {
+            // Reads of all fields may be long, and are less often repeated.
+            kept.keep_if_loaded(place, name, &column, !wanted.is_all());
         }
         Ok(column)
     };
@@ -183,6 +181,7 @@ fn unpack_compressed(
 mod tests {
     use super::super::build::{Header, build};
     use super::super::id::BucketId;
+    use super::super::kept::KeptColumns;
     use super::super::min_max::MinMax;
     use super::super::rows::Rows;
     use super::super::samples::{any_docs, as_dictionaries, documents, options, pivot, view};
@@ -349,6 +348,19 @@ mod tests {
             assert_eq!((names(&rest), rest.column("b")), (vec!["t", "a", "b"], known.column("b")));
             let last = unpack_rest(&bucket, &FieldSet::All, &options, &Block::default(), 1).unwrap();
             assert_eq!(rows(&last), expected(&[rawdoc! { "t": date(2), "a": 2.0, "b": 4.0 }]));
+        }
+    }
+
+    #[test]
+    fn columns_read_with_all_fields_stay_in_memory_too() {
+        let (options, kept) = (options(None), KeptColumns::default());
+        kept.allow(&std::rc::Rc::default());
+        let document = bucket(2, rawdoc! { "t": dates(&[1, 2]), "a": doubles(&[1.0, 2.0]) });
+        let bucket = BucketDoc::parse(view(&document), &options).unwrap().with_kept(&kept);
+        let mut found = None;
+        for is_kept in [false, true] {
+            unpack(&bucket, &FieldSet::All, &options).unwrap();
+            assert_eq!(kept.found_if_loaded(TIMES, &(0..2), &mut found), is_kept);
         }
     }
 
