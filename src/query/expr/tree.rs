@@ -103,6 +103,35 @@ impl Expr {
         })
     }
 
+    /// Makes a field of the variable around it, besides `inside` others. False if it reads one further outside.
+    pub(super) fn make_field(&mut self, name: &str, inside: usize) -> bool {
+        match self {
+            Expr::Constant(_) => true,
+            Expr::Field(from, path) => match *from {
+                Variable::Bound(hops) if hops >= inside => {
+                    path.insert(0, name.into());
+                    *from = Variable::Root;
+                    hops == inside
+                }
+                _ => true,
+            },
+            Expr::Object(fields) => fields.iter_mut().all(|(_, field)| field.make_field(name, inside)),
+            Expr::Array(items) => items.iter_mut().all(|item| item.make_field(name, inside)),
+            Expr::Call(operator, items) => {
+                let last = items.len().saturating_sub(1);
+                items.iter_mut().enumerate().all(|(at, item)| {
+                    let bound = match operator.op {
+                        Op::Map | Op::Filter => usize::from(at == 1),
+                        Op::Reduce if at == last => 2,
+                        Op::Let if at == last => last,
+                        _ => 0,
+                    };
+                    item.make_field(name, inside + bound)
+                })
+            }
+        }
+    }
+
     fn rename(&mut self, root: &str) {
         match self {
             Expr::Constant(_) => {}

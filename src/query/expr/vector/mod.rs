@@ -14,6 +14,7 @@ mod comparison;
 mod conversion;
 mod dates;
 mod distinct;
+mod elements;
 mod general;
 mod mask;
 mod membership;

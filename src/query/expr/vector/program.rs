@@ -1,5 +1,6 @@
 //! Compiles an expression: steps in the order in which they are computed, each once, however often the expression has it.
 
+use super::elements::EachElement;
 use super::run::Run;
 use crate::block::{Bitmap, Block, Column};
 use crate::error::Result;
@@ -27,6 +28,8 @@ pub enum ExprStep {
     Checked(usize, Vec<usize>),
     /// The same value; rows where it is null or missing are left out.
     NotNull(usize),
+    /// `$map` or `$filter` of arrays.
+    Elements(usize, Box<EachElement>),
     /// An expression that is evaluated row by row: what has arrays to go through, asks the host, or is random.
     Single(Box<BoundExpr>),
 }
@@ -159,7 +162,7 @@ impl Compiler<'_> {
                     || operator.name() == "$dateToString"
                     || matches!(operator.run, Evaluation::Eager { .. });
                 if !is_known {
-                    return None;
+                    return self.elements(operator, arguments, bound);
                 }
                 let (steps, reads) = self.all(arguments, bound)?;
                 let field = match (operator.op, arguments.as_slice(), steps.as_slice()) {
@@ -171,6 +174,17 @@ impl Compiler<'_> {
                 field.or_else(|| Some(self.push(ExprStep::Call(operator, steps), reads)))
             }
         }
+    }
+
+    /// The step of an operator that goes through the elements of arrays.
+    fn elements(&mut self, operator: &Operator, arguments: &[Expr], bound: &mut Vec<usize>) -> Option<usize> {
+        let ((Op::Map, [input, body]) | (Op::Filter, [input, body, Expr::MISSING])) = (operator.op, arguments) else {
+            return None;
+        };
+        let each = EachElement::new(operator.op == Op::Filter, body, self.globals)?;
+        let input = self.add(input, bound)?;
+        let reads = if each.fields.is_empty() { self.reads(input) } else { Reads::More };
+        Some(self.push(ExprStep::Elements(input, Box::new(each)), reads))
     }
 
     fn all(&mut self, exprs: &[Expr], bound: &mut Vec<usize>) -> Option<(Vec<usize>, Reads)> {
@@ -248,7 +262,7 @@ impl Compiler<'_> {
                 let step = self.field(step, "hour", false).unwrap_or(step);
                 return to.push(step);
             }
-            Some((ExprStep::Single(_), _)) => return to.push(step),
+            Some((ExprStep::Single(_) | ExprStep::Elements(..), _)) => return to.push(step),
             Some((ExprStep::Constant(_) | ExprStep::Column(_), _)) | None => return,
         };
         inner.into_iter().for_each(|step| self.failing(step, to));

@@ -232,6 +232,11 @@ impl<'a> Run<'a> {
                 vector.left.add(&Mask::of(choice::nullish(&vector, rows)));
                 vector
             }
+            ExprStep::Elements(arrays, each) => {
+                let arrays = self.value(*arrays, frame).flat();
+                let made = if arrays.left.is_none() { each.computed(&arrays, block) } else { None };
+                made.unwrap_or_else(|| Vector::nothing(rows))
+            }
             ExprStep::Single(expr) => {
                 let alike = if expr.is_random() {
                     AlikeRows::each(rows)

@@ -197,7 +197,7 @@ fn expression() -> impl Strategy<Value = Bson> {
         let format = prop::sample::select(vec!["%Y-%m-%d", "%H:%M", "%Y-%m-%dT%H:%M:%S.%LZ", "%z", "%G-W%V", "%q"]);
         prop_oneof![
             3 => (prop::sample::select(unary), inner.clone()).prop_map(|(name, a)| call(name, vec![a])),
-            6 => (prop::sample::select(binary), inner.clone(), inner.clone()).prop_map(|(name, a, b)| call(name, vec![a, b])),
+            6 => (prop::sample::select(binary.clone()), inner.clone(), inner.clone()).prop_map(|(name, a, b)| call(name, vec![a, b])),
             1 => (prop::sample::select(vec!["$add", "$multiply", "$and", "$or", "$ifNull", "$concat", "$sum", "$max"]), prop::collection::vec(inner.clone(), 3))
                 .prop_map(|(name, all)| call(name, all)),
             2 => [inner.clone(), inner.clone(), inner.clone()].prop_map(|[test, then, other]| call("$cond", vec![test, then, other])),
@@ -214,6 +214,18 @@ fn expression() -> impl Strategy<Value = Bson> {
             }),
             1 => inner.clone().prop_map(|x| call("$let", doc! { "vars": { "x": x }, "in": { "$map": { "input": [1, "$$x"], "in": { "$add": ["$$this", "$$x"] } } } })),
             1 => inner.clone().prop_map(|x| call("$map", doc! { "input": [x, "$i"], "in": { "$type": "$$this" } })),
+            3 => ([inner.clone(), inner.clone(), inner.clone()], 0..6, prop::sample::select(binary)).prop_map(|([x, y, z], form, of_two)| {
+                let array = doc! { "$cond": [z, [x, "$i", "$v"], { "$slice": [["$a", y.clone()], 1] }] };
+                let each = |one: &str, other: Bson| call(of_two, vec![one.into(), other]);
+                match form {
+                    0 => call("$map", doc! { "input": array, "in": each("$$this", y) }),
+                    1 => call("$map", doc! { "input": array, "as": "e", "in": { "$map": { "input": ["$$e", y], "in": ["$$this", "$$e", "$i"] } } }),
+                    2 => call("$filter", doc! { "input": array, "cond": each("$$this", y) }),
+                    3 => call("$filter", doc! { "input": y, "cond": each("$$this", "$a".into()) }),
+                    4 => call("$reduce", doc! { "input": array, "initialValue": y, "in": each("$$value", "$$this".into()) }),
+                    _ => call("$reduce", doc! { "input": [array, y.clone()], "initialValue": "$b", "in": { "$cond": [y, ["$$value"], "$$this"] } }),
+                }
+            }),
             1 => [inner.clone(), inner.clone()].prop_map(|[x, y]| Bson::from(doc! { "p": x, "q": y })),
             1 => [inner.clone(), inner.clone()].prop_map(|[x, y]| Bson::from(vec![x, y])),
             1 => ([inner.clone(), inner.clone()], prop::sample::select(vec!["$$o.p", "$$o.q", "$$o.q.r", "$$o.q.hour", "$$o.none"]))
