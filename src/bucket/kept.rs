@@ -320,8 +320,8 @@ mod tests {
 
     #[test]
     fn a_column_that_may_not_evict_others_is_kept_only_while_there_is_room() {
-        let room = Rc::<ColumnRoom>::default();
-        let count = KEPT_COLUMNS_BYTES_MAX / size_bytes(&doubles(1000));
+        let room = room();
+        let count = SIZE_BYTES_MAX / size_bytes(&doubles(1000));
         let buckets: Vec<KeptColumns> = (0..2 * count).map(|_| bucket(&room)).collect();
         let is_found = |kept: &&KeptColumns| found(kept, 0, 0..1000).is_some();
         for _ in 0..20 {
