@@ -1,5 +1,7 @@
 //! One column: a typed array and which of its cells are present.
 
+use std::cell::RefCell;
+use std::fmt;
 use std::ops::Range;
 use std::rc::Rc;
 
@@ -127,20 +129,67 @@ pub struct Column(Rc<SharedCells>);
 struct SharedCells {
     data: ColumnData,
     presence: Option<Bitmap>,
+    reached: Reached,
 }
+
+/// What some paths reach in the values of a column. Queries ask for the same paths of metadata again and again.
+#[derive(Default)]
+struct Reached(RefCell<Vec<ReachedPath>>);
+
+/// A path, and what it reaches in each value.
+type ReachedPath = (Box<[Box<str>]>, Column);
+
+impl Clone for Reached {
+    /// A copy is made in order to change it.
+    fn clone(&self) -> Reached {
+        Reached::default()
+    }
+}
+
+impl PartialEq for Reached {
+    fn eq(&self, _: &Reached) -> bool {
+        true
+    }
+}
+
+impl fmt::Debug for Reached {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Reached")
+    }
+}
+
+/// So many paths are remembered, and only of columns with so many values at most: those of dictionaries of metadata. What is
+/// reached is mostly a part of the values, so it takes less memory than they do.
+const REACHED_PATHS_MAX: usize = 8;
+const REACHED_VALUES_MAX: usize = 1024;
 
 impl Column {
     /// A column of cells, all present unless `presence` says otherwise. A presence without holes is dropped.
     pub fn new(data: ColumnData, presence: Option<Bitmap>) -> Column {
-        let column = Column(Rc::new(SharedCells { data, presence: presence.filter(|p| !p.all()) }));
+        let column =
+            Column(Rc::new(SharedCells { data, presence: presence.filter(|p| !p.all()), reached: Reached::default() }));
         debug_assert!(column.presence().is_none_or(|p| p.len() == column.len()));
         column
     }
 
     /// The cells, and which of them are present.
     pub(super) fn into_parts(self) -> (ColumnData, Option<Bitmap>) {
-        let SharedCells { data, presence } = Rc::unwrap_or_clone(self.0);
+        let SharedCells { data, presence, .. } = Rc::unwrap_or_clone(self.0);
         (data, presence)
+    }
+
+    /// What a path reaches in each value, as `make` returns it, which must depend on the values and the path alone.
+    pub fn reached(&self, path: &[Box<str>], make: impl FnOnce() -> Column) -> Column {
+        let known = |all: &[ReachedPath]| Some(all.iter().find(|(known, _)| **known == *path)?.1.clone());
+        if let Some(column) = known(&self.0.reached.0.borrow()) {
+            return column;
+        }
+        let made = make();
+        let mut all = self.0.reached.0.borrow_mut();
+        if self.len() <= REACHED_VALUES_MAX && all.len() < REACHED_PATHS_MAX {
+            all.push((path.into(), made.clone()));
+        }
+        made
     }
 
     /// Appends cells of another column in place. Does nothing and answers false unless both hold numbers, dates or
@@ -150,7 +199,9 @@ impl Column {
         if self.presence().is_some() || other.presence().is_some() {
             return false;
         }
-        match (&mut Rc::make_mut(&mut self.0).data, other.data()) {
+        let cells = Rc::make_mut(&mut self.0);
+        cells.reached = Reached::default();
+        match (&mut cells.data, other.data()) {
             (D::F64(to), D::F64(from)) => to.extend_from_slice(from.get(rows).unwrap_or_default()),
             (D::I32(to), D::I32(from)) => to.extend_from_slice(from.get(rows).unwrap_or_default()),
             (D::I64(to), D::I64(from)) | (D::Date(to), D::Date(from)) => {
@@ -280,5 +331,51 @@ impl Column {
         };
         let presence = self.presence().map(|p| Bitmap::from_slice(rows, |row| p.get(*row as usize)));
         Column::new(data, presence)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+
+    use super::*;
+    use crate::block::ColumnBuilder;
+
+    fn numbers(count: usize) -> Column {
+        let mut builder = ColumnBuilder::new();
+        (0..count).for_each(|number| builder.push(Value::new_checked(Kind::Int32, &(number as u32).to_le_bytes())));
+        builder.finish()
+    }
+
+    #[test]
+    fn what_a_path_reaches_is_made_once_for_all_copies_of_a_short_column() {
+        let made = Cell::new(0);
+        let reach = |column: &Column, path: &str| {
+            column.reached(&[path.into()], || {
+                made.set(made.get() + 1);
+                numbers(path.len())
+            })
+        };
+        let column = numbers(3);
+        let copy = column.clone();
+        assert_eq!([reach(&column, "a"), reach(&copy, "a"), reach(&column, "bb")].map(|found| found.len()), [1, 1, 2]);
+        assert_eq!((reach(&copy, "bb").len(), made.get()), (2, 2));
+        // An equal column is another one.
+        assert_eq!((reach(&numbers(3), "a").len(), made.get()), (1, 3));
+        (0..2 * REACHED_PATHS_MAX).for_each(|len| _ = reach(&column, &"c".repeat(len)));
+        assert_eq!(column.0.reached.0.borrow().len(), REACHED_PATHS_MAX);
+        let long = numbers(REACHED_VALUES_MAX + 1);
+        made.set(0);
+        assert_eq!(([reach(&long, "a"), reach(&long, "a")].map(|found| found.len()), made.get()), ([1, 1], 2));
+    }
+
+    #[test]
+    fn a_column_that_was_extended_remembers_nothing_of_its_former_values() {
+        let mut column = numbers(3);
+        let of_first = column.clone();
+        assert_eq!(of_first.reached(&["a".into()], || numbers(3)).len(), 3);
+        assert!(column.append(&numbers(2), 0..2));
+        assert_eq!(column.reached(&["a".into()], || numbers(5)).len(), 5);
+        assert_eq!(of_first.reached(&["a".into()], || numbers(9)).len(), 3);
     }
 }

@@ -15,7 +15,7 @@ use crate::support::{Db, TestEnv, canonical, raw};
 fn rows(series: i32, from: i32, count: i32) -> Vec<RawDocumentBuf> {
     let row = |n: i32| {
         let mut row = doc! {
-            "at": DateTime::from_millis(i64::from(n) * 10_000), "m": { "id": n % series }, "n": n, "v": f64::from(n * 7 % 50) / 4.0,
+            "at": DateTime::from_millis(i64::from(n) * 10_000), "m": { "id": n % series, "name": format!("at {}", n % series / 2) }, "n": n, "v": f64::from(n * 7 % 50) / 4.0,
             "s": (["calm", "brisk"][n as usize % 2]), "mixed": n, "wind": { "speed": n % 9, "at": DateTime::from_millis(i64::from(n)) },
         };
         if n % 5 == 1 {
@@ -33,7 +33,7 @@ fn pipelines() -> Vec<Vec<Document>> {
     let minute = doc! { "$dateTrunc": { "date": "$at", "unit": "minute" } };
     vec![
         vec![
-            doc! { "$group": { "_id": { "id": "$m.id", "at": minute }, "v": { "$avg": "$v" }, "n": { "$max": "$n" } } },
+            doc! { "$group": { "_id": { "id": "$m.id", "name": "$m.name", "at": minute }, "v": { "$avg": "$v" }, "n": { "$max": "$n" } } },
         ],
         vec![
             doc! { "$match": { "v": { "$gt": 6 }, "s": "calm" } },

@@ -97,6 +97,18 @@ pub fn path<'a>(start: &Vector<'_>, path: &[Box<str>], rows: usize) -> Vector<'a
     if let (Cells::Constant(_), true) = (&start.cells, left.is_none()) {
         return Vector::constant(reach(start.value(0, &mut scratch), path).view());
     }
+    let is_whole = left.is_none() && start.absent().is_none();
+    if let (Cells::Any(column), true) = (&start.cells, is_whole)
+        && let ColumnData::Bson(_) = column.data()
+    {
+        let of_each = || {
+            let mut builder = ColumnBuilder::with_capacity(rows);
+            (0..rows).for_each(|row| push(&mut builder, &reach(start.value(row, &mut scratch), path)));
+            builder.finish()
+        };
+        let of_all = || scalar_of(column, path).flatten().unwrap_or_else(of_each);
+        return Vector::made(column.reached(path, of_all), left);
+    }
     if let Cells::Any(column) = &start.cells
         && let Some(scalar) = scalar_of(column, path)
     {
