@@ -113,7 +113,9 @@ test("more of what is read stays in memory than in a page, or as much as the par
   assert.deepEqual(await bytesWith({}), [2 ** 28, 1000]);
   assert.deepEqual(await bytesWith({ parameters: { timeseriesBucketMaxCount: 10 } }), [2 ** 28, 10]);
   assert.deepEqual(await bytesWith({ parameters: { readCacheBytes: 0 } }), [0, 1000]);
-  await assert.rejects(bytesWith({ parameters: 5 as never }), { codeName: "InvalidOptions", message: /parameters must be an object, not 5/ });
+  for (const parameters of [5, null]) {
+    await assert.rejects(bytesWith({ parameters: parameters as never }), { codeName: "InvalidOptions", message: new RegExp(`parameters must be an object, not ${parameters}`) });
+  }
 });
 
 test("without a storage, a warning about memory appears once", async () => {

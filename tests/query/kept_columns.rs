@@ -135,6 +135,31 @@ fn a_query_that_is_asked_again_gives_what_a_database_says_that_was_just_opened()
 }
 
 #[test]
+fn a_row_for_which_the_filter_fails_behind_the_rows_that_are_enough_is_no_error() {
+    block_on(async {
+        let db = Db::open_as(BucketFormat::Compressed, Rc::new(MemoryStorage::new()), TestEnv::new(1));
+        db.ok(rawdoc! { "create": "weather", "timeseries": { "timeField": "at", "metaField": "m" } }).await;
+        db.insert("weather", &rows(40, 0, 600)).await;
+        db.ok(rawdoc! { "flush": 1 }).await;
+        // Of the last series, the last row.
+        let divided = doc! { "$divide": [1, { "$subtract": ["$n", 599] }] };
+        let of = |limit: i32| {
+            vec![
+                doc! { "$match": { "$expr": { "$lt": [divided.clone(), 2] } } },
+                doc! { "$project": { "_id": 0, "list": ["$n", "$v"] } },
+                doc! { "$unwind": "$list" },
+                doc! { "$limit": limit },
+            ]
+        };
+        for _ in 0..3 {
+            assert_eq!(run(&db, of(560)).await.len(), 560);
+            let all = doc! { "aggregate": "weather", "pipeline": of(10_000), "cursor": { "batchSize": 10_000 } };
+            db.fails(raw(&all)).await;
+        }
+    });
+}
+
+#[test]
 fn damage_in_a_bucket_behind_the_rows_that_are_enough_is_no_error() {
     block_on(async {
         let storage = Rc::new(MemoryStorage::new());

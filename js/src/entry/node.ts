@@ -38,7 +38,7 @@ function withRoom(openEngine: OpenEngine): OpenEngine {
   return (name, options, host) => {
     const { parameters = {} } = options;
     // The engine refuses parameters that are not an object.
-    const more = typeof parameters === "object" ? { readCacheBytes: READ_CACHE_BYTES, ...parameters } : parameters;
+    const more = parameters && typeof parameters === "object" ? { readCacheBytes: READ_CACHE_BYTES, ...parameters } : parameters;
     return openEngine(name, { ...options, parameters: more }, host);
   };
 }

@@ -89,7 +89,7 @@ fn is_filter_worth_it(plan: &ReadPlan, exec: &mut Exec) -> bool {
         && counters.measurements_matched >= counters.measurements_examined / JOINED_ROWS_SHARE
 }
 
-/// True if the rows of all buckets that match whole are passed on as they are.
+/// True if all rows that match are passed on, of whatever bucket they are.
 fn can_join(plan: &ReadPlan, exec: &Exec) -> bool {
     !plan.is_over_buckets()
         && plan.plan.rows_per_group.is_none()

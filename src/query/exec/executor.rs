@@ -124,7 +124,7 @@ impl Exec {
         self.push(rows, None, true)
     }
 
-    /// True if it passes on all rows, as they are or projected.
+    /// True if it passes on all rows that match, as they are or projected.
     pub fn passes_all(&self) -> bool {
         matches!(self.output, ExecOutput::Queue { skip: 0, limit: None, .. }) && self.first_or_last.is_none()
     }
