@@ -198,11 +198,11 @@ pub const REOPEN_CANDIDATES_MAX: usize = 4;
 pub const DIRECTORY_BUCKETS_MAX: usize = 1 << 17;
 /// Up to this many buckets from an index are fetched without knowing to which series they belong.
 pub const UNLISTED_BUCKETS_MAX: usize = 64;
-/// Maximum number of keys of the default index listed per bucket that another index has named. Beyond it, reading the
-/// buckets is faster than finding out their series.
+/// Maximum number of keys of the default index listed per bucket that another index has named, or that is in memory.
+/// Beyond it, reading the buckets is faster than finding out their series.
 pub const LISTED_KEYS_A_BUCKET: usize = 4;
-/// Maximum number of keys of the default index listed to know the series of a collection's buckets. A collection with more
-/// is not asked again.
+/// Maximum number of keys of the default index listed to know the series of a collection's buckets, if few of them are in
+/// memory. A collection with more is not asked again.
 pub const LISTED_KEYS_MAX: usize = 4096;
 /// With more buckets per series than this, those in a range of times are not chosen from the list of all.
 pub const LISTED_A_SERIES: usize = 64;

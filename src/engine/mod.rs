@@ -74,7 +74,7 @@ pub struct Engine {
     /// The metadata of series that queries have read.
     series: RefCell<Vec<Rc<Series>>>,
     /// Collections with too many buckets to list the series of all of them.
-    unlisted: RefCell<Vec<CollectionId>>,
+    unlisted: RefCell<Vec<(CollectionId, usize)>>,
     /// Totals over the catalogs of all collections.
     totals: Rc<Totals>,
     turns: Turns,

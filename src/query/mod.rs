@@ -13,6 +13,8 @@ pub use exec::{Count, Counters, Distinct, Ends, Exec, Flow, LateColumns, Sink, T
 pub use explain::{ExecutionStats, Explain, ExplainedGroup, Write};
 pub use expr::Globals;
 pub use filter::Filter;
+#[cfg(test)]
+pub use filter::samples as filter_samples;
 pub use plan::{
     CollectionFacts, Demand, FindCommand, Hint, Index, IndexAccess, Plan, Projection, Query, ReadAccess, ReadPlan,
     Stream, Which, arguments, check_hint,

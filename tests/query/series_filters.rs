@@ -71,6 +71,29 @@ fn only_buckets_of_series_that_match_are_read() {
         assert_eq!(buckets_read(&db, newest(doc! { "m.kind": 1 })).await, SERIES / 2);
         assert_eq!(buckets_read(&db, newest(doc! { "m.id": 7 })).await, 1);
         assert_eq!(buckets_read(&db, newest(doc! { "m.id": -7 })).await, 0);
+        // And they stay known when rows are folded into their buckets.
+        let later = DateTime::from_millis(2 * HOURS * HOUR_MS);
+        let rows: Vec<_> =
+            (0..SERIES).map(|id| raw(&doc! { "at": later, "m": { "id": id, "kind": id % 2 }, "n": 0 })).collect();
+        db.insert("weather", &rows).await;
+        db.ok(rawdoc! { "flush": 1 }).await;
+        assert_eq!(buckets_read(&db, newest(doc! { "m.kind": 1 })).await, SERIES / 2);
+    });
+}
+
+#[test]
+fn the_series_of_many_buckets_are_listed_if_these_are_in_memory() {
+    block_on(async {
+        let db = created(&(Rc::new(MemoryStorage::new()) as Rc<dyn Storage>), 1).await;
+        let row = |series: i64| raw(&doc! { "at": DateTime::from_millis(series), "m": { "id": series }, "n": series });
+        db.insert("weather", &(0..5000).map(row).collect::<Vec<_>>()).await;
+        db.ok(rawdoc! { "flush": 1 }).await;
+        let pipeline = || {
+            let pass = doc! { "$project": { "n": { "$add": ["$n", 1] } } };
+            vec![doc! { "$match": { "m.id": { "$in": [3, 4000] } } }, pass]
+        };
+        assert_eq!(buckets_read(&db, pipeline()).await, 5000);
+        assert_eq!(buckets_read(&db, pipeline()).await, 2);
     });
 }
 

@@ -2,11 +2,13 @@
 //! last ones.
 //!
 //! **Invariant I26**: the directory of a collection is as new as the collection's epoch, or newer. This context's own
-//! changes of buckets are applied to it; if another context has moved the epoch on, the index is listed again.
+//! changes of buckets are applied to it; if another context has moved the epoch on, the index is listed again. A series
+//! keeps its number until then.
 
 // Loaded later.
 
 use std::cell::Cell;
+use std::ops::Range;
 use std::rc::Rc;
 
 use crate::bucket::{BucketId, TimeseriesOptions};
@@ -21,6 +23,8 @@ use crate::value::{Interner, Value, append_key, append_missing_key, sort_by};
 #[derive(Clone, Default)]
 pub struct Directory {
     epoch: u64,
+    /// Lives as long as the numbers of series are valid.
+    numbering: Rc<()>,
     /// Numbers of series by index key. Metadata that compares equal is one series.
     series: Interner,
     /// How many series there are, including those whose buckets are gone.
@@ -73,6 +77,23 @@ impl Directory {
     /// The buckets, ordered by series, then by id.
     pub fn buckets(&self) -> &[Listed] {
         &self.buckets
+    }
+
+    /// The places among `buckets` of those of a series.
+    pub fn places_of(&self, series: u32) -> Range<usize> {
+        let from = self.buckets.partition_point(|listed| listed.series < series);
+        let left = self.buckets.get(from..).unwrap_or_default();
+        from..from + left.partition_point(|listed| listed.series == series)
+    }
+
+    /// The buckets of a series, ordered by id.
+    pub fn buckets_of(&self, series: u32) -> &[Listed] {
+        self.buckets.get(self.places_of(series)).unwrap_or_default()
+    }
+
+    /// Lives as long as the numbers of series are valid.
+    pub fn numbering(&self) -> &Rc<()> {
+        &self.numbering
     }
 
     /// The number of series, which is above every series number.

@@ -12,4 +12,5 @@ pub mod planned;
 pub mod push;
 pub mod queries;
 pub mod series;
+mod series_fields;
 pub mod sieve;

@@ -8,7 +8,7 @@
 
 use std::rc::Rc;
 
-use super::series::Series;
+use super::series::{Chosen, Series};
 use crate::bucket::BucketId;
 use crate::engine::Engine;
 use crate::engine::collections::collection::Collection;
@@ -48,10 +48,11 @@ struct Search<'a> {
     series: Vec<SeriesSearch>,
     /// What is known of the metadata of series.
     known: Rc<Series>,
-    /// Series without stored buckets; they are numbered after the others.
+    /// Series that are not among `chosen`; they come after them in `series`.
     others: Interner,
-    /// Whether the metadata of each series matches, by its number in the directory; `None` if that is not known.
-    matches: Vec<Option<bool>>,
+    /// The series of the directory that the filter on metadata does not exclude, in ascending order. The first of `series`
+    /// are theirs.
+    chosen: Vec<Chosen>,
     /// The key shared by missing metadata and values that compare equal to it: both are one series in the directory.
     /// Empty without a meta field.
     unsure: Vec<u8>,
@@ -82,7 +83,7 @@ impl<'a> Search<'a> {
             order: Vec::new(),
             series: Vec::new(),
             others: Interner::default(),
-            matches: Vec::new(),
+            chosen: Vec::new(),
             unsure: series_key(&collection.entry().options.timeseries, None),
             depth: 1,
             found: Vec::new(),
@@ -104,9 +105,9 @@ impl<'a> Search<'a> {
             ReadAccess::Buckets { low, high } => (*low, *high),
             _ => (BucketId::MIN, BucketId::MAX),
         };
-        self.matches = match self.plan.metadata_filter() {
-            Some(filter) => self.known.matches(filter, directory.count())?,
-            None => vec![None; directory.count()],
+        self.chosen = match self.plan.metadata_filter() {
+            Some(filter) => self.known.choose(filter, directory.count())?,
+            None => (0..directory.count()).map(|number| Chosen::new(number, None)).collect(),
         };
         let takes_all = (low, high) == (BucketId::MIN, BucketId::MAX);
         let is_wanted = |place: &usize| {
@@ -116,21 +117,12 @@ impl<'a> Search<'a> {
             })
         };
         let unsure = directory.number(&self.unsure).filter(|_| !self.unsure.is_empty());
-        let mut end = 0;
-        self.series.reserve(self.matches.len());
-        // The buckets of one series are neighbours, so those of a series that does not match are never looked at.
-        for (number, matches) in self.matches.iter().enumerate() {
+        self.series.reserve(self.chosen.len());
+        for chosen in &self.chosen {
             let from = self.order.len();
-            if *matches != Some(false) {
-                let mut behind = |is_before: &dyn Fn(usize) -> bool| {
-                    let left = listed.get(end..).unwrap_or_default();
-                    end += left.partition_point(|one| is_before(one.series as usize));
-                    end
-                };
-                let start = behind(&|series| series < number);
-                self.order.extend((start..behind(&|series| series == number)).filter(is_wanted));
-            }
-            let takes_all = unsure == Some(number);
+            let buckets = directory.places_of(chosen.number);
+            self.order.extend(buckets.filter(is_wanted));
+            let takes_all = unsure == Some(chosen.number as usize);
             self.series.push(SeriesSearch { from, to: self.order.len(), best: Vec::new(), takes_all });
         }
         if self.ends.as_one {
@@ -169,7 +161,8 @@ impl<'a> Search<'a> {
                 } else {
                     series.from += 1
                 };
-                let is_excluded = self.matches.get(bucket.series as usize) == Some(&Some(false));
+                let is_excluded =
+                    chosen_at(&self.chosen, bucket.series).and_then(|at| self.chosen.get(at)?.matches) == Some(false);
                 let is_worse = |worst: i64| ends.is_last && ends.place(bucket.last_ms.get()) > worst;
                 if is_excluded || worst.is_some_and(is_worse) {
                     continue;
@@ -232,11 +225,16 @@ impl<'a> Search<'a> {
         };
         // Missing metadata and values that compare equal to it are one series, but need not both match.
         let is_object = meta.is_some_and(|meta| meta.kind() == Kind::Object);
-        let slot = series_number.and_then(|number| self.matches.get_mut(number));
-        let mut matches = slot.as_ref().and_then(|known| **known).filter(|_| is_object);
+        let at = series_number.and_then(|number| chosen_at(&self.chosen, u32::try_from(number).ok()?));
+        let chosen = at.and_then(|at| self.chosen.get_mut(at));
+        if series_number.is_some() && chosen.is_none() && is_object {
+            return Ok(());
+        }
+        let mut matches = chosen.as_ref().and_then(|chosen| chosen.matches).filter(|_| is_object);
         if matches.is_none() {
             matches = ends.matches(plan, meta)?;
-            slot.into_iter().filter(|_| is_object || matches == Some(false)).for_each(|slot| *slot = matches);
+            let known = chosen.into_iter().filter(|_| is_object || matches == Some(false));
+            known.for_each(|chosen| chosen.matches = matches);
         }
         if matches == Some(false) {
             return Ok(());
@@ -264,10 +262,10 @@ impl<'a> Search<'a> {
             }
         }
         let Some(first) = best.first().copied() else { return Ok(()) };
-        let number = match series_number {
+        let number = match at {
             _ if ends.as_one => 0,
-            Some(number) => number,
-            None => self.matches.len() + self.others.add(&key).0,
+            Some(at) => at,
+            None => self.chosen.len() + self.others.add(&key).0,
         };
         while self.series.len() <= number {
             self.series.push(SeriesSearch {
@@ -366,6 +364,13 @@ impl Engine {
             rounds += 1;
         }
     }
+}
+
+/// The place of a series among `chosen`.
+fn chosen_at(chosen: &[Chosen], number: u32) -> Option<usize> {
+    // Without a filter, all are chosen.
+    let all = chosen.get(number as usize).filter(|one| one.number == number).map(|_| number as usize);
+    all.or_else(|| chosen.binary_search_by(|one| one.number.cmp(&number)).ok())
 }
 
 /// The order of a full scan: by id, or by index entry if an index has named the buckets; then those that only the

@@ -6,8 +6,8 @@ use crate::error::Result;
 use crate::query::expr::CompareOp;
 use crate::value::{Component, Doc, Kind, Leaf, Number, OwnedValue, Value, walk_from_value};
 
-/// To look through more strings than this takes longer than to search for one.
-const FEW_TEXTS: usize = 8;
+/// To look up more constants than this takes longer than to try every value.
+const CONSTANTS_MAX: usize = 64;
 
 /// What a filter is evaluated on.
 #[derive(Clone, Copy)]
@@ -48,19 +48,19 @@ impl Filter {
         found.flatten()
     }
 
-    /// The only strings that pass as the value of `field_below`, if they are few and compared by their bytes. Values of
-    /// other types may pass as well.
-    pub fn texts_below(&self) -> Option<Vec<Value<'_>>> {
+    /// Of values of `field_below` that are no arrays, those pass that equal one of these in BSON order; `None` if the
+    /// filter is not of that kind.
+    pub fn constants_below(&self) -> Option<Vec<Value<'_>>> {
         let Filter::Field(path, test) = self else { return None };
         let (values, collation) = match test {
             Test::Compare(compare) if compare.op() == CompareOp::Eq => (vec![compare.value()], compare.collation()),
             Test::In(set) => (set.values().iter().map(OwnedValue::view).collect(), set.collation()),
             _ => return None,
         };
-        // A constant of another type may still equal a string, as a symbol does.
-        let is_text = |value: &Value<'_>| value.kind() == Kind::String;
-        let is_usable = path.rest().len() == 1 && values.len() <= FEW_TEXTS && collation.is_simple();
-        Some(values).filter(|values| is_usable && values.iter().all(is_text))
+        // Null passes for a missing value, too; and undefined has the key of one.
+        let is_plain = |value: &Value<'_>| !matches!(value.kind(), Kind::Null | Kind::Undefined | Kind::Regex);
+        let is_usable = path.rest().len() == 1 && values.len() <= CONSTANTS_MAX && collation.is_simple();
+        Some(values).filter(|values| is_usable && values.iter().all(is_plain))
     }
 
     /// True if a document in which that field is `value` passes.
@@ -169,8 +169,14 @@ mod tests {
     use super::super::samples::{any_block, any_collation, any_filter_doc, any_value, filter, filter_by, hits};
     use crate::query::exec::samples::without_case;
     use crate::query::filter::Filter;
-    use crate::value::{DocWriter, Kind, Path};
-    use bson::{RawBson, RawDocumentBuf, cstr, rawbson, rawdoc};
+    use crate::value::{DocWriter, Kind, Path, Value, append_key};
+    use bson::{RawArrayBuf, RawBson, RawDocumentBuf, cstr, rawbson, rawdoc};
+
+    fn key_of(value: Value<'_>) -> Vec<u8> {
+        let mut key = Vec::new();
+        append_key(&mut key, value);
+        key
+    }
 
     fn dec(text: &str) -> RawBson {
         RawBson::Decimal128(text.parse().unwrap())
@@ -194,9 +200,10 @@ mod tests {
                     let meta = writer.finish();
                     let by_value = conjunct.matches_field(meta.view().get(name)).unwrap();
                     prop_assert_eq!(by_value, conjunct.matches_value(Some(meta.view().as_value())).unwrap(), "{:?}", meta);
-                    let text = meta.view().get(name).filter(|value| value.kind() == Kind::String);
-                    if let (Some(texts), Some(text)) = (conjunct.texts_below(), text) {
-                        prop_assert_eq!(by_value, texts.contains(&text), "{:?}", meta);
+                    let value = meta.view().get(name).filter(|value| value.kind() != Kind::Array);
+                    if let (Some(constants), Some(value)) = (conjunct.constants_below(), value) {
+                        let is_equal = constants.iter().any(|constant| key_of(*constant) == key_of(value));
+                        prop_assert_eq!(by_value, is_equal, "{:?}", meta);
                     }
                 }
             }
@@ -204,25 +211,23 @@ mod tests {
     }
 
     #[test]
-    fn the_only_strings_that_pass_are_known_if_there_are_few_and_their_bytes_decide() {
-        let texts = |doc: RawDocumentBuf| {
-            let filter = filter(&doc);
-            filter.texts_below().map(|texts| texts.iter().filter_map(|text| text.as_str()).map(str::to_owned).collect())
-        };
-        assert_eq!(texts(rawdoc! { "m.a": "x" }), Some(vec!["x".to_owned()]));
-        assert_eq!(texts(rawdoc! { "m.a": { "$in": ["x", "y"] } }), Some(vec!["x".to_owned(), "y".to_owned()]));
-        let many = rawdoc! { "m.a": { "$in": ["1", "2", "3", "4", "5", "6", "7", "8", "9"] } };
+    fn the_only_values_that_pass_are_known_if_they_are_few_and_compared_for_equality() {
+        let constants = |doc: RawDocumentBuf| filter(&doc).constants_below().map(|constants| constants.len());
+        assert_eq!(constants(rawdoc! { "m.a": "x" }), Some(1));
+        assert_eq!(constants(rawdoc! { "m.a": { "$in": ["x", 1, dec("1.5"), true] } }), Some(4));
+        let many: RawArrayBuf = (0..100).collect();
         for doc in [
-            many,
-            rawdoc! { "m.a": { "$in": ["x", 1] } },
+            rawdoc! { "m.a": { "$in": many } },
+            rawdoc! { "m.a": { "$in": ["x", null] } },
             rawdoc! { "m.a": { "$gt": "x" } },
             rawdoc! { "m.a": { "$ne": "x" } },
+            rawdoc! { "m.a": null },
             rawdoc! { "m.a.b": "x" },
             rawdoc! { "m": "x" },
         ] {
-            assert_eq!(texts(doc), None);
+            assert_eq!(constants(doc), None);
         }
-        assert!(filter_by(&rawdoc! { "m.a": "x" }, &without_case()).texts_below().is_none());
+        assert!(filter_by(&rawdoc! { "m.a": "x" }, &without_case()).constants_below().is_none());
     }
 
     #[test]

@@ -16,7 +16,7 @@ mod parse;
 mod position;
 mod regex;
 #[cfg(test)]
-pub(super) mod samples;
+pub mod samples;
 mod schema;
 mod select;
 mod tree;
