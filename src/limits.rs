@@ -210,6 +210,8 @@ pub const LISTED_A_SERIES: usize = 64;
 pub const LISTED_SERIES_MIN: usize = 64;
 /// With more series than this, buckets are read from storage without choosing among them by their series.
 pub const NARROWED_SERIES_MAX: usize = 1024;
+/// Up to this many groups of the journals are tried one by one, instead of finding out their series.
+pub const TRIED_GROUPS_MAX: usize = 16;
 /// Maximum number of series whose metadata is kept in memory.
 pub const KNOWN_SERIES_MAX: usize = 1 << 14;
 /// Maximum number of fields of metadata whose values are kept in memory by series.

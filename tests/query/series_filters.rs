@@ -225,6 +225,65 @@ fn what_is_remembered_of_series_follows_every_change_of_either_context() {
     }
 }
 
+#[test]
+fn rows_of_many_series_that_are_not_folded_are_found_by_their_metadata() {
+    for seed in 0..4 {
+        let random = Random::new(seed);
+        let storage: Rc<dyn Storage> = Rc::new(MemoryStorage::new());
+        block_on(async {
+            let one = created(&storage, seed).await;
+            let other = Db::open(Rc::clone(&storage), TestEnv::new(seed + 1000));
+            let mut list: Vec<(Option<i32>, Document)> = Vec::new();
+            for step in 0..12 {
+                let db = [&one, &other][random.below(2) as usize];
+                if random.chance(30) {
+                    db.ok(rawdoc! { "flush": 1 }).await;
+                }
+                // Later steps add series that no stored bucket has.
+                let new = (0..60).map(|_| {
+                    let id = random.below(10 + 10 * step) as i32;
+                    let at = DateTime::from_millis(random.below(5 * HOUR_MS as u64) as i64);
+                    let mut row = doc! { "at": at, "n": random.below(1 << 40) as i64 };
+                    match random.below(8) {
+                        0 => return (None, row),
+                        1 => row.insert("m", Bson::Null),
+                        2 => row.insert("m", doc! { "id": format!("{id}") }),
+                        3 => row.insert("m", doc! { "id": f64::from(id) }),
+                        _ => row.insert("m", doc! { "id": id }),
+                    };
+                    let id = row.get_document("m").is_ok_and(|m| m.get_str("id").is_err()).then_some(id);
+                    (id, row)
+                });
+                let new: Vec<(Option<i32>, Document)> = new.collect();
+                db.insert("weather", &new.iter().map(|(_, row)| raw(row)).collect::<Vec<_>>()).await;
+                list.extend(new);
+                for _ in 0..3 {
+                    let ids: Vec<i32> = (0..3).map(|_| random.below(130) as i32).collect();
+                    let filters = [
+                        (doc! { "m.id": ids[0] }, vec![ids[0]]),
+                        (doc! { "m.id": { "$in": ids.clone() } }, ids.clone()),
+                        (doc! { "m.id": { "$lt": ids[0] } }, (0..ids[0]).collect()),
+                    ];
+                    for (filter, ids) in filters {
+                        let wanted = list.iter().filter(|(id, _)| id.is_some_and(|id| ids.contains(&id)));
+                        let wanted = numbers(wanted.map(|(_, row)| row));
+                        for (name, db) in [("one", &one), ("other", &other)] {
+                            let found = run(db, vec![doc! { "$match": filter.clone() }]).await;
+                            assert_eq!(numbers(&found), wanted, "seed {seed}, step {step}, {name}, {filter}");
+                        }
+                    }
+                    let wanted = list.iter().filter(|(_, row)| matches!(row.get("m"), None | Some(Bson::Null)));
+                    for (name, db) in [("one", &one), ("other", &other)] {
+                        let found = run(db, vec![doc! { "$match": { "m": Bson::Null } }]).await;
+                        let wanted = numbers(wanted.clone().map(|(_, row)| row));
+                        assert_eq!(numbers(&found), wanted, "seed {seed}, step {step}, {name}");
+                    }
+                }
+            }
+        });
+    }
+}
+
 fn id_of(row: &Document) -> Option<i32> {
     row.get_document("m").ok()?.get_i32("id").ok()
 }

@@ -13,4 +13,5 @@ pub mod push;
 pub mod queries;
 pub mod series;
 mod series_fields;
+mod series_groups;
 pub mod sieve;

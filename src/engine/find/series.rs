@@ -9,6 +9,7 @@ use std::cell::RefCell;
 use std::rc::{Rc, Weak};
 
 use super::series_fields::{SeriesField, matching as matching_series};
+use super::series_groups::GroupSeries;
 use crate::bucket::BucketId;
 use crate::engine::Engine;
 use crate::engine::collections::collection::Collection;
@@ -28,6 +29,8 @@ pub struct Series {
     /// How long the numbers are valid.
     numbering: Weak<()>,
     known: RefCell<KnownSeries>,
+    /// The series of groups of the journals.
+    pub(super) groups: RefCell<GroupSeries>,
 }
 
 /// A series that a filter on metadata does not exclude.
@@ -146,7 +149,7 @@ impl Engine {
         if let Some(known) = all.iter().find(|series| series.numbering.ptr_eq(&numbering)) {
             return Rc::clone(known);
         }
-        let new = Rc::new(Series { numbering, known: RefCell::default() });
+        let new = Rc::new(Series { numbering, known: RefCell::default(), groups: RefCell::default() });
         all.push(Rc::clone(&new));
         new
     }
@@ -193,9 +196,7 @@ impl Engine {
         }
         // Which of their rows are also journal rows, only the stored buckets can tell.
         for group in scan.groups().filter(|group| *low <= group.bucket && group.bucket <= *high) {
-            let number = series.number(group.meta());
-            let number =
-                number.or_else(|| directory.number(&series_key(&collection.entry().options.timeseries, group.meta())));
+            let number = series.number_in(&directory, group.meta(), &collection.entry().options.timeseries);
             let buckets = number
                 .and_then(|number| u32::try_from(number).ok())
                 .map_or(&[][..], |number| directory.buckets_of(number));

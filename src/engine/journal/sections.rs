@@ -149,6 +149,8 @@ impl SectionGroup {
 /// Sections grouped by bucket, with buckets in the order of their first commit.
 #[derive(Clone, Default)]
 pub struct ByBucket {
+    /// Lives as long as the positions of groups are valid.
+    numbering: Rc<()>,
     numbers: Interner,
     groups: Vec<Rc<SectionGroup>>,
     /// Positions of groups that are not the first ones of their buckets.
@@ -313,6 +315,11 @@ impl ByBucket {
             all.extend_from_slice(self.groups.get(number).map_or(&[], |group| &group.sections));
         }
         all
+    }
+
+    /// Lives as long as the positions of groups are valid: groups are only added at the end.
+    pub fn numbering(&self) -> &Rc<()> {
+        &self.numbering
     }
 
     /// All groups.

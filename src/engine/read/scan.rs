@@ -86,7 +86,7 @@ impl Scan {
     /// Leaves out journal groups that are not `wanted`, because no row of them can match.
     pub(in crate::engine) fn keep_groups(&mut self, wanted: &dyn Fn(usize, &SectionGroup) -> bool) {
         for (number, (group, met)) in self.journal.groups().iter().zip(&mut self.met).enumerate() {
-            *met |= !wanted(number, group);
+            *met = *met || !wanted(number, group);
         }
         self.left_out.clone_from(&self.met);
     }
