@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use super::builder::ColumnBuilder;
 use super::column::Column;
-use crate::value::{DocWriter, hash};
+use crate::value::{DocWriter, FieldSet, hash};
 
 /// Named columns of equal length, in the order in which a rebuilt document shows them. Names are unique.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -206,8 +206,13 @@ impl Block {
 
     /// Writes the fields of one row into a document.
     pub fn write_row(&self, row: usize, writer: &mut DocWriter) {
+        self.write_fields(row, &FieldSet::All, writer);
+    }
+
+    /// Writes some fields of one row into a document.
+    pub fn write_fields(&self, row: usize, wanted: &FieldSet, writer: &mut DocWriter) {
         let mut scratch = Vec::new();
-        for (name, column) in &self.columns {
+        for (name, column) in self.columns.iter().filter(|(name, _)| wanted.contains(name)) {
             if let Some(value) = column.value(row, &mut scratch) {
                 writer.value(name, value);
             }

@@ -80,9 +80,9 @@ fn rows_of_each(collection: &Collection, plan: &ReadPlan, units: &[Unit]) -> Res
         };
         match (&tail, &stored) {
             (Some((_, tail)), _) if wanted.1 == 1 => {
-                let row = tail.first_or_last_row(wanted.0);
-                let row = tail.rows().slice_columns(row..row + 1, |name| plan.columns.contains(name));
-                add(&documents_of(&row))?;
+                let mut writer = DocWriter::new();
+                tail.rows().write_fields(tail.first_or_last_row(wanted.0), &plan.columns, &mut writer);
+                add(&[writer.finish()])?;
             }
             (None, Some((stored, view))) => add(&stored_rows(plan, stored, view, options, wanted)?.rows)?,
             _ => return Ok(None),
