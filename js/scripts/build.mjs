@@ -8,7 +8,7 @@ import { build as esbuild } from "esbuild";
 import { compilerIn, readBuild } from "./builds.mjs";
 import { withDependencies } from "./compiled.mjs";
 import { divide } from "./divide.mjs";
-import { mathIn, shortened, simplified, withoutLoader } from "./glue.mjs";
+import { listed, mathIn, shortened, simplified, withoutLoader } from "./glue.mjs";
 import { marksUnder } from "./marks.mjs";
 import { minified } from "./minify.mjs";
 import { withOrder } from "./order.mjs";
@@ -85,20 +85,18 @@ async function optimise(folder, flags, { linked, marks, isPinned }) {
       shrink(other, flags, [], `${second}.new`),
     ]);
     const renames = JSON.parse(printed);
-    // All imports from the glue use one module name. Imports of the second half alone get numbers, which cannot collide with names of the first.
-    const names = new Map(renames.imports.map(([, name, short]) => [name, ["a", short]]));
-    for (const [name, of] of mathIn(glue)) if (!names.has(name)) names.set(name, ["Math", of]);
+    const long = new Map(renames.imports.map(([, name, short]) => [short, name]));
+    const isFirst = new Set(long.values());
+    const math = new Map([...mathIn(glue)].filter(([name]) => !isFirst.has(name)));
+    const { glue: list, places } = listed(glue, (name) => !math.has(name));
     const exported = new Map(renames.exports);
     const nameOf = (name, from) => {
       if (from === SHARED) return [from, exported.get(name)];
-      if (!names.has(name)) {
-        names.set(name, ["a", String(names.size)]);
-        renames.imports.push(["", name, names.get(name)[1]]);
-      }
-      return names.get(name);
+      return math.has(name) ? ["Math", math.get(name)] : ["a", places.get(name)];
     };
+    writeFileSync(`${first}.new`, renamed(readFileSync(`${first}.new`), (short) => nameOf(long.get(short))));
     writeFileSync(`${second}.new`, renamed(readFileSync(`${second}.new`), nameOf));
-    writeFileSync(join(WASM, "timepail.js"), shortened(glue, renames));
+    writeFileSync(join(WASM, "timepail.js"), shortened(list, renames));
     for (const file of [first, second]) renameSync(`${file}.new`, file);
   }
   return [join(WASM, "timepail.js"), join(WASM, "timepail.d.ts"), first, second];

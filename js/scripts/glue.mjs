@@ -19,7 +19,7 @@ export function withoutLoader(glue) {
   const end = glue.indexOf("export { initSync, __wbg_init as default };");
   if (start < 0 || end < start || !glue.includes("    wasm.__wbindgen_start();\n    return wasm;\n")) throw new Stop("the glue loads the module in another way now");
   const load = `let wasm;
-async function __wbg_init({ module_or_path: module }) {
+async function __wbg_init(module) {
     if (wasm) return;
     wasm = (await WebAssembly.instantiate(module, __wbg_get_imports())).exports;
     wasm.__wbindgen_start();
@@ -74,8 +74,12 @@ const REPLACED = new RegExp(
 /** The glue without what no supported runtime needs, and with shorter forms of what it repeats. */
 export function simplified(glue) {
   const steps = [
+    [/^ +\/\/ Cast intrinsic .*\n/gm, ""],
     // The driver closes engines, and never frees them. The garbage collector does.
     [/    __destroy_into_raw\(\) \{[^]*?    free\(\) \{[^]*?\n    \}\n/, ""],
+    [/static __wrap\(ptr\) \{[^]*?\n    \}/, "constructor(ptr) {\n        this.ptr = ptr;\n        EngineFinalization.register(this, ptr);\n    }"],
+    [/this\.__wbg_ptr/g, "this.ptr"],
+    [/Engine\.__wrap\(/g, "new Engine("],
     [/if \(Symbol\.dispose\) .*\n/, ""],
     // The arguments are strings and byte arrays, for which the copy into the memory of the module cannot fail.
     [/let ptr0, len0, ptr1, len1;\s+try \{([^]*?)\s+\} catch \(e\) \{[^]*?throw e;\s+\}/g, (_, passing) => passing.replaceAll(/\w+(?= = )/g, "const $&")],
@@ -88,10 +92,12 @@ export function simplified(glue) {
     [/(?<=const ret = )typeof (globalThis|global|self|window) === 'undefined' \? undefined : \1;/g, "globalThis;"],
     [/(?<=\n +[\w$]+: )function\((.*)\) \{/g, "($1) => {"],
     // Wrappers that only call a function.
-    [/\((arg\d(?:, arg\d)*)\) => \{\s+const ret = ((?:Math|Object|Array)\.\w+)\(\1\);\s+return ret;\s+\}/g, "$2"],
+    [/\((arg\d(?:, arg\d)*)\) => \{\s+const ret = ((?:Math|Object|Array|Reflect|JSON)\.\w+|getStringFromWasm0)\(\1\);\s+return ret;\s+\}/g, "$2"],
+    [/Uint8Array\.prototype\.set\.call\(([^;]*), arg2\);/, "$1.set(arg2);"],
     // `Promise` calls its argument at once, and once.
     [/try \{\s+var state0 = [^]*?return (\w+)\(a, state0\.b, arg0, arg1\);[^]*?state0\.a = 0;\s+\}/, "return new Promise((resolve, reject) => $1(arg0, arg1, resolve, reject));"],
     // Functions that only call one of the module.
+    [/(?<==> )(_RINv\w+)(?=\(arg0, arg1, resolve, reject\)\);[^]*?\nfunction \1(\(arg0, arg1, arg2, arg3\)) \{\s+(wasm\.\w+)\2;\s+\})/, "$3"],
     [/(?<=makeMutClosure\(arg0, arg1, )(\w+)(?=\);[^]*?\nfunction \1\((arg0, arg1, arg2)\) \{\s+(wasm\.\w+)\(\2\);\s+\})/g, (all, name, params, call) => `(${params}) => ${call}(${params})`],
     // Both registries of what the garbage collector has found. A runtime may lack them.
     [/\(typeof FinalizationRegistry === 'undefined'\)\s+\? .*\s+: new FinalizationRegistry/g, "registryOf"],
@@ -102,38 +108,45 @@ export function simplified(glue) {
     [/isLikeNone\((\w+)\) \? 0 : addToExternrefTable0\(\1\)/g, "addToExternrefTable0($1)"],
     [/const v = arg0;\s+const ret = typeof\(v\) === 'boolean' \? v : undefined;\s+.*/, "return typeof arg0 === 'boolean' ? arg0 : 0xFFFFFF;"],
     [/const obj = arg1;\s+const ret = typeof\(obj\)(.*)\? obj/g, "const ret = typeof arg1$1? arg1"],
+    [/const (ret|idx) = (.*);(\s+.*(?:\baddToExternrefTable0|\breturnText|_exn_store)\((?:arg0, )?)\1\);/g, "$3$2);"],
     [REPLACED, ""],
     [/!isLikeNone\((\w+)\)/g, "$1 != null"],
     [/isLikeNone\((\w+)\)/g, "$1 == null"],
     [/getDataViewMemory0\(\)/g, "view()"],
     [/ \+ 4 \* 0|(?<=\d) \* 1\b/g, ""],
     // Results that the module does not expect are ignored.
-    [/(?<=\) => )\{\s+(?!return|const|throw|var)([^\s;{}][^;{}]*);\s+\}(?=\)?,\n)/g, "$1"],
+    [/(?<=\) => )\{\s+(?!(?:return|const|throw|var)\b)([^\s;{}][^;{}]*);\s+\}(?=\)?,\n)/g, "$1"],
     [/^/, HELPERS],
     [/__proto__: null,\s+/g, ""],
+    [/\._wbg_cb_unref\b/g, ".release"],
   ];
   return steps.reduce((text, [pattern, replacement]) => replaced(text, pattern, replacement), glue);
 }
 
 /** The entries of imports that are functions of `Math`, by name. Where the second half alone has one, it imports it from `Math` itself. */
 export function mathIn(glue) {
-  return new Map(Array.from(glue.matchAll(MATH), ([, name, of]) => [name, of]));
+  return new Map(Array.from(glue.matchAll(/^ +([\w$]+): Math\.(\w+),\n/gm), ([, name, of]) => [name, of]));
 }
 
-const MATH = /^ +([\w$]+): Math\.(\w+),\n/gm;
-
 /**
- * The glue with the short names that wasm-opt has given to the imports and exports of the module. The hundred long names contain hashes,
- * are in both files and compress badly: short ones save three kilobytes of the module and two of the glue.
+ * The glue with its imports as a list, and the place in it of each import that has one, by name. Without the hundred long names, which contain
+ * hashes, glue and modules are smaller. Equal functions share a place. Similar ones follow each other, so that they compress well.
  */
+export function listed(glue, hasPlace) {
+  const object = /const import0 = \{\n([^]*?)\n    \};/;
+  const entries = Array.from(object.exec(glue)[1].matchAll(/^ {8}([\w$]+): ([^]*?),$(?=\n {8}[\w$]|(?![^]))/gm), ([, name, code]) => [name, code]);
+  const listed = entries.filter(([name]) => hasPlace(name));
+  // Without names of properties, and then with them.
+  const shapeOf = (code) => code.replaceAll(/\.\w+/g, ".") + code;
+  const codes = [...new Set(listed.map(([, code]) => code))].toSorted((a, b) => (shapeOf(a) < shapeOf(b) ? -1 : 1));
+  const list = `const import0 = [\n        ${codes.join(",\n        ")},\n    ];`;
+  return { glue: replaced(glue, object, () => list), places: new Map(listed.map(([name, code]) => [name, String(codes.indexOf(code))])) };
+}
+
+/** The glue with the short names that wasm-opt has given to the exports of the module, and a short name of the list of imports. */
 export function shortened(glue, { imports, exports }) {
   const literal = (name) => name.replaceAll(/[$.]/g, "\\$&");
-  const dollars = (name) => name.replaceAll("$", "$$$$");
-  const isImported = new Set(imports.map(([, name]) => name));
-  glue = glue.replaceAll(MATH, (entry, name) => (isImported.has(name) ? entry : ""));
-  for (const [, name, short] of imports) glue = replaced(glue, new RegExp(`(?<=^ +)${literal(name)}(?=:)`, "m"), dollars(short));
   // Some exports are for tools and threads; the glue does not use them.
-  for (const [name, short] of exports) glue = glue.replaceAll(new RegExp(`(?<=\\bwasm\\.)${literal(name)}\\b`, "g"), dollars(short));
-  // All imports come from one module, which wasm-opt calls "a".
+  for (const [name, short] of exports) glue = glue.replaceAll(new RegExp(`(?<=\\bwasm\\.)${literal(name)}\\b`, "g"), () => short);
   return replaced(glue, new RegExp(`"${literal(imports[0][0])}"(?=: import)`), '"a"');
 }

@@ -33,7 +33,7 @@ export function instance(source: Source, rest: Source, explain: Explain): OpenIn
     const early = storage === "indexeddb" && globalThis.indexedDB ? openEarly(name) : undefined;
     let loaded = false;
     try {
-      started ??= compileModule(source(), explain).then((module) => init({ module_or_path: module }));
+      started ??= compileModule(source(), explain).then((module) => init(module));
       await started;
       loaded = true;
       return (await open_engine(name, options, completion, host as never, early, hostTurn())) as Engine;
