@@ -1,16 +1,13 @@
 // The cursor of aggregate.
 
 import { AbstractCursor } from "./cursor.js";
-import { pick, type Door } from "./door.js";
+import type { Door } from "./door.js";
 import { LiveQuery, type LiveOptions } from "./live.js";
-import { COMMAND_OPTIONS, READ_OPTIONS, checkInteger, checkNames } from "./options.js";
+import { QUERY_OPTIONS, READ_OPTIONS, checkNames, pick } from "./options.js";
 import { namedIn, sortDocument, withNulls } from "./find.js";
 import type { CheckedProjection, Filter, ProjectionValue, SortOf } from "./schema.js";
 import type { Columns, Grouped, Projected, ProjectedColumns } from "./shapes.js";
 import type { AggregateOptions, Document, Downsample, Sort } from "./types.js";
-
-/** Every option of `aggregate`. */
-const OPTIONS = [...READ_OPTIONS, "batchSize", "hint", "collation", "let", "allowDiskUse", ...COMMAND_OPTIONS];
 
 /** Stages that pass rows on, fields and all. */
 const PASSING = /^\$(match|sort|limit|skip|sample|downsample|addFields|set|unset)$/;
@@ -36,7 +33,7 @@ export class AggregationCursor<TSchema = Document, TColumns = Partial<Columns<TS
     super(door, collection, options);
     if (!Array.isArray(pipeline)) throw new TypeError("The pipeline must be an array of stages");
     this.pipeline = [...pipeline];
-    checkNames(options, OPTIONS);
+    checkNames(options, [...READ_OPTIONS, "batchSize", ...QUERY_OPTIONS]);
   }
 
   /** Adds a stage at the end. */
@@ -96,19 +93,12 @@ export class AggregationCursor<TSchema = Document, TColumns = Partial<Columns<TS
 
   /** Sets how many milliseconds the engine may work on all batches together. 0 means no limit. */
   maxTimeMS(milliseconds: number): this {
-    return this.#set("maxTimeMS", milliseconds);
+    return this.set("maxTimeMS", milliseconds);
   }
 
   /** Sets how many documents a batch has. */
   batchSize(size: number): this {
-    return this.#set("batchSize", size);
-  }
-
-  #set(name: "maxTimeMS" | "batchSize", value: number): this {
-    this.assertNew(name);
-    checkInteger(name, value);
-    this.options[name] = value;
-    return this;
+    return this.set("batchSize", size);
   }
 
   /** Passes every document through `transform`. */
@@ -148,8 +138,6 @@ export class AggregationCursor<TSchema = Document, TColumns = Partial<Columns<TS
 
   /** @internal */
   protected override openingCommand(wantsAll: boolean): Document {
-    const cursor = pick({ batchSize: this.sizeFor(wantsAll) }, "batchSize");
-    const options = pick(this.options, "hint", "collation", "let", "allowDiskUse", ...COMMAND_OPTIONS);
-    return { aggregate: this.collection, pipeline: withNulls(this.pipeline), cursor, ...options };
+    return { aggregate: this.collection, pipeline: withNulls(this.pipeline), cursor: { batchSize: this.sizeFor(wantsAll) }, ...pick(this.options, ...QUERY_OPTIONS) };
   }
 }

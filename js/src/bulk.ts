@@ -1,10 +1,10 @@
 // bulkWrite: sends operations of several kinds in few commands, and collects their results.
 
 import type { Collection } from "./collection.js";
-import type { Door, pick } from "./door.js";
+import type { Door } from "./door.js";
 import type { AbortedWriteError, BulkWriteError, TimepailError } from "./errors.js";
 import type { queryDocument, withNulls } from "./find.js";
-import type { checkNames } from "./options.js";
+import type { checkNames, pick } from "./options.js";
 import type { AnyBulkWriteOperation, BulkWriteOptions, BulkWriteResult, Document, WriteError } from "./types.js";
 
 /** The command of each kind of operation, and the fixed fields of its statement. The engine refuses replacements. */
@@ -17,17 +17,11 @@ const KINDS: Readonly<Record<string, readonly [command: string, fixed: Document]
   deleteMany: ["delete", { limit: 0 }],
 };
 
-/** What every page has already loaded: a collection, and the functions and classes that its own writes use. */
-export interface BulkTarget {
-  door: Door;
-  collection: Collection<any>;
-  AbortedWriteError: typeof AbortedWriteError;
-  BulkWriteError: typeof BulkWriteError;
-  checkNames: typeof checkNames;
-  pick: typeof pick;
-  queryDocument: typeof queryDocument;
-  withNulls: typeof withNulls;
-}
+/** Functions that make statements. */
+type Makers = readonly [typeof checkNames, typeof queryDocument, typeof withNulls];
+
+/** What every page has already loaded: a collection, and what its own writes use. A tuple, because a minifier keeps names of properties. */
+export type BulkTarget = readonly [Collection<any>, Door, typeof AbortedWriteError, typeof BulkWriteError, typeof pick, ...Makers];
 
 /** An operation: its position in the input, its command and its statement. */
 interface Step {
@@ -36,7 +30,7 @@ interface Step {
   statement: Document;
 }
 
-function stepOf({ checkNames, queryDocument, withNulls }: BulkTarget, operation: Document, index: number): Step {
+function stepOf([checkNames, queryDocument, withNulls]: Makers, operation: Document, index: number): Step {
   const [kind = "", given] = Object.entries(operation ?? {})[0] ?? [];
   const [command, fixed] = Object.hasOwn(KINDS, kind) ? KINDS[kind]! : [];
   if (!command || typeof given !== "object" || given === null) {
@@ -51,11 +45,12 @@ function stepOf({ checkNames, queryDocument, withNulls }: BulkTarget, operation:
 
 /** Runs `operations` on a collection. Ordered operations keep their order. Unordered ones are grouped: updates, then inserts, then deletes. */
 export async function bulkWrite(target: BulkTarget, operations: readonly AnyBulkWriteOperation[], options: BulkWriteOptions): Promise<BulkWriteResult> {
-  const { door, collection, AbortedWriteError, BulkWriteError, checkNames, pick } = target;
+  const [collection, door, AbortedWriteError, BulkWriteError, pick, ...makers] = target;
+  const [checkNames] = makers;
   if (!Array.isArray(operations) || operations.length === 0) throw new TypeError("bulkWrite takes an array of operations, which is not empty");
   checkNames(options, ["ordered", "bypassDocumentValidation", "let", "comment", "maxTimeMS", "signal"]);
   const ordered = options.ordered !== false;
-  const steps = operations.map((operation, index) => stepOf(target, operation, index));
+  const steps = operations.map((operation, index) => stepOf(makers, operation, index));
   if (!ordered) steps.sort((a, b) => (a.command < b.command ? 1 : a.command > b.command ? -1 : 0));
   const result: BulkWriteResult = { acknowledged: true, insertedCount: 0, matchedCount: 0, modifiedCount: 0, deletedCount: 0, upsertedCount: 0, upsertedIds: {}, insertedIds: {} };
   const writeErrors: WriteError[] = [];
@@ -99,7 +94,7 @@ export async function bulkWrite(target: BulkTarget, operations: readonly AnyBulk
   }
   if (writeErrors.length > 0) {
     writeErrors.sort((a, b) => a.index - b.index);
-    throw new BulkWriteError({ ok: 1, n: result.insertedCount, writeErrors }, writeErrors, result);
+    throw new BulkWriteError(writeErrors, result);
   }
   return result;
 }

@@ -4,9 +4,10 @@ import { ObjectId } from "bson";
 import { AggregationCursor } from "./aggregate.js";
 import { CommandCursor } from "./cursor.js";
 import { FindCursor, queryDocument, sortDocument, withNulls } from "./find.js";
-import { pick, readOptions, type Door } from "./door.js";
-import { COMMAND_OPTIONS, checkNames, only } from "./options.js";
+import type { Door } from "./door.js";
+import { COMMAND_OPTIONS, checkNames, only, pick, readOptions } from "./options.js";
 import { refuseMissing } from "./missing.js";
+import { setOwn } from "./own.js";
 import { AbortedWriteError, BulkWriteError, ServerError, type TimepailError } from "./errors.js";
 import { columnRows, columnsToBlock, documentsToBlock, singleDocument, withId } from "./pivot.js";
 import type { DistinctValue, Filter, Measurement, PathOf, ProjectionValue, UpdateFilter, WithProjection } from "./schema.js";
@@ -36,7 +37,6 @@ import type {
   InsertManyResult,
   InsertOneOptions,
   InsertOneResult,
-  Sort,
   UpdateOptions,
   UpdateResult,
   WriteError,
@@ -62,13 +62,15 @@ export class Collection<TSchema extends Document = Document> {
   /** Name of the collection, without the database. */
   readonly collectionName: string;
   readonly #door: Door;
-  readonly #options: CollectionOptions;
+  readonly #readOptions: BSONReadOptions;
+  readonly #generatesIds: boolean;
 
   /** @internal */
   constructor(door: Door, name: string, options: CollectionOptions) {
     this.#door = door;
     this.collectionName = name;
-    this.#options = options;
+    this.#readOptions = readOptions(options);
+    this.#generatesIds = options.generateIds ?? door.generateIds;
   }
 
   /** Name of the database. */
@@ -88,7 +90,7 @@ export class Collection<TSchema extends Document = Document> {
    */
   async insertOne(document: Measurement<TSchema>, options: InsertOneOptions = {}): Promise<InsertOneResult> {
     const [insertedId] = this.#ids([document as Document]);
-    const raw = Object.keys(options).length > 0 ? undefined : singleDocument(document as Document, this.#generatesIds() ? insertedId : undefined);
+    const raw = Object.keys(options).length > 0 ? undefined : singleDocument(document as Document, this.#generatesIds ? insertedId : undefined);
     if (raw) {
       const error = await this.#door.insertOne(this.collectionName, raw);
       if (error) refuse(0, [{ ...error, index: 0 }], {});
@@ -118,10 +120,9 @@ export class Collection<TSchema extends Document = Document> {
     if (documents.length === 0) throw new TypeError("There are no documents to insert");
     checkNames(options, INSERT_OPTIONS);
     const ids = this.#ids(documents);
-    const generates = this.#generatesIds();
     const { insertedCount, writeErrors, tried } = await this.#insert(documents.length, options, (start, end) => {
-      const part = start === 0 && end === documents.length ? documents : documents.slice(start, end);
-      const partIds = generates ? ids.slice(start, end) : undefined;
+      const part = documents.slice(start, end);
+      const partIds = this.#generatesIds ? ids.slice(start, end) : undefined;
       const payload = documentsToBlock(part, partIds, start);
       if (payload) return { payload };
       const whole = partIds ? part.map((document, i) => withId(document, partIds[i])) : part;
@@ -159,10 +160,9 @@ export class Collection<TSchema extends Document = Document> {
     if (Array.isArray(options.meta) && options.meta.length === rows) {
       throw new TypeError("`meta` is one value for all rows, and this array has one a row: give it as a column, under the name of the metaField");
     }
-    const fields = { columns: true, ...pick(options, "meta", "timeUnit") };
+    const fields = { columns: true, meta: options.meta, timeUnit: options.timeUnit };
     const { insertedCount, writeErrors } = await this.#insert(rows, options, (start, end) => {
-      const part = start === 0 && end === rows ? input : sliceColumns(input, start, end);
-      return { payload: columnsToBlock(part, start), fields };
+      return { payload: columnsToBlock(sliceColumns(input, start, end), start), fields };
     });
     refuse(insertedCount, writeErrors, {});
     return { acknowledged: true, insertedCount };
@@ -172,7 +172,7 @@ export class Collection<TSchema extends Document = Document> {
   find<T extends Document = never>(...given: [T] extends [never] ? [never, never, never] : [filter: Filter<TSchema>, options?: FindOptions<TSchema>]): FindCursor<T, TSchema>;
   find<const P extends Readonly<Record<string, ProjectionValue | undefined>>>(filter?: Filter<TSchema>, options?: WithProjection<FindOptions<TSchema>, TSchema, P>): FindCursor<TSchema>;
   find(filter: Document = {}, options: FindOptions<any> = {}): FindCursor<any, any> {
-    return new FindCursor(this.#door, this.collectionName, filter, { ...readOptions(this.#options), ...options });
+    return new FindCursor(this.#door, this.collectionName, filter, { ...this.#readOptions, ...options });
   }
 
   /**
@@ -184,7 +184,7 @@ export class Collection<TSchema extends Document = Document> {
   aggregate(): AggregationCursor<TSchema>;
   aggregate<const P extends readonly Document[]>(pipeline: P, options?: AggregateOptions): AggregationCursor<Aggregated<TSchema, P>, AggregatedColumns<TSchema, P>>;
   aggregate(pipeline: readonly Document[] = [], options: AggregateOptions = {}): any {
-    return new AggregationCursor(this.#door, this.collectionName, pipeline, { ...readOptions(this.#options), ...options });
+    return new AggregationCursor(this.#door, this.collectionName, pipeline, { ...this.#readOptions, ...options });
   }
 
   /** Returns the first measurement that matches, or `null`. */
@@ -215,7 +215,7 @@ export class Collection<TSchema extends Document = Document> {
   distinct<K extends PathOf<TSchema>>(key: K, filter?: Filter<TSchema>, options?: DistinctOptions): Promise<DistinctValue<TSchema, K>[]>;
   distinct<T>(key: PathOf<TSchema>, filter?: Filter<TSchema>, options?: DistinctOptions): Promise<T[]>;
   async distinct(key: string, filter: Document = {}, options: DistinctOptions = {}): Promise<any[]> {
-    return await this.#ask("distinct", "values", filter, { key, ...only(options, "hint", "collation", ...COMMAND_OPTIONS) }, readOptions(this.#options));
+    return await this.#ask("distinct", "values", filter, { key, ...only(options, "hint", "collation", ...COMMAND_OPTIONS) }, this.#readOptions);
   }
 
   async #ask(command: string, field: string, filter: Document, more: Document, options?: BSONReadOptions): Promise<any> {
@@ -234,11 +234,8 @@ export class Collection<TSchema extends Document = Document> {
 
   /** Deletes one measurement that matches and returns it. With a `sort`, it is the first one in that order. Returns `null` if none matches. */
   async findOneAndDelete<const P extends Readonly<Record<string, ProjectionValue | undefined>>>(filter: Filter<TSchema>, options: WithProjection<FindOneAndDeleteOptions<TSchema>, TSchema, P> = {}): Promise<TSchema | null> {
-    checkNames(options, ["projection", "sort", "hint", "collation", "let", ...COMMAND_OPTIONS]);
-    return this.#ask("findAndModify", "value", filter, {
-      remove: true,
-      ...pick({ ...options, fields: options.projection, sort: options.sort && sortDocument(options.sort as Sort) }, "sort", "fields", "hint", "collation", "let", ...COMMAND_OPTIONS),
-    }, readOptions(this.#options));
+    const { projection: fields, sort, ...others } = only(options as FindOneAndDeleteOptions, "projection", "sort", "hint", "collation", "let", ...COMMAND_OPTIONS);
+    return this.#ask("findAndModify", "value", filter, { remove: true, sort: sort && sortDocument(sort), fields, ...others }, this.#readOptions);
   }
 
   /**
@@ -272,8 +269,7 @@ export class Collection<TSchema extends Document = Document> {
     // Copy the array, because the caller may change it as soon as this call has returned.
     const given = Array.isArray(operations) ? [...operations] : operations;
     const { bulkWrite } = await import("./later.js");
-    const target = { door: this.#door, collection: this, AbortedWriteError, BulkWriteError, checkNames, pick, queryDocument, withNulls };
-    return bulkWrite(target, given as readonly AnyBulkWriteOperation[], options);
+    return bulkWrite([this, this.#door, AbortedWriteError, BulkWriteError, pick, checkNames, queryDocument, withNulls], given as readonly AnyBulkWriteOperation[], options);
   }
 
   /**
@@ -376,16 +372,11 @@ export class Collection<TSchema extends Document = Document> {
     return { insertedCount, writeErrors, tried };
   }
 
-  #generatesIds(): boolean {
-    return this.#options.generateIds ?? this.#door.generateIds;
-  }
-
   /** The `_id` of each document: the existing one, a new one, or `undefined`. */
   #ids(documents: readonly (Document | null | undefined)[]): unknown[] {
-    const generates = this.#generatesIds();
     return documents.map((document) => {
       const id: unknown = document?.["_id"];
-      return id === undefined && generates ? new ObjectId() : id;
+      return id === undefined && this.#generatesIds ? new ObjectId() : id;
     });
   }
 }
@@ -401,13 +392,12 @@ refuseMissing(Collection.prototype, {
 function sliceColumns(columns: Readonly<Record<string, ColumnInput | undefined>>, start: number, end: number): Record<string, ColumnInput> {
   const part: Record<string, ColumnInput> = {};
   for (const [name, values] of Object.entries(columns)) {
-    if (values !== undefined) part[name] = Array.isArray(values) ? values.slice(start, end) : (values as Float64Array).subarray(start, end);
+    if (values !== undefined) setOwn(part, name, Array.isArray(values) ? values.slice(start, end) : (values as Float64Array).subarray(start, end));
   }
   return part;
 }
 
 /** Throws if there are errors. */
 function refuse(insertedCount: number, writeErrors: WriteError[], insertedIds: InsertManyResult["insertedIds"]): void {
-  if (writeErrors.length === 0) return;
-  throw new BulkWriteError({ ok: 1, n: insertedCount, writeErrors }, writeErrors, { acknowledged: true, insertedCount, insertedIds });
+  if (writeErrors.length > 0) throw new BulkWriteError(writeErrors, { acknowledged: true, insertedCount, insertedIds });
 }

@@ -5,7 +5,7 @@ import { BOOL, BSON, DATE_F64, F64, I32, I64, OBJECT_ID, STRING, columnOf, type 
 import { BsonWriter, bsonType, isDate } from "./bson.js";
 import { Step, isPrototypeClean, isTooDistinct, mayRepeat } from "./dictionary.js";
 import { BadValueError, TimepailError } from "./errors.js";
-import { packText } from "./text.js";
+import { packText, type PackedText } from "./text.js";
 
 /**
  * Where a column's values are: in `source` itself, or, if `key` is given, in that property of each element. One loop
@@ -90,6 +90,9 @@ export function buildColumn(name: string, source: Source, key: Key, firstRow: nu
   };
   const column = (data: ColumnData, aux?: Uint8Array, dictionary?: Column): Column => columnOf(name, type, rows, data, presence.bits, aux, dictionary);
 
+  const packed = ({ indices, offsets, bytes }: Packed): Column =>
+    indices ? column(indices, undefined, columnOf("", type, offsets.length - 1, offsets, undefined, bytes)) : column(offsets, bytes);
+
   // Stops and returns false at a value of another type.
   const fill = (put: (value: unknown, row: number) => boolean): boolean => {
     for (let row = start; row < rows; row++) {
@@ -148,26 +151,17 @@ export function buildColumn(name: string, source: Source, key: Key, firstRow: nu
     case STRING: {
       const values: (string | undefined)[] = new Array(rows);
       if (!fill((value, row) => typeof value === "string" && ((values[row] = value), true))) break;
-      const found = mayRepeat(rows) ? distinctStrings(values) : undefined;
-      const { offsets, bytes } = packText(found ? found.distinct : values);
-      return found ? column(found.indices, undefined, inner(STRING, offsets, bytes)) : column(offsets, bytes);
+      return packed((mayRepeat(rows) && distinctStrings(values)) || packText(values));
     }
   }
 
   type = BSON;
   const values: unknown[] = new Array(rows);
   fill((value, row) => !isAbsent(value) && ((values[row] = value), true));
-  const found = mayRepeat(rows) && isPrototypeClean() ? distinctValues(values, fail) : undefined;
-  if (found) return column(found.indices, undefined, inner(BSON, found.offsets, found.bytes));
-  const { offsets, bytes } = packValues(values, presence, fail);
-  return column(offsets, bytes);
+  return packed((mayRepeat(rows) && isPrototypeClean() && distinctValues(values, fail)) || packValues(values, presence, fail));
 }
 
 type Fail = (row: number, message: string, like?: TimepailError) => never;
-
-function inner(type: number, data: Uint32Array, aux: Uint8Array): Column {
-  return columnOf("", type, data.length - 1, data, undefined, aux);
-}
 
 /** The most common loop. In a function of its own, it stays fast regardless of the other loops. */
 function fillNumbers(source: Source, key: Key, start: number, data: Float64Array, presence: Presence): boolean {
@@ -181,7 +175,12 @@ function fillNumbers(source: Source, key: Key, start: number, data: Float64Array
   return true;
 }
 
-function distinctStrings(values: readonly (string | undefined)[]): { indices: Uint32Array; distinct: string[] } | undefined {
+/** Values end to end, all of them or, with `indices`, the distinct ones. */
+interface Packed extends PackedText {
+  indices?: Uint32Array;
+}
+
+function distinctStrings(values: readonly (string | undefined)[]): Packed | undefined {
   const rows = values.length;
   const indices = new Uint32Array(rows);
   const distinct: string[] = [];
@@ -197,15 +196,10 @@ function distinctStrings(values: readonly (string | undefined)[]): { indices: Ui
     }
     indices[row] = index;
   }
-  return { indices, distinct };
+  return { indices, ...packText(distinct) };
 }
 
-interface PackedValues {
-  offsets: Uint32Array;
-  bytes: Uint8Array;
-}
-
-function distinctValues(values: readonly unknown[], fail: Fail): (PackedValues & { indices: Uint32Array }) | undefined {
+function distinctValues(values: readonly unknown[], fail: Fail): Packed | undefined {
   const rows = values.length;
   const indices = new Uint32Array(rows);
   const ends = [0];
@@ -228,7 +222,7 @@ function distinctValues(values: readonly unknown[], fail: Fail): (PackedValues &
   return { indices, offsets: Uint32Array.from(ends), bytes: writer.written() };
 }
 
-function packValues(values: readonly unknown[], presence: Presence, fail: Fail): PackedValues {
+function packValues(values: readonly unknown[], presence: Presence, fail: Fail): Packed {
   const offsets = new Uint32Array(values.length + 1);
   const writer = new BsonWriter();
   for (let row = 0; row < values.length; row++) {

@@ -3,9 +3,9 @@
 
 import { decodeBlock, type Block } from "./block.js";
 import { documentsToColumns } from "./pivot.js";
-import { pick, readOptions, type Answer, type Door } from "./door.js";
+import type { Answer, Door } from "./door.js";
 import { CursorExhaustedError, CursorInUseError } from "./errors.js";
-import { only } from "./options.js";
+import { checkInteger, only, readOptions } from "./options.js";
 import { blockToDocuments, columnReader, dateReader } from "./rows.js";
 import type { Columns, Series } from "./shapes.js";
 import type { BSONReadOptions, CommandOptions, Document, ExplainVerbosity } from "./types.js";
@@ -160,7 +160,7 @@ export abstract class AbstractCursor<TSchema = Document, TColumns = Partial<Colu
     const { by } = only(options, "by");
     // Both at once: the query does not wait for the code.
     const [{ columnsOrSeries }, blocks] = await Promise.all([import("./later.js"), this.#rest()]);
-    return columnsOrSeries(blocks, by, this.named, this.#readOptions, { columnReader, dateReader });
+    return columnsOrSeries(blocks, by, this.named, this.#readOptions, [columnReader, dateReader]);
   }
 
   async #rest(): Promise<Block[]> {
@@ -245,6 +245,17 @@ export abstract class AbstractCursor<TSchema = Document, TColumns = Partial<Colu
     return this.close();
   }
 
+  /**
+   * Sets an option. `method` is named by the error if the cursor was used already.
+   * @internal
+   */
+  protected set(option: string, value: unknown, method = option): this {
+    this.assertNew(method);
+    checkInteger(option, value);
+    (this.options as Document)[option] = value;
+    return this;
+  }
+
   /** Throws `CursorInUseError` if the cursor was used already. */
   protected assertNew(method: string): void {
     if (this.#state !== "new" || this.#fetching) throw new CursorInUseError(method);
@@ -262,9 +273,8 @@ export abstract class AbstractCursor<TSchema = Document, TColumns = Partial<Colu
    */
   async explain(verbosity: ExplainVerbosity | boolean = true): Promise<Document> {
     const name = verbosity === true ? "allPlansExecution" : verbosity || "queryPlanner";
-    const command = this.openingCommand(false);
-    const { signal, maxTimeMS, ...explain } = command;
-    return (await this.door.run({ explain, verbosity: name, ...pick(command, "signal", "maxTimeMS") }, undefined, this.#readOptions)).reply;
+    const { signal, maxTimeMS, ...explain } = this.openingCommand(false);
+    return (await this.door.run({ explain, verbosity: name, signal, maxTimeMS }, undefined, this.#readOptions)).reply;
   }
 
   /**
@@ -314,7 +324,7 @@ export abstract class AbstractCursor<TSchema = Document, TColumns = Partial<Colu
     try {
       const command = isFirst
         ? (this.#given ?? this.openingCommand(wantsAll))
-        : { getMore: this.#id, collection: this.#opened, ...pick({ ...this.options, batchSize: this.sizeFor(wantsAll) || undefined }, "batchSize", "signal") };
+        : { getMore: this.#id, collection: this.#opened, batchSize: this.sizeFor(wantsAll) || undefined, signal: this.options.signal };
       if (isFirst) this.#state = "open";
       const { block } = command as { block?: { buffer: Uint8Array; position: number } };
       if (block) answer = { reply: command, block: decodeBlock(block.buffer.subarray(0, block.position)) };

@@ -2,13 +2,13 @@
 
 import { CommandCursor, asyncDispose } from "./cursor.js";
 import { Collection } from "./collection.js";
-import { Door, pick, readOptions } from "./door.js";
+import { Door } from "./door.js";
 import type { OpenEngine } from "./engine.js";
 import { letExit } from "./events.js";
 import { checkDocument, queryDocument, withNulls } from "./find.js";
 import { aliveContexts, holdContext, newContext } from "./lock.js";
 import { refuseMissing } from "./missing.js";
-import { COMMAND_OPTIONS, READ_OPTIONS, checkNames, only } from "./options.js";
+import { COMMAND_OPTIONS, READ_OPTIONS, checkNames, only, pick, readOptions } from "./options.js";
 import { blockToDocuments } from "./rows.js";
 import type {
   ChangeEvent,
@@ -23,9 +23,10 @@ import type {
 } from "./types.js";
 
 /** Every option of `open`. */
-const OPTIONS: Record<keyof OpenOptions, 1> = {
-  storage: 1, durability: 1, bucketVersion: 1, parameters: 1, strict: 1, retention: 1, generateIds: 1, retentionIntervalMS: 1, worker: 1, wasm: 1, wasmMore: 1,
-};
+const OPTIONS = ["storage", "durability", "bucketVersion", "parameters", "strict", "retention", "generateIds", "retentionIntervalMS", "worker", "wasm", "wasmMore"] as const;
+
+/** The options, none of which fits if it is missing in the list. */
+type Listed = { [K in keyof OpenOptions]: K extends (typeof OPTIONS)[number] ? unknown : never };
 
 /** Every option of `collection`. */
 const COLLECTION_OPTIONS = [...READ_OPTIONS, "generateIds"] as const;
@@ -37,7 +38,7 @@ const ORPHANS_DELAY_MS = 1000;
 export async function openWith(openEngine: OpenEngine, name: string, options: OpenOptions = {}): Promise<Database> {
   if (typeof name !== "string" || name === "") throw new TypeError("The name of a database must be a non-empty string");
   checkDocument(options, "options");
-  checkNames(options, Object.keys(OPTIONS));
+  checkNames(options satisfies Listed, OPTIONS);
   const given = options.storage ?? (typeof indexedDB === "undefined" ? "memory" : "indexeddb");
   const [storage, host] = typeof given === "object" ? (["host", given] as const) : [given];
   for (const method of ["getMany", "scan", "commit"] as const) {
@@ -166,8 +167,7 @@ export class Database {
 
   /** Lists the collections whose description matches `filter`. Returns a cursor. */
   listCollections(filter: Document = {}, options: ListCollectionsOptions = {}): CommandCursor<CollectionInfo> {
-    const cursor = pick(options, "batchSize");
-    const command = { listCollections: 1, filter: queryDocument(filter), cursor, ...pick(options, "nameOnly", "authorizedCollections", ...COMMAND_OPTIONS) };
+    const command = { listCollections: 1, filter: queryDocument(filter), cursor: { batchSize: options.batchSize }, ...pick(options, "nameOnly", "authorizedCollections", ...COMMAND_OPTIONS) };
     checkNames(options, [...READ_OPTIONS, "nameOnly", "authorizedCollections", "batchSize", ...COMMAND_OPTIONS]);
     return new CommandCursor(this.#door, "$cmd.listCollections", command, options);
   }

@@ -5,6 +5,7 @@ import { decodeDocument, encodeDocument, type RawDocument } from "./bson.js";
 import type { Engine } from "./engine.js";
 import { AbortedWriteError, ClosedError, ServerError } from "./errors.js";
 import { Events } from "./events.js";
+import { readOptions } from "./options.js";
 import type { BSONReadOptions, Document, WriteError } from "./types.js";
 
 /** A successful reply, and the block that came with it. */
@@ -67,9 +68,8 @@ export class Door {
     signal.throwIfAborted();
     const opKey = ++this.#operations;
     const sent = this.run({ ...command, opKey }, payload, options);
-    let abort!: () => void;
-    const aborted = new Promise<never>((_, reject) => {
-      abort = () => {
+    return new Promise((resolve, reject) => {
+      const abort = (): void => {
         this.runAside({ killOp: 1, op: opKey });
         // The reply may still arrive and open a cursor.
         sent.then(({ reply: { cursor } }) => {
@@ -78,12 +78,8 @@ export class Door {
         reject(isWrite(command) ? new AbortedWriteError(signal.reason) : signal.reason);
       };
       signal.addEventListener("abort", abort);
+      sent.then(resolve, reject).finally(() => signal.removeEventListener("abort", abort));
     });
-    try {
-      return await Promise.race([sent, aborted]);
-    } finally {
-      signal.removeEventListener("abort", abort);
-    }
   }
 
   /** Inserts a document together with the others of this turn. Resolves to its write error, if there is one. Fails like `run`. */
@@ -146,19 +142,4 @@ export class Door {
 /** True for a command that may change something. */
 function isWrite(command: Document): boolean {
   return /^(insert|update|delete|findA|create|drop|coll[Mm]od|expire)/.test(Object.keys(command)[0]!) || "$out" in (command["pipeline"]?.at(-1) ?? {});
-}
-
-/** Only the options that decide how BSON is read, and only those that were given. */
-export function readOptions(options: BSONReadOptions = {}): BSONReadOptions {
-  return pick(options, "promoteLongs", "promoteValues", "promoteBuffers", "bsonRegExp", "useBigInt64");
-}
-
-/** Some properties of `T`, without those that are `undefined`. */
-export type Picked<T, K extends keyof T> = { [P in K]?: Exclude<T[P], undefined> };
-
-/** The named properties of `from` that are not `undefined`, in the order named. */
-export function pick<T extends object, K extends keyof T & string>(from: T, ...keys: K[]): Picked<T, K> {
-  const picked: Partial<T> = {};
-  for (const key of keys) if (from[key] !== undefined) picked[key] = from[key];
-  return picked as Picked<T, K>;
 }

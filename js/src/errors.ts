@@ -75,8 +75,8 @@ export class BulkWriteError extends ServerError {
   readonly result: InsertManyResult & Partial<BulkWriteResult>;
 
   /** @internal */
-  constructor(reply: Document, writeErrors: WriteError[], result: InsertManyResult) {
-    super({ ...reply, ...writeErrors[0] });
+  constructor(writeErrors: WriteError[], result: InsertManyResult) {
+    super({ ok: 1, n: result.insertedCount, writeErrors, ...writeErrors[0] });
     this.writeErrors = writeErrors;
     this.result = result;
   }

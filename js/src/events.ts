@@ -35,23 +35,22 @@ export class Events {
 
   /** Notes that `command` has succeeded with `reply`. */
   note(command: Document, reply: Document): void {
+    const emit = (operation: string, collection: unknown, more?: Partial<ChangeEvent>): void => {
+      this.#emit({ operation, local: true, ...(typeof collection === "string" && { collection }), ...more } as ChangeEvent);
+    };
     const name = Object.keys(command)[0]!;
     const target: unknown = command[name];
-    const operation = (name === "findAndModify" ? "delete" : name) as ChangeEvent["operation"];
-    const count = Number(reply["nModified"] ?? reply["n"] ?? reply["lastErrorObject"]?.n ?? 0);
-    const change: ChangeEvent = { operation, local: true, ...(typeof target === "string" && { collection: target }) };
-    if (/^(insert|update|delete)$/.test(operation)) {
-      if (count > 0) this.#emit({ ...change, count });
-    } else if (/^(create|drop(Database)?)$/.test(operation)) {
-      this.#emit(change);
+    if (/^(insert|update|delete|findAndModify)$/.test(name)) {
+      const count = Number(reply["nModified"] ?? reply["n"] ?? reply["lastErrorObject"]?.n ?? 0);
+      if (count > 0) emit(name === "findAndModify" ? "delete" : name, target, { count });
     }
+    if (/^(create|drop(Database)?)$/.test(name)) emit(name, target);
     const out = name === "aggregate" && !command["explain"] && (command["pipeline"] as Document[]).at(-1)?.["$out"];
-    if (out) this.#emit({ operation: "replace", local: true, collection: out.coll ?? out });
+    if (out) emit("replace", out.coll ?? out);
     const { collections } = reply;
     // In a reply of `dbStats`, `collections` is a number.
     for (const { name, nBuckets, nMeasurements, nBytes, oldest } of (Array.isArray(collections) ? collections : []) as Document[]) {
-      const counts = { count: Number(nMeasurements), buckets: Number(nBuckets), bytes: Number(nBytes) };
-      this.#emit({ operation: "expire", local: true, collection: name, ...counts, oldest });
+      emit("expire", name, { count: Number(nMeasurements), buckets: Number(nBuckets), bytes: Number(nBytes), oldest });
     }
   }
 

@@ -2,16 +2,16 @@
 
 import { DEPTH_MAX, bsonType, isOpaque, isPlain, tooDeep } from "./bson.js";
 import { AbstractCursor } from "./cursor.js";
-import { pick, type Door } from "./door.js";
+import type { Door } from "./door.js";
 import { LiveQuery, type LiveOptions } from "./live.js";
-import { COMMAND_OPTIONS, READ_OPTIONS, checkInteger, checkNames } from "./options.js";
+import { QUERY_OPTIONS, READ_OPTIONS, checkNames, pick } from "./options.js";
 import { setOwn } from "./own.js";
 import type { CheckedProjection, Filter, ProjectionValue, SortOf } from "./schema.js";
 import type { Columns, Projected, ProjectedColumns } from "./shapes.js";
 import type { CollationOptions, Document, FindOptions, Hint, IndexKeys, Sort, SortDirection } from "./types.js";
 
-/** Every option of `find`. */
-const OPTIONS = [...READ_OPTIONS, "projection", "sort", "skip", "limit", "batchSize", "singleBatch", "hint", "collation", "let", "allowDiskUse", ...COMMAND_OPTIONS];
+/** Options of the command `find`. */
+const OPTIONS = ["projection", "sort", "skip", "limit", "batchSize", "singleBatch", ...QUERY_OPTIONS] as const;
 
 /**
  * The cursor of a query. Configure it first, then read it with `for await`, {@link next}, {@link toArray} or {@link toColumns}.
@@ -30,7 +30,7 @@ export class FindCursor<TSchema = Document, TSource = TSchema, TColumns = Partia
   constructor(door: Door, collection: string, filter: Document, options: FindOptions<any>) {
     super(door, collection, options);
     this.#filter = queryDocument(filter);
-    checkNames(options, OPTIONS);
+    checkNames(options, [...READ_OPTIONS, ...OPTIONS]);
   }
 
   /** Replaces the query. */
@@ -42,17 +42,17 @@ export class FindCursor<TSchema = Document, TSource = TSchema, TColumns = Partia
 
   /** Sets the sort order: `sort({ at: -1 })`, `sort("at", -1)`, `sort([["station", 1], ["at", -1]])`. */
   sort(sort: SortOf<TSource>, direction?: SortDirection): this {
-    return this.#set("sort", (typeof sort === "string" && direction !== undefined ? [[sort, direction]] : sort) as Sort);
+    return this.set("sort", (typeof sort === "string" && direction !== undefined ? [[sort, direction]] : sort) as Sort);
   }
 
   /** Returns at most `limit` documents. 0 means no limit. */
   limit(limit: number): this {
-    return this.#set("limit", limit);
+    return this.set("limit", limit);
   }
 
   /** Leaves out the first `skip` documents. */
   skip(skip: number): this {
-    return this.#set("skip", skip);
+    return this.set("skip", skip);
   }
 
   /**
@@ -64,32 +64,32 @@ export class FindCursor<TSchema = Document, TSource = TSchema, TColumns = Partia
   project<const P extends Readonly<Record<string, ProjectionValue>>>(projection: P & CheckedProjection<TSource, P>): FindCursor<Projected<TSource, P>, TSource, ProjectedColumns<TSource, P>>;
   project(projection: Document): any {
     checkDocument(projection, "projection");
-    return this.#set("projection", projection);
+    return this.set("projection", projection, "project");
   }
 
   /** Sets how many documents a batch has. */
   batchSize(size: number): this {
-    return this.#set("batchSize", size);
+    return this.set("batchSize", size);
   }
 
   /** Sets the index to use. */
   hint(hint: Hint): this {
-    return this.#set("hint", hint);
+    return this.set("hint", hint);
   }
 
   /** Sets the language rules for comparing strings. */
   collation(collation: CollationOptions): this {
-    return this.#set("collation", collation);
+    return this.set("collation", collation);
   }
 
   /** Sets a comment, which `explain` shows. */
   comment(comment: unknown): this {
-    return this.#set("comment", comment);
+    return this.set("comment", comment);
   }
 
   /** Sets how many milliseconds the engine may work on all batches together. 0 means no limit. */
   maxTimeMS(milliseconds: number): this {
-    return this.#set("maxTimeMS", milliseconds);
+    return this.set("maxTimeMS", milliseconds);
   }
 
   /** Passes every document through `transform`. */
@@ -132,14 +132,7 @@ export class FindCursor<TSchema = Document, TSource = TSchema, TColumns = Partia
       batchSize: this.sizeFor(wantsAll),
       singleBatch: singleBatch || limit < 0 || undefined,
     };
-    return { find: this.collection, filter: this.#filter, ...pick(given, "sort", "projection", "hint", "skip", "limit", "batchSize", "singleBatch", "collation", "let", "allowDiskUse", ...COMMAND_OPTIONS) };
-  }
-
-  #set<K extends keyof FindOptions>(option: K, value: FindOptions[K]): this {
-    this.assertNew(option === "projection" ? "project" : option);
-    checkInteger(option, value);
-    this.options[option] = value as never;
-    return this;
+    return { find: this.collection, filter: this.#filter, ...pick(given, ...OPTIONS) };
   }
 }
 

@@ -20,15 +20,13 @@ export type OpenInstance = (name: string, storage: EngineOptions["storage"], opt
 
 /** Opens engines in the module from `source`, which `rest` completes. The first successful call decides where the module comes from. */
 export function instance(source: Source, rest: Source, explain: Explain): OpenInstance {
-  const completion = async (): Promise<unknown> => {
-    completed ??= compileModule(rest(), explain).then(complete);
-    try {
-      return await completed;
-    } catch (error) {
-      completed = undefined;
-      throw error;
-    }
-  };
+  const completion = async (): Promise<unknown> =>
+    (completed ??= compileModule(rest(), explain)
+      .then(complete)
+      .catch((error: unknown) => {
+        completed = undefined;
+        throw error;
+      }));
   return async (name, storage, options, host) => {
     const early = storage === "indexeddb" && globalThis.indexedDB ? openEarly(name) : undefined;
     let loaded = false;

@@ -61,10 +61,10 @@ export interface Feed<T> {
   readonly throttleMS: number;
   /** Each subscription has an object of its own. */
   readonly observers: Set<{ of: LiveObserver<any> }>;
-  current: T | undefined;
+  current?: T | undefined;
   isClosed: boolean;
   /** Gives a new subscriber the last result, as long as that is kept up to date. */
-  greet: ((observer: { of: LiveObserver<any> }) => void) | undefined;
+  greet?: ((observer: { of: LiveObserver<any> }) => void) | undefined;
 }
 
 /**
@@ -85,7 +85,7 @@ export class LiveQuery<T> {
   /** @internal */
   constructor(door: Door, command: Document, read: Feed<T>["read"], { throttleMS = 16, ...others }: LiveOptions) {
     checkNames(others, ["columns", "throttleMS"]);
-    this.#feed = { door, command, read, throttleMS, observers: new Set(), current: undefined, isClosed: false, greet: undefined };
+    this.#feed = { door, command, read, throttleMS, observers: new Set(), isClosed: false };
   }
 
   /** The last result; `undefined` before the first one. It is kept up to date while there is a subscriber. */

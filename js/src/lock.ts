@@ -24,15 +24,9 @@ function lockManager(): LockManager | undefined {
  */
 export function holdContext(database: string, context: string): Promise<(() => void) | undefined> {
   return new Promise((resolve) => {
-    const unheld = (): void => resolve(undefined);
-    const manager = lockManager();
-    if (!manager) return unheld();
-    const hold = (): Promise<void> => new Promise((release) => resolve(release));
-    try {
-      manager.request(lockName(database, context), hold).catch(unheld);
-    } catch {
-      unheld();
-    }
+    // Asynchronous, because `request` may throw, or not exist.
+    const hold = async (): Promise<void> => lockManager()!.request(lockName(database, context), () => new Promise<void>((release) => resolve(release)));
+    hold().catch(() => resolve(undefined));
   });
 }
 
@@ -45,8 +39,5 @@ export async function contextEnded(database: string, context: string): Promise<v
 export async function aliveContexts(database: string): Promise<string[] | undefined> {
   const prefix = lockName(database, "");
   const state = await lockManager()?.query();
-  return state?.held
-    ?.map((lock) => lock.name ?? "")
-    .filter((name) => name.startsWith(prefix) && name.length === prefix.length + DIGITS)
-    .map((name) => name.slice(prefix.length));
+  return state?.held?.flatMap(({ name = "" }) => (name.startsWith(prefix) && name.length === prefix.length + DIGITS ? name.slice(prefix.length) : []));
 }

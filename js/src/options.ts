@@ -1,6 +1,6 @@
-// Checks options by name. An unknown option is refused, with the most similar known name.
+// Options by name: lists of names, copies of some, and checks. An unknown option is refused, with the most similar known name.
 
-import { pick, type Picked } from "./door.js";
+import type { BSONReadOptions } from "./types.js";
 
 /** Options that control how BSON is read. */
 export const READ_OPTIONS = ["promoteLongs", "promoteValues", "promoteBuffers", "bsonRegExp", "useBigInt64"] as const;
@@ -8,13 +8,16 @@ export const READ_OPTIONS = ["promoteLongs", "promoteValues", "promoteBuffers", 
 /** Options of every command. */
 export const COMMAND_OPTIONS = ["comment", "maxTimeMS", "signal"] as const;
 
+/** Options of the commands `find` and `aggregate`. */
+export const QUERY_OPTIONS = ["hint", "collation", "let", "allowDiskUse", ...COMMAND_OPTIONS] as const;
+
 /** Options that must be integers. */
 const INTEGERS = /^(limit|skip|batchSize|maxTimeMS)$/;
 
 /** Refuses names that are not in `known`, because a misspelt option would be ignored silently. Numbers of documents must be integers. */
-export function checkNames(given: object, known: readonly string[], what = "option"): void {
+export function checkNames(given: object, known: readonly string[]): void {
   for (const name of Object.keys(given)) {
-    if (!known.includes(name)) throw new TypeError(`Unknown ${what} ${JSON.stringify(name)}; ${suggestion(name, known)}`);
+    if (!known.includes(name)) throw new TypeError(`Unknown option ${JSON.stringify(name)}; ${suggestion(name, known)}`);
     // Do not read other options: they may be getters, such as `wasmMore`, which must run only when needed.
     if (INTEGERS.test(name)) checkInteger(name, (given as Record<string, unknown>)[name] ?? 0);
   }
@@ -23,6 +26,21 @@ export function checkNames(given: object, known: readonly string[], what = "opti
 /** Refuses a value that is not an integer, if the option needs one. */
 export function checkInteger(name: string, value: unknown): void {
   if (INTEGERS.test(name) && !Number.isInteger(value)) throw new TypeError(`${name} must be an integer, not ${typeof value === "string" ? JSON.stringify(value) : String(value)}`);
+}
+
+/** Some properties of `T`, without those that are `undefined`. */
+type Picked<T, K extends keyof T> = { [P in K]?: Exclude<T[P], undefined> };
+
+/** The named properties of `from` that are not `undefined`, in the order named. */
+export function pick<T extends object, K extends keyof T & string>(from: T, ...keys: K[]): Picked<T, K> {
+  const picked: Partial<T> = {};
+  for (const key of keys) if (from[key] !== undefined) picked[key] = from[key];
+  return picked as Picked<T, K>;
+}
+
+/** Only the options that decide how BSON is read, and only those that were given. */
+export function readOptions(options: BSONReadOptions = {}): BSONReadOptions {
+  return pick(options, ...READ_OPTIONS);
 }
 
 /** The named properties of `given`. Refuses any others. */

@@ -22,27 +22,15 @@ export function blockToDocuments(block: Block, options: BSONReadOptions = {}): D
   const count = names.length;
   const documents: Document[] = new Array(block.rows);
   const hasProto = names.includes("__proto__");
-  if (!hasProto && block.rows > FEW_ROWS && block.columns.every((column) => !column.presence)) {
-    // Copies of a template that has every field share its hidden class. Adding the fields one by one costs twice as much.
-    const shape = JSON.parse(`{${names.map((name) => `${JSON.stringify(name)}:null`).join()}}`) as Document;
-    for (let row = 0; row < block.rows; row++) {
-      const document: Document = { ...shape };
-      for (let i = 0; i < count; i++) {
-        const value = readers[i]!(row);
-        if (value === undefined) delete document[names[i]!];
-        else document[names[i]!] = value;
-      }
-      documents[row] = document;
-    }
-    return documents;
-  }
+  // Copies of a template that has every field share its hidden class. Adding the fields one by one costs twice as much.
+  const isUniform = !hasProto && block.rows > FEW_ROWS && block.columns.every((column) => !column.presence);
+  const shape = isUniform && (JSON.parse(`{${names.map((name) => `${JSON.stringify(name)}:null`).join()}}`) as Document);
   for (let row = 0; row < block.rows; row++) {
-    const document: Document = {};
+    const document: Document = shape ? { ...shape } : {};
     for (let i = 0; i < count; i++) {
       const value = readers[i]!(row);
-      if (value === undefined) continue;
-      if (hasProto) setOwn(document, names[i]!, value);
-      else document[names[i]!] = value;
+      if (value !== undefined) hasProto ? setOwn(document, names[i]!, value) : (document[names[i]!] = value);
+      else if (shape) delete document[names[i]!];
     }
     documents[row] = document;
   }

@@ -15,10 +15,7 @@ interface Part {
 }
 
 /** What every page has already loaded: the readers of single values. */
-export interface Readers {
-  columnReader: typeof columnReader;
-  dateReader: typeof dateReader;
-}
+export type Readers = readonly [typeof columnReader, typeof dateReader];
 
 /** The result of `toColumns`. `named` are the fields that have a column even without rows. With `by`, the columns of each series. */
 export function columnsOrSeries(blocks: readonly Block[], by: string | undefined, named: readonly string[], options: BSONReadOptions, readers: Readers): Columns | Series<any>[] {
@@ -69,7 +66,7 @@ function hasCells({ presence, rows }: Column): boolean {
   return false;
 }
 
-function join(tagged: readonly Part[], options: BSONReadOptions, { columnReader, dateReader }: Readers): unknown {
+function join(tagged: readonly Part[], options: BSONReadOptions, [columnReader, dateReader]: Readers): unknown {
   const types = new Set<number>();
   const parts = tagged.map(({ rows, column }): Part => {
     if (!column) return { rows, column };
@@ -115,7 +112,7 @@ function fill<T extends Float64Array | Int32Array | BigInt64Array | unknown[]>(i
   return into;
 }
 
-function fillDates(into: Float64Array, parts: readonly Part[], dateReader: Readers["dateReader"]): Float64Array {
+function fillDates(into: Float64Array, parts: readonly Part[], dateReader: Readers[1]): Float64Array {
   let start = 0;
   for (const { rows, column } of parts) {
     if (column) {

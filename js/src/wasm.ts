@@ -6,13 +6,11 @@ import { instance, type Source } from "./instance.js";
 import type { Explain } from "./load.js";
 
 /** Explains with later.js. It lies beside the modules, so it may be missing as well. */
-const explain: Explain = async (failure) => {
-  try {
-    return (await import("./later.js")).loadFailure(failure);
-  } catch {
-    return `timepail's WebAssembly module cannot be loaded, nor later.js: ${String(failure.cause)}; serve the files of the package beside each other, or say where the modules are: open(name, { wasm, wasmMore })`;
-  }
-};
+const explain: Explain = (failure) =>
+  import("./later.js").then(
+    ({ loadFailure }) => loadFailure(failure),
+    () => `timepail's WebAssembly module cannot be loaded, nor later.js: ${String(failure.cause)}; serve the files of the package beside each other, or say where the modules are: open(name, { wasm, wasmMore })`,
+  );
 
 /** Opens engines in the module from `source`, which `rest` completes. */
 export function wasmEngine(source: Source, rest: Source): OpenEngine {

@@ -38,7 +38,7 @@ function sample(): B.Column[] {
 function readAll(bytes: Uint8Array): void {
   const block = B.decodeBlock(bytes);
   blockToDocuments(block);
-  blocksToColumns([block], {}, { columnReader, dateReader });
+  blocksToColumns([block], {}, [columnReader, dateReader]);
 }
 
 test("every type survives the round trip", () => {

@@ -291,6 +291,8 @@ test("insertColumns sends the columns and the metadata", async () => {
   await c.insertColumns({ at: [5] }, { timeUnit: "s" });
   assert.deepEqual(engine.commands.pop(), { insert: "c", columns: true, timeUnit: "s", $db: "plant" });
   engine.collections.get("c")!.pop();
+  await c.insertColumns(JSON.parse('{ "__proto__": [5] }') as { at: number[] });
+  assert.deepEqual(Object.keys(engine.collections.get("c")!.pop()!), ["__proto__"]);
   assert.deepEqual(await c.find().toArray(), [{ at: 1, rpm: 3, meta: { id: 7 } }, { at: 2, rpm: 4, meta: { id: 7 } }]);
 });
 

@@ -11,7 +11,7 @@ import { blocksToColumns as joined } from "../src/typed.ts";
 import type { BSONReadOptions, Document } from "../src/types.ts";
 
 function blocksToColumns(blocks: readonly B.Block[], options: BSONReadOptions = {}): Columns {
-  return joined(blocks, options, { columnReader, dateReader });
+  return joined(blocks, options, [columnReader, dateReader]);
 }
 
 function block(documents: readonly Document[]): B.Block {
