@@ -71,9 +71,9 @@ export class Door {
     return new Promise((resolve, reject) => {
       const abort = (): void => {
         this.runAside({ killOp: 1, op: opKey });
-        // The reply may still arrive and open a cursor.
+        // The reply may still arrive and open a cursor. The name of a database may contain dots.
         sent.then(({ reply: { cursor } }) => {
-          if (cursor?.id) this.runAside({ killCursors: cursor.ns.slice(cursor.ns.indexOf(".") + 1), cursors: [cursor.id] });
+          if (cursor?.id) this.runAside({ killCursors: cursor.ns.slice(this.database.length + 1), cursors: [cursor.id] });
         }, () => {});
         reject(isWrite(command) ? new AbortedWriteError(signal.reason) : signal.reason);
       };

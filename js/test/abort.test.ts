@@ -123,6 +123,22 @@ test("a cursor whose first batch comes after the abort is closed in the engine",
   assert.equal(engine.cursors.size, 0);
 });
 
+// The name of the collection began behind the first dot of the namespace, so the engine knew no such cursor.
+test("such a cursor is closed in a database with dots in its name, too", async () => {
+  const engine = new SlowEngine();
+  engine.holds = ["find"];
+  engine.intercept = (command) => ({ ok: 1, ...("find" in command && { cursor: { id: 7, ns: "plant.north.c", firstBatch: [] } }) });
+  const db = await openWith(async () => engine, "plant.north", { storage: "memory" });
+  const controller = new AbortController();
+  const first = db.collection("c").find({}, { signal: controller.signal }).next();
+  await settled();
+  controller.abort("enough");
+  await assert.rejects(first, (reason) => reason === "enough");
+  engine.held.get("find")!();
+  await settled();
+  assert.equal(engine.commands.at(-1)!["killCursors"], "c");
+});
+
 test("an insert of several commands says how much is stored for certain", async () => {
   const { engine, db } = await database([]);
   const controller = new AbortController();
