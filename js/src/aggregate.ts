@@ -4,13 +4,10 @@ import { AbstractCursor } from "./cursor.js";
 import type { Door } from "./door.js";
 import { LiveQuery, type LiveOptions } from "./live.js";
 import { QUERY_OPTIONS, READ_OPTIONS, checkNames, pick } from "./options.js";
-import { namedIn, sortDocument, withNulls } from "./find.js";
+import { sortDocument, withNulls } from "./find.js";
 import type { CheckedProjection, Filter, ProjectionValue, SortOf } from "./schema.js";
 import type { Columns, Grouped, Projected, ProjectedColumns } from "./shapes.js";
 import type { AggregateOptions, Document, Downsample, Sort } from "./types.js";
-
-/** Stages that pass rows on, fields and all. */
-const PASSING = /^\$(match|sort|limit|skip|sample|downsample|addFields|set|unset)$/;
 
 /**
  * The cursor of a pipeline. Read it with `for await`, {@link next}, {@link toArray} or {@link toColumns}.
@@ -126,14 +123,8 @@ export class AggregationCursor<TSchema = Document, TColumns = Partial<Columns<TS
   }
 
   /** @internal */
-  protected override get named(): string[] {
-    const names: string[] = [];
-    for (let at = this.pipeline.length; at-- > 0; ) {
-      const [stage = "", argument] = Object.entries(this.pipeline[at]!)[0] ?? [];
-      if (stage === "$project" || stage === "$group" || /^\$(addFields|set)$/.test(stage)) names.push(...namedIn(argument));
-      if (!PASSING.test(stage)) break;
-    }
-    return names;
+  protected override get stages(): readonly Document[] {
+    return this.pipeline;
   }
 
   /** @internal */

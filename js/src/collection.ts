@@ -157,9 +157,7 @@ export class Collection<TSchema extends Document = Document> {
     const input = columns as Readonly<Record<string, ColumnInput | undefined>>;
     const rows = columnRows(input);
     checkNames(options, [...INSERT_OPTIONS, "meta", "timeUnit"]);
-    if (Array.isArray(options.meta) && options.meta.length === rows) {
-      throw new TypeError("`meta` is one value for all rows, and this array has one a row: give it as a column, under the name of the metaField");
-    }
+    if (Array.isArray(options.meta) && options.meta.length === rows) throw new TypeError((await import("./later.js")).META_PER_ROW);
     const fields = { columns: true, meta: options.meta, timeUnit: options.timeUnit };
     const { insertedCount, writeErrors } = await this.#insert(rows, options, (start, end) => {
       return { payload: columnsToBlock(sliceColumns(input, start, end), start), fields };

@@ -75,10 +75,10 @@ export abstract class AbstractCursor<TSchema = Document, TColumns = Partial<Colu
     return this.options.batchSize ?? (wantsAll ? BIG_BATCH : undefined);
   }
   /**
-   * The fields that the caller named as those of the result. They get a column even if there are no rows.
+   * Stages that may name fields of the result. These fields get a column even if there are no rows.
    * @internal
    */
-  protected get named(): string[] {
+  protected get stages(): readonly Document[] {
     return [];
   }
 
@@ -160,7 +160,7 @@ export abstract class AbstractCursor<TSchema = Document, TColumns = Partial<Colu
     const { by } = only(options, "by");
     // Both at once: the query does not wait for the code.
     const [{ columnsOrSeries }, blocks] = await Promise.all([import("./later.js"), this.#rest()]);
-    return columnsOrSeries(blocks, by, this.named, this.#readOptions, [columnReader, dateReader]);
+    return columnsOrSeries(blocks, by, this.stages, this.#readOptions, [columnReader, dateReader]);
   }
 
   async #rest(): Promise<Block[]> {

@@ -45,7 +45,7 @@ export async function openWith(openEngine: OpenEngine, name: string, options: Op
     if (host && typeof host[method] !== "function") throw new TypeError(`The storage has no method ${method}`);
   }
   if (!host && storage !== "indexeddb" && storage !== "memory") {
-    throw new TypeError(`Unknown storage "${String(storage)}": pass "indexeddb", "memory" or an object. For a file, use openFile("${String(storage)}") of timepail/file`);
+    throw new TypeError((await import("./later.js")).unknownStorage(storage));
   }
   const context = newContext();
   const isShared = storage === "indexeddb";

@@ -117,8 +117,8 @@ export class FindCursor<TSchema = Document, TSource = TSchema, TColumns = Partia
   }
 
   /** @internal */
-  protected override get named(): string[] {
-    return namedIn(this.options.projection);
+  protected override get stages(): readonly Document[] {
+    return [{ $project: this.options.projection }];
   }
 
   /** @internal */
@@ -134,11 +134,6 @@ export class FindCursor<TSchema = Document, TSource = TSchema, TColumns = Partia
     };
     return { find: this.collection, filter: this.#filter, ...pick(given, ...OPTIONS) };
   }
-}
-
-/** The top-level fields that a projection shows. */
-export function namedIn(projection: Document = {}): string[] {
-  return Object.keys(projection).flatMap((path) => (projection[path] === 0 || projection[path] === false ? [] : path.split(".", 1)));
 }
 
 /** Refuses non-objects, arrays, and class instances without visible fields, such as a promise, which as a filter would match everything. */

@@ -3,4 +3,5 @@
 export { bulkWrite } from "./bulk.js";
 export { Follower } from "./live-query.js";
 export { loadFailure } from "./load-failure.js";
+export { META_PER_ROW, unknownStorage } from "./mistakes.js";
 export { columnsOrSeries } from "./typed.js";

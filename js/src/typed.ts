@@ -17,12 +17,28 @@ interface Part {
 /** What every page has already loaded: the readers of single values. */
 export type Readers = readonly [typeof columnReader, typeof dateReader];
 
-/** The result of `toColumns`. `named` are the fields that have a column even without rows. With `by`, the columns of each series. */
-export function columnsOrSeries(blocks: readonly Block[], by: string | undefined, named: readonly string[], options: BSONReadOptions, readers: Readers): Columns | Series<any>[] {
+/** The result of `toColumns`. Fields that `stages` name have a column even without rows. With `by`, the columns of each series. */
+export function columnsOrSeries(blocks: readonly Block[], by: string | undefined, stages: readonly Document[], options: BSONReadOptions, readers: Readers): Columns | Series<any>[] {
   // A result without rows still has columns, empty ones.
   const columns = blocksToColumns(blocks, options, readers) as Document;
-  if (!blocks[0]?.rows) for (const name of named) if (!Object.hasOwn(columns, name)) setOwn(columns, name, new Float64Array());
+  if (!blocks[0]?.rows) for (const name of namedBy(stages)) if (!Object.hasOwn(columns, name)) setOwn(columns, name, new Float64Array());
   return by === undefined ? columns : seriesOf(columns, by, rowsWith(blocks, by.split(".")[0]!));
+}
+
+/** Stages that pass rows on, fields and all. */
+const PASSING = /^\$(match|sort|limit|skip|sample|downsample|addFields|set|unset)$/;
+
+/** The top-level fields of the result that the stages name. */
+function namedBy(stages: readonly Document[]): string[] {
+  const names: string[] = [];
+  for (let at = stages.length; at-- > 0; ) {
+    const [stage = "", shown = {}] = (Object.entries(stages[at]!)[0] ?? []) as [string?, Document?];
+    if (/^\$(project|group|addFields|set)$/.test(stage)) {
+      names.push(...Object.keys(shown).flatMap((path) => (shown[path] === 0 || shown[path] === false ? [] : path.split(".", 1))));
+    }
+    if (!PASSING.test(stage)) break;
+  }
+  return names;
 }
 
 /**
