@@ -48,6 +48,7 @@ fn pipelines() -> Vec<Vec<Document>> {
     let list = |value: Bson| vec![in_order(), doc! { "$group": { "_id": "$m", "c": { "$push": value } } }];
     let last = doc! { "$last": "$wind.max.gust", "window": { "documents": [-2, 0] } };
     let window = doc! { "partitionBy": "$m", "sortBy": { "at": 1 }, "output": { "w": last } };
+    let is_object = || doc! { "$match": { "$expr": { "$eq": [{ "$type": "$wind" }, "object"] } } };
     let mixed = doc! { "$cond": [{ "$isNumber": "$wind.speed" }, "$wind.speed", null] };
     vec![
         mean("$wind.speed".into()),
@@ -83,6 +84,31 @@ fn pipelines() -> Vec<Vec<Document>> {
             doc! { "$addFields": { "wind.sum": { "$concat": ["$wind.text", "!"] } } },
         ],
         vec![doc! { "$setWindowFields": window }, doc! { "$project": { "w": 1 } }],
+        vec![doc! { "$addFields": { "wind.max.n": "$n", "wind.speed": "$wind.text", "wind.new": "$n" } }],
+        vec![
+            doc! { "$addFields": { "wind.twice": { "$multiply": ["$n", 2] }, "wind.max.gust": "$wind.none" } },
+            doc! { "$group": { "_id": "$wind.text", "n": { "$sum": "$wind.twice" }, "max": { "$max": "$wind.max" } } },
+        ],
+        vec![
+            doc! { "$unset": ["wind.max.at", "wind.speed"] },
+            doc! { "$group": { "_id": "$wind.text", "n": { "$sum": "$wind.max.gust" } } },
+        ],
+        vec![doc! { "$project": { "wind.max.gust": 1, "wind.text": 1 } }, in_order()],
+        vec![
+            doc! { "$project": { "wind.max": { "gust": 1 }, "n": 1 } },
+            doc! { "$sort": { "wind.max.gust": 1, "n": 1 } },
+        ],
+        vec![
+            is_object(),
+            doc! { "$replaceRoot": { "newRoot": "$wind" } },
+            doc! { "$group": { "_id": { "s": "$speed", "m": "$max", "t": "$text" }, "n": { "$sum": 1 } } },
+        ],
+        vec![
+            is_object(),
+            doc! { "$replaceWith": "$wind" },
+            doc! { "$group": { "_id": "$max.gust", "n": { "$sum": "$speed" }, "t": { "$addToSet": "$text" } } },
+            doc! { "$project": { "n": 1, "t": { "$size": "$t" } } },
+        ],
         vec![
             in_order(),
             doc! { "$unwind": "$wind" },
