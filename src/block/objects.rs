@@ -69,17 +69,12 @@ impl Objects {
         let mut scalar = 0;
         while let Some(name) = path.next() {
             let (mut found, mut at, mut number) = (None, level.start, scalar);
-            while let Some(part) = self.parts.get(at).filter(|_| at < level.end) {
-                let (own, end) = match part {
-                    ShapePart::Scalar(own) => (own, at),
-                    ShapePart::Open(_, own) => (own, self.end_of(at)),
-                    ShapePart::Close(_) => return None,
-                };
-                if **own == *name && found.replace((at, end, number)).is_some() {
+            while at < level.end {
+                let (own, end, behind) = self.field_at(at, number)?;
+                if *own == *name && found.replace((at, end, number)).is_some() {
                     return None;
                 }
-                number += self.scalars_within(at..end + 1);
-                at = end + 1;
+                (at, number) = (end + 1, behind);
             }
             let Some((at, end, number)) = found else { return Some(None) };
             match self.parts.get(at)? {
@@ -100,7 +95,37 @@ impl Objects {
         None
     }
 
-    /// The place at which the container ends that begins at `start`.
+    /// Their fields as columns. `None` if a field may be an array or an empty object, or if names are not unique.
+    pub fn fields(&self) -> Option<Vec<(&str, Column)>> {
+        let (mut fields, mut at, mut number) = (Vec::<(&str, Column)>::new(), 0, 0);
+        while at < self.parts.len() {
+            let (name, end, behind) = self.field_at(at, number)?;
+            let column = match (self.parts.get(at..=end)?, self.scalars.get(number..behind)?) {
+                ([_], [column]) => column.clone(),
+                ([ShapePart::Open(Kind::Object, _), parts @ .., ShapePart::Close(false)], scalars @ [_, ..]) => {
+                    // Loaded by now: only `column::read::objects`, which is loaded later, makes such columns.
+                    Column::of_objects(Objects::new(parts.into(), scalars.to_vec()))
+                }
+                _ => return None,
+            };
+            if fields.iter().any(|(known, _)| *known == name) {
+                return None;
+            }
+            fields.push((name, column));
+            (at, number) = (end + 1, behind);
+        }
+        Some(fields)
+    }
+
+    /// The field that begins at a place: its name, the place where it ends, and the number of the first scalar behind it,
+    /// if the first one in it has this `number`.
+    fn field_at(&self, at: usize, number: usize) -> Option<(&str, usize, usize)> {
+        let (ShapePart::Scalar(name) | ShapePart::Open(_, name)) = self.parts.get(at)? else { return None };
+        let end = self.end_of(at);
+        Some((name, end, number + self.scalars_within(at..end + 1)))
+    }
+
+    /// The place at which the container ends that begins at `start`; a scalar ends where it begins.
     fn end_of(&self, start: usize) -> usize {
         let mut depth = 0_usize;
         let ends = |part: &ShapePart| {
@@ -127,7 +152,28 @@ impl Objects {
 }
 
 impl Column {
+    /// Objects of these fields. `None` unless one of the fields is always there: without it, an object may be empty or absent.
+    pub fn of_fields(fields: Vec<(&str, Column)>) -> Option<Column> {
+        fields.iter().find(|(_, column)| column.presence().is_none())?;
+        let (mut parts, mut scalars) = (Vec::new(), Vec::new());
+        for (name, column) in fields {
+            let ColumnData::Objects(objects) = column.data() else {
+                parts.push(ShapePart::Scalar(name.into()));
+                scalars.push(column);
+                continue;
+            };
+            parts.push(ShapePart::Open(Kind::Object, name.into()));
+            parts.extend_from_slice(&objects.parts);
+            parts.push(ShapePart::Close(false));
+            scalars.extend_from_slice(&objects.scalars);
+        }
+        // Loaded by now: only `column::read::objects`, which is loaded later, makes such columns.
+        Some(Column::of_objects(Objects::new(parts.into(), scalars)))
+    }
+
     /// A column of these objects, where those that nothing is in are absent.
+    // Loaded later.
+    #[inline(never)]
     pub fn of_objects(objects: Objects) -> Column {
         let mut scratch = Vec::new();
         // Mostly some scalar is always there.

@@ -4,6 +4,7 @@
 
 use std::rc::Rc;
 
+use super::accumulator::word_of;
 use super::granularity::PreferredNumbers;
 use super::group::{Group, GroupSpec, Key, KeyCells};
 use super::model::Others;
@@ -273,19 +274,25 @@ fn ranks(column: &Column, collation: &Collation) -> Vec<u64> {
         }
         return known;
     }
+    // Words tell most values apart; only rows with equal ones are compared by their values.
     let mut scratch = Vec::new();
-    let value = |row| column.value(row, &mut scratch).unwrap_or(Value::NULL).to_owned();
-    let mut values: Vec<(OwnedValue, usize)> = (0..column.len()).map(value).zip(0..).collect();
-    sort_by(&mut values, |a, b| collation.compare(a.0.view(), b.0.view()));
-    let mut ranks = vec![0; values.len()];
-    let (mut rank, mut last) = (0, None::<&OwnedValue>);
-    for (value, row) in &values {
-        if last.is_some_and(|last| !collation.equal(last.view(), value.view())) {
-            rank += 1;
-        }
-        last = Some(value);
-        if let Some(slot) = ranks.get_mut(*row) {
-            *slot = rank;
+    let bytes_compare = collation.is_simple();
+    let word = |row| word_of(column.value(row, &mut scratch).unwrap_or(Value::NULL), bytes_compare);
+    let mut rows: Vec<(u64, u32)> = (0..column.len()).map(word).zip(0..).collect();
+    sort_rows(&mut rows);
+    let mut ranks = vec![0; rows.len()];
+    let mut rank = 0;
+    let mut other = Vec::new();
+    let mut compare = |a: u32, b: u32| {
+        let value = |row: u32, scratch| column.value(row as usize, scratch).unwrap_or(Value::NULL);
+        collation.compare(value(a, &mut scratch), value(b, &mut other))
+    };
+    for run in rows.chunk_by_mut(|a, b| a.0 == b.0) {
+        sort_by(run, |a, b| compare(a.1, b.1));
+        let mut last = None;
+        for (_, row) in run {
+            rank += u64::from(last.replace(*row).is_none_or(|last| compare(last, *row).is_ne()));
+            ranks.get_mut(*row as usize).into_iter().for_each(|slot| *slot = rank);
         }
     }
     ranks

@@ -115,17 +115,37 @@ impl Spec for RootSpec {
     }
 
     fn start(self: Rc<Self>, _others: &Others) -> Box<dyn Stage> {
-        Box::new(ReplaceRoot { spec: self, made: Made::default() })
+        Box::new(ReplaceRoot { spec: self, made: Made::default(), columns: None })
     }
 }
 
 struct ReplaceRoot {
     spec: Rc<RootSpec>,
     made: Made,
+    /// Rows whose fields were columns before.
+    columns: Option<Block>,
+}
+
+/// The rows whose fields are those of the objects in `column`. `None` unless these are columns.
+fn of_objects(column: &Column) -> Option<Block> {
+    let (ColumnData::Objects(objects), None) = (column.data(), column.presence()) else { return None };
+    let mut block = Block::new(column.len());
+    for (name, field) in objects.fields()? {
+        if field.present_count() > 0 {
+            block.set_column(name, field);
+        }
+    }
+    Some(block)
 }
 
 impl Stage for ReplaceRoot {
     fn push(&mut self, rows: Block) -> Result<Flow> {
+        if let Expr::Field(..) = self.spec.0.expr() {
+            self.columns = of_objects(&self.spec.0.column(&rows)?);
+            if self.columns.is_some() {
+                return Ok(Flow::Continue);
+            }
+        }
         let (made, mut failed) = (&mut self.made, Ok(()));
         self.spec.0.for_each_row(&rows, &mut (0..rows.rows()), &mut |_, value| {
             let pushed = match value.and_then(Value::as_doc) {
@@ -148,7 +168,7 @@ impl Stage for ReplaceRoot {
     }
 
     fn take(&mut self) -> Result<Option<Block>> {
-        Ok(self.made.take())
+        Ok(self.columns.take().or_else(|| self.made.take()))
     }
 }
 

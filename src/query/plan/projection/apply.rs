@@ -2,6 +2,7 @@
 //!
 //! Source: mongodb/mongo src/mongo/db/exec/projection_node.cpp.
 
+use super::objects::with_field;
 use super::parse::{Child, Projection, ProjectionNode};
 use crate::block::{Bitmap, Block, Column, ColumnBuilder, ColumnData};
 use crate::error::Result;
@@ -37,7 +38,12 @@ impl Projection {
 
     /// True if the projection may keep something of the top-level field `root`.
     pub fn keeps_root(&self, root: &str) -> bool {
-        match self.root.child(root) {
+        self.keeps(self.root.child(root))
+    }
+
+    /// True if the projection may keep something of a field.
+    pub(super) fn keeps(&self, child: Option<&Child>) -> bool {
+        match child {
             None => !self.inclusion,
             Some(Child::Named) => self.inclusion,
             Some(Child::Computed) => false,
@@ -47,11 +53,8 @@ impl Projection {
 
     /// True if the top-level field `root` stays unchanged.
     pub fn leaves_root(&self, root: &str) -> bool {
-        let is_kept = match self.root.child(root) {
-            None => !self.inclusion,
-            Some(Child::Named) => self.inclusion,
-            Some(Child::Computed | Child::Below(_)) => false,
-        };
+        let child = self.root.child(root);
+        let is_kept = self.keeps(child) && !matches!(child, Some(Child::Below(_)));
         is_kept && self.computed.iter().all(|(path, _)| path.first().is_none_or(|first| **first != *root))
     }
 
@@ -71,9 +74,12 @@ impl Projection {
         self.inclusion && !node.computes()
     }
 
-    fn rewrite_column(&self, node: &ProjectionNode, column: &Column) -> Rewritten {
+    pub(super) fn rewrite_column(&self, node: &ProjectionNode, column: &Column) -> Rewritten {
         match column.data() {
             ColumnData::Bson(_) | ColumnData::Objects(_) => {
+                if let Some(rewritten) = self.rewrite_objects(node, column) {
+                    return Rewritten::Column(rewritten);
+                }
                 let (rewritten, present) = self.rewrite_cells(node, column);
                 if present == 0 { Rewritten::Nothing } else { Rewritten::Column(rewritten) }
             }
@@ -99,13 +105,11 @@ impl Projection {
                     builder.push(Value::new_checked(kind, doc.view().as_bytes()));
                     present += 1;
                 }
-                None => match value.filter(|_| !self.drops_scalars(node)) {
-                    Some(scalar) => {
-                        builder.push(scalar);
-                        present += 1;
-                    }
-                    None => builder.push_absent(1),
-                },
+                None => {
+                    let scalar = value.filter(|_| !self.drops_scalars(node));
+                    present += usize::from(scalar.is_some());
+                    push(&mut builder, scalar);
+                }
             }
         }
         (builder.finish(), present)
@@ -119,17 +123,12 @@ impl Projection {
         if present == 0 {
             return Rewritten::Nothing;
         }
-        let presence = Bitmap::from_fn(column.len(), |row| {
-            let at = index.get(row).map_or(usize::MAX, |at| *at as usize);
-            column.is_present(row) && rewritten.is_present(at)
-        });
         // A dictionary has no absent values, so those that the projection emptied are removed.
-        let left: Vec<u32> =
-            (0..rewritten.len()).filter(|i| rewritten.is_present(*i)).filter_map(|i| u32::try_from(i).ok()).collect();
-        let index = index.iter().enumerate().map(|(row, at)| {
-            let at = left.binary_search(at).ok().filter(|_| presence.get(row));
-            at.and_then(|at| u32::try_from(at).ok()).unwrap_or(0)
-        });
+        let left = rewritten.presence().map_or_else(|| (0..rewritten.len() as u32).collect(), Bitmap::to_rows);
+        let place = |(row, at): (usize, &u32)| left.binary_search(at).ok().filter(|_| column.is_present(row));
+        let places: Vec<Option<usize>> = index.iter().enumerate().map(place).collect();
+        let presence = Bitmap::from_slice(&places, Option::is_some);
+        let index = places.iter().map(|place| place.unwrap_or_default() as u32);
         let data = ColumnData::Dictionary(index.collect(), Box::new(rewritten.gather(&left)));
         Rewritten::Column(Column::new(data, Some(presence)))
     }
@@ -153,15 +152,9 @@ impl Projection {
             }
             match (node.child(name), inner) {
                 (Some(Child::Below(child)), Some(inner)) => self.write_inner(child, name, value.kind(), inner, writer),
-                // Kept: in an inclusion a named field; in an exclusion an unnamed one, or a scalar above the named
-                // path.
-                (Some(Child::Named), _) if self.inclusion => {
-                    writer.value(name, value);
-                }
-                (None, _) if !self.inclusion => {
-                    writer.value(name, value);
-                }
-                (Some(Child::Below(child)), None) if !self.drops_scalars(child) => {
+                (Some(Child::Below(child)), None) if self.drops_scalars(child) => {}
+                // Also a scalar above a path that is dropped.
+                (child, _) if self.keeps(child) => {
                     writer.value(name, value);
                 }
                 _ => {}
@@ -181,7 +174,10 @@ impl Projection {
 }
 
 /// `column` with the fields at `path` in its objects set to `values`.
-fn set_below(column: Option<&Column>, path: &[Box<str>], values: &Column) -> Column {
+pub(super) fn set_below(column: Option<&Column>, path: &[Box<str>], values: &Column) -> Column {
+    if let Some(new) = column.and_then(|column| with_field(column, path, values)) {
+        return new;
+    }
     let mut builder = ColumnBuilder::with_capacity(values.len());
     let (mut scratch, mut new) = (Vec::new(), Vec::new());
     for row in 0..values.len() {
@@ -242,7 +238,7 @@ fn push(builder: &mut ColumnBuilder, value: Option<Value<'_>>) {
 }
 
 /// What a projection leaves of a column.
-enum Rewritten {
+pub(super) enum Rewritten {
     Same,
     Column(Column),
     Nothing,

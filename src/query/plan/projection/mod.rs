@@ -1,6 +1,7 @@
 //! Projections: which fields of a measurement are kept, dropped or computed.
 
 mod apply;
+mod objects;
 mod origin;
 mod parse;
 

@@ -18,3 +18,4 @@ mod words;
 pub use accumulation::{Accumulation, cannot_fail};
 pub use model::{Accumulator, Inputs, Times};
 pub use table::COVARIANCES;
+pub use words::word_of;

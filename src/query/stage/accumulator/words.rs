@@ -8,7 +8,7 @@ const PAYLOAD_BITS: u32 = 56;
 
 /// A word for a value: smaller than the word of another one only if the value sorts first. Values with equal words may
 /// differ. Strings count only if their bytes compare.
-pub(super) fn word_of(value: Value<'_>, bytes_compare: bool) -> u64 {
+pub fn word_of(value: Value<'_>, bytes_compare: bool) -> u64 {
     let payload = match value.kind() {
         Kind::Double | Kind::Int32 | Kind::Int64 | Kind::Decimal128 => {
             return word_of_double(Number::of(value).map_or(f64::NAN, Number::near_double));
