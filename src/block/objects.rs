@@ -103,7 +103,6 @@ impl Objects {
             let column = match (self.parts.get(at..=end)?, self.scalars.get(number..behind)?) {
                 ([_], [column]) => column.clone(),
                 ([ShapePart::Open(Kind::Object, _), parts @ .., ShapePart::Close(false)], scalars @ [_, ..]) => {
-                    // Loaded by now: only `column::read::objects`, which is loaded later, makes such columns.
                     Column::of_objects(Objects::new(parts.into(), scalars.to_vec()))
                 }
                 _ => return None,
@@ -167,7 +166,6 @@ impl Column {
             parts.push(ShapePart::Close(false));
             scalars.extend_from_slice(&objects.scalars);
         }
-        // Loaded by now: only `column::read::objects`, which is loaded later, makes such columns.
         Some(Column::of_objects(Objects::new(parts.into(), scalars)))
     }
 

@@ -77,7 +77,10 @@ impl Projection {
     pub(super) fn rewrite_column(&self, node: &ProjectionNode, column: &Column) -> Rewritten {
         match column.data() {
             ColumnData::Bson(_) | ColumnData::Objects(_) => {
-                if let Some(rewritten) = self.rewrite_objects(node, column) {
+                // Loaded by now: `column::read::objects` has made the column.
+                if is_objects(column)
+                    && let Some(rewritten) = self.rewrite_objects(node, column)
+                {
                     return Rewritten::Column(rewritten);
                 }
                 let (rewritten, present) = self.rewrite_cells(node, column);
@@ -173,9 +176,16 @@ impl Projection {
     }
 }
 
+fn is_objects(column: &Column) -> bool {
+    matches!(column.data(), ColumnData::Objects(_))
+}
+
 /// `column` with the fields at `path` in its objects set to `values`.
 pub(super) fn set_below(column: Option<&Column>, path: &[Box<str>], values: &Column) -> Column {
-    if let Some(new) = column.and_then(|column| with_field(column, path, values)) {
+    // Loaded by now: `column::read::objects` has made the column.
+    if let Some(column) = column.filter(|column| is_objects(column))
+        && let Some(new) = with_field(column, path, values)
+    {
         return new;
     }
     let mut builder = ColumnBuilder::with_capacity(values.len());

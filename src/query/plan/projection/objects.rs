@@ -1,11 +1,14 @@
 //! Projections of objects whose fields are columns, without making the objects.
 
+// Loaded later.
+
 use super::apply::{Rewritten, set_below};
 use super::parse::{Child, Projection, ProjectionNode};
 use crate::block::{Column, ColumnData};
 
 impl Projection {
     /// What is left of objects whose fields are columns. `None` if only single rows tell which objects are left.
+    #[inline(never)]
     pub(super) fn rewrite_objects(&self, node: &ProjectionNode, column: &Column) -> Option<Column> {
         let ColumnData::Objects(objects) = column.data() else { return None };
         let mut left = Vec::new();
@@ -26,6 +29,7 @@ impl Projection {
 
 /// Objects with the fields at `path` set to `values`. `None` unless their fields are columns, and if only single rows tell
 /// where the new field stands.
+#[inline(never)]
 pub(super) fn with_field(column: &Column, path: &[Box<str>], values: &Column) -> Option<Column> {
     let (ColumnData::Objects(objects), None) = (column.data(), column.presence()) else { return None };
     let (first, below) = path.split_first()?;
