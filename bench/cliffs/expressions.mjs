@@ -73,6 +73,17 @@ export const expressions = [
   // Fields of objects.
   pair("mean of a path into an object / of a field", plain, mean("$usage.user")),
   pair("mean of two paths' difference / of two fields'", mean({ $subtract: [U, S] }), mean({ $subtract: ["$usage.user", "$usage.system"] })),
+  pair(
+    "mean of a field that is set in an object / of a sum",
+    mean({ $add: [U, 1] }),
+    [{ $addFields: { "usage.more": { $add: ["$usage.user", 1] } } }, ...mean("$usage.more")],
+  ),
+  pair("mean of a path behind `$unset` of another / of a field", plain, [{ $unset: "usage.system" }, ...mean("$usage.user")]),
+  pair(
+    "mean of a field of an object that replaces the row / of a field",
+    [{ $group: { _id: null, mean: { $avg: U } } }],
+    [{ $replaceRoot: { newRoot: "$usage" } }, { $group: { _id: null, mean: { $avg: "$user" } } }],
+  ),
   pair("count by a filter of doubles and int32s / of doubles", { count: { usage_user: { $gt: HALF } } }, { count: { mixed: { $gt: HALF } } }, { same: "none" }),
   pair(
     "three greatest of doubles and int32s / of doubles",
