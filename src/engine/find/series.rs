@@ -133,7 +133,8 @@ impl Series {
 /// How many keys of the default index are worth listing to choose among the buckets of a range.
 fn listed_max(in_memory: Option<usize>) -> usize {
     let for_buckets = in_memory.map_or(0, |buckets| LISTED_KEYS_A_BUCKET * buckets);
-    for_buckets.clamp(LISTED_KEYS_MAX, KEYS_PAGE)
+    // A collection with more is asked again for twice as many, not for each range that is a little longer.
+    for_buckets.next_power_of_two().clamp(LISTED_KEYS_MAX, KEYS_PAGE)
 }
 
 fn object_bytes(meta: Option<Value<'_>>) -> Option<&[u8]> {
