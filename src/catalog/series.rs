@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use super::offer::OfferAnswer;
 use crate::block::{Column, ColumnData};
-use crate::value::{Interner, OwnedValue, Value, normalize};
+use crate::value::{Interner, OwnedValue, Value, as_metadata};
 
 /// The rows of a block by series.
 #[derive(Debug, Default)]
@@ -57,7 +57,7 @@ pub fn split(meta: Option<&Column>, rows: usize) -> SeriesRows {
     if let ColumnData::Dictionary(index, values) = column.data() {
         // Each distinct value is normalised and hashed only once.
         if column.presence().is_none() && values.len() == 1 {
-            return one(values.value(0, &mut scratch).map(normalize));
+            return one(values.value(0, &mut scratch).map(as_metadata));
         }
         let numbers: Vec<u32> = (0..values.len()).map(|at| series.number(values.value(at, &mut scratch))).collect();
         for (row, at) in index.iter().enumerate() {
@@ -86,7 +86,7 @@ struct SeriesSplitter {
 
 impl SeriesSplitter {
     fn number(&mut self, meta: Option<Value<'_>>) -> u32 {
-        let meta = meta.map(normalize);
+        let meta = meta.map(as_metadata);
         let (number, new) = self.numbers.add(meta.as_ref().map_or(&[], OwnedValue::tagged));
         if new {
             self.metadata.push(meta);

@@ -3,6 +3,11 @@
 use super::raw::{Kind, OwnedValue, Value};
 use super::sort::sort_by;
 
+/// The metadata that `value` becomes: normalised, and null if it is undefined, which no bucket can contain.
+pub fn as_metadata(value: Value<'_>) -> OwnedValue {
+    if value.kind() == Kind::Undefined { OwnedValue::null() } else { normalize(value) }
+}
+
 /// `value` with the fields of every object in it sorted by the bytes of their names.
 ///
 /// Arrays keep their order; objects inside them are normalised too. Everything else stays as it is, and fields of the

@@ -29,7 +29,7 @@ pub use field_set::FieldSet;
 pub use hash::hash;
 pub use interner::Interner;
 pub use key::{append_key, append_key_descending, append_missing_key, append_text_key, text_of_key};
-pub use meta::{is_normalized, normalize};
+pub use meta::{as_metadata, is_normalized, normalize};
 pub use number::Number;
 pub use order::{canonical_class, compare, compare_options, equal};
 pub use path::{Component, Leaf, Path, check_name, check_path, compare_sort_keys, sort_key, walk_doc, walk_from_value};

@@ -120,6 +120,17 @@ fn what_is_remembered_of_an_expression_is_not_taken_for_the_same_one_with_a_coll
     });
 }
 
+#[test]
+fn metadata_that_is_undefined_is_stored_as_null() {
+    block_on(async {
+        let db = created(&(Rc::new(MemoryStorage::new()) as Rc<dyn Storage>), 1).await;
+        let row = |n: i64, meta: Bson| raw(&doc! { "at": DateTime::from_millis(n), "m": meta, "n": n });
+        db.insert("weather", &[row(1, Bson::Undefined), row(2, Bson::Null), row(3, Bson::Int32(3))]).await;
+        db.ok(rawdoc! { "flush": 1 }).await;
+        assert_eq!(numbers(&run(&db, vec![doc! { "$match": { "m": Bson::Null } }]).await), [1, 2]);
+    });
+}
+
 /// The rows of a plain list that match, as the numbers in them.
 fn numbers<'a>(rows: impl IntoIterator<Item = &'a Document>) -> Vec<i64> {
     let mut numbers: Vec<i64> = rows.into_iter().map(|row| row.get_i64("n").unwrap()).collect();

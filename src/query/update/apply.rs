@@ -5,7 +5,7 @@ use super::operators::{UpdateOperator, unfit};
 use super::tree::{PathStep, Update, UpdateNode, conflict, refused};
 use crate::error::{Error, ErrorCode, Result};
 use crate::limits::{ARRAY_PADDING_MAX, DOCUMENT_DEPTH_MAX};
-use crate::value::{Component, Doc, DocBuf, DocWriter, Kind, OwnedValue, Value, normalize};
+use crate::value::{Component, Doc, DocBuf, DocWriter, Kind, OwnedValue, Value, as_metadata};
 
 /// What an application depends on besides the value.
 struct Applied<'u> {
@@ -26,8 +26,7 @@ impl Update {
             return Err(Error::bad_value("The positional operator needs an array element that the query has matched"));
         }
         let new = Applied { update: self, root: meta, matched }.apply(&self.root, meta, 1)?;
-        // A bucket cannot contain undefined.
-        Ok(new.map(|new| if new.view().kind() == Kind::Undefined { OwnedValue::null() } else { normalize(new.view()) }))
+        Ok(new.map(|new| as_metadata(new.view())))
     }
 
     /// The new form of a whole document, with the same `_id`.
