@@ -84,6 +84,15 @@ export const expressions = [
     [{ $group: { _id: null, mean: { $avg: U } } }],
     [{ $replaceRoot: { newRoot: "$usage" } }, { $group: { _id: null, mean: { $avg: "$user" } } }],
   ),
+  pair(
+    "mean of a field that is merged into the row / that is added to it",
+    [{ $addFields: { more: { $add: [U, 1] } } }, ...mean("$more")],
+    [{ $replaceWith: { $mergeObjects: ["$$ROOT", { more: { $add: [U, 1] } }] } }, ...mean("$more")],
+  ),
+  pair("mean behind `$redact` of rows / behind `$match`", [{ $match: { usage_user: { $gt: HALF } } }, ...mean(U)], [
+    { $redact: { $cond: [{ $gt: [U, HALF] }, "$$KEEP", "$$PRUNE"] } },
+    ...mean(U),
+  ]),
   pair("count by a filter of doubles and int32s / of doubles", { count: { usage_user: { $gt: HALF } } }, { count: { mixed: { $gt: HALF } } }, { same: "none" }),
   pair(
     "three greatest of doubles and int32s / of doubles",

@@ -1,6 +1,6 @@
 //! The `aggregate` command.
 
-use bson::{Bson, DateTime, Document, RawDocumentBuf, doc, rawdoc};
+use bson::{Bson, DateTime, Document, RawDocumentBuf, bson, doc, rawdoc};
 use futures::executor::block_on;
 
 use crate::support::pipelines::{code, run, with_readings, with_values};
@@ -226,6 +226,25 @@ fn arrays_unwind_to_a_row_for_each_element() {
         );
         let root = run(&db, vec![doc! { "$match": { "n": 1 } }, doc! { "$replaceWith": { "m": "$n" } }]).await;
         assert_eq!(root, [doc! { "m": 1 }]);
+    });
+}
+
+#[test]
+fn objects_that_are_merged_to_a_new_row_are_those_of_a_projection_unless_one_replaces_a_field_of_another() {
+    block_on(async {
+        let db = with_values(&[10.into(), Bson::Null, doc! { "w": 5 }.into()]).await;
+        let merged = async |objects: Bson| {
+            let replace = doc! { "$replaceWith": { "$mergeObjects": objects } };
+            run(&db, vec![doc! { "$sort": { "n": 1 } }, replace]).await
+        };
+        let found = merged(bson!([{ "n": "$n" }, { "v": "$v", "x": "$none" }])).await;
+        let first_three = [doc! { "n": 0, "v": 10 }, doc! { "n": 1, "v": null }, doc! { "n": 2, "v": { "w": 5 } }];
+        assert_eq!(found.get(..3), Some(&first_three[..]));
+        // What replaces a field is missing in the first two rows, and stays at the place of the first.
+        let found = merged(bson!([{ "n": "$n", "v": 1 }, { "n": "$v.w" }, { "$mergeObjects": [{ "z": "$n" }] }])).await;
+        let first_three =
+            [doc! { "n": 0, "v": 1, "z": 0 }, doc! { "n": 1, "v": 1, "z": 1 }, doc! { "n": 5, "v": 1, "z": 2 }];
+        assert_eq!(found.get(..3), Some(&first_three[..]));
     });
 }
 

@@ -23,6 +23,7 @@ mod out;
 mod parse;
 mod pipeline;
 mod redact;
+mod replace_root;
 mod reshape;
 mod running;
 mod sample;

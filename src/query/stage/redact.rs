@@ -9,12 +9,12 @@ use super::model::Others;
 use super::parse::PipelineParser;
 use super::reshape::Made;
 use super::running::Stage;
-use super::spec::Spec;
-use crate::block::Block;
+use super::spec::{Spec, read_by};
+use crate::block::{Block, Column};
 use crate::error::{Error, ErrorCode, Result};
 use crate::query::exec::Flow;
 use crate::query::expr::{BoundExpr, Expr};
-use crate::value::{Doc, DocBuf, DocWriter, OwnedValue, Value};
+use crate::value::{Doc, DocBuf, DocWriter, FieldSet, OwnedValue, Value};
 
 const DESCEND: &str = "descend";
 const PRUNE: &str = "prune";
@@ -28,18 +28,28 @@ impl PipelineParser<'_> {
         let named = [("DESCEND", DESCEND), ("PRUNE", PRUNE), ("KEEP", KEEP)];
         let variables = named.map(|(name, value)| (name.into(), Some(OwnedValue::string(value))));
         let globals = self.globals.with_more(variables.to_vec());
-        let expr = BoundExpr::new(Expr::parse_within(argument, &globals)?, globals);
-        self.push(RedactSpec(expr), "$redact", argument);
+        let inner = BoundExpr::new(Expr::parse_within(argument, &globals)?, globals.clone());
+        let outer = BoundExpr::new(Expr::parse(argument, &globals)?, globals);
+        self.push(RedactSpec { inner, outer }, "$redact", argument);
         Ok(())
     }
 }
 
 /// The specification of a `$redact`.
-struct RedactSpec(BoundExpr);
+struct RedactSpec {
+    /// The expression for an object inside a row.
+    inner: BoundExpr,
+    /// The expression for a row itself.
+    outer: BoundExpr,
+}
 
 impl Spec for RedactSpec {
+    fn reads(&self, behind: FieldSet) -> FieldSet {
+        read_by(behind, [&self.outer])
+    }
+
     fn start(self: Rc<Self>, _others: &Others) -> Box<dyn Stage> {
-        Box::new(Redact { spec: self, made: Made::default() })
+        Box::new(Redact { spec: self, made: Made::default(), whole: None })
     }
 }
 
@@ -47,12 +57,14 @@ impl Spec for RedactSpec {
 struct Redact {
     spec: Rc<RedactSpec>,
     made: Made,
+    /// Rows that stay as they are.
+    whole: Option<Block>,
 }
 
 impl Redact {
     /// What is left of an object in a row.
     fn object(&self, row: Doc<'_>, doc: Doc<'_>) -> Result<Option<DocBuf>> {
-        let verdict = self.spec.0.value_within(row, doc)?;
+        let verdict = self.spec.inner.value_within(row, doc)?;
         match verdict.as_ref().and_then(|verdict| verdict.view().as_str()) {
             Some(KEEP) => Ok(Some(doc.to_owned())),
             Some(PRUNE) => Ok(None),
@@ -91,8 +103,30 @@ impl Redact {
     }
 }
 
+/// The rows that stay. `None` unless each of the others goes as a whole.
+fn kept_rows(verdicts: &Column) -> Option<Vec<u32>> {
+    let (mut kept, mut scratch) = (Vec::new(), Vec::new());
+    for row in 0..verdicts.len() {
+        match verdicts.value(row, &mut scratch)?.as_str()? {
+            KEEP => kept.push(row as u32),
+            PRUNE => {}
+            _ => return None,
+        }
+    }
+    Some(kept)
+}
+
 impl Stage for Redact {
     fn push(&mut self, rows: Block) -> Result<Flow> {
+        let verdicts = self.spec.outer.column(&rows)?;
+        if let Some(kept) = kept_rows(&verdicts) {
+            self.whole = match kept.len() {
+                0 => None,
+                count if count == rows.rows() => Some(rows),
+                _ => Some(rows.gather(&kept)),
+            };
+            return Ok(Flow::Continue);
+        }
         for row in 0..rows.rows() {
             let mut writer = DocWriter::new();
             rows.write_row(row, &mut writer);
@@ -109,6 +143,51 @@ impl Stage for Redact {
     }
 
     fn take(&mut self) -> Result<Option<Block>> {
-        Ok(self.made.take())
+        Ok(self.whole.take().or_else(|| self.made.take()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::block::pivot_docs;
+    use crate::query::expr::samples::globals;
+    use bson::{RawBson, RawDocumentBuf, rawbson, rawdoc};
+
+    fn stage(expr: &RawBson) -> Redact {
+        let holder = rawdoc! { "": expr.clone() };
+        let value = Doc::parse(holder.as_bytes()).unwrap().get("").unwrap();
+        let globals = globals().with_more(
+            [("DESCEND", DESCEND), ("PRUNE", PRUNE), ("KEEP", KEEP)]
+                .map(|(name, value)| (name.into(), Some(OwnedValue::string(value))))
+                .to_vec(),
+        );
+        let inner = BoundExpr::new(Expr::parse_within(value, &globals).unwrap(), globals.clone());
+        let outer = BoundExpr::new(Expr::parse(value, &globals).unwrap(), globals);
+        Redact { spec: Rc::new(RedactSpec { inner, outer }), made: Made::default(), whole: None }
+    }
+
+    #[test]
+    fn rows_that_stay_or_go_as_a_whole_stay_columns_and_are_those_that_are_examined_one_by_one() {
+        let docs: Vec<RawDocumentBuf> = (0..60).map(|n| rawdoc! { "a": n, "o": { "a": n % 7 } }).collect();
+        let rows = pivot_docs(docs.iter().map(|doc| Doc::parse(doc.as_bytes()).unwrap())).unwrap();
+        for (expr, is_whole) in [
+            (rawbson!("$$KEEP"), true),
+            (rawbson!("$$PRUNE"), true),
+            (rawbson!({ "$cond": [{ "$gt": ["$a", 3] }, "$$KEEP", "$$PRUNE"] }), true),
+            (rawbson!({ "$cond": [{ "$gt": ["$$CURRENT.o.a", "$$ROOT.a"] }, "$$PRUNE", "$$KEEP"] }), true),
+            (rawbson!({ "$cond": [{ "$gt": ["$a", 3] }, "$$DESCEND", "$$PRUNE"] }), false),
+        ] {
+            let mut stage = stage(&expr);
+            let _ = stage.push(rows.clone()).unwrap();
+            assert_eq!(stage.made.take().is_none(), is_whole, "{expr:?}");
+            let mut singles = Made::default();
+            for doc in &docs {
+                let doc = Doc::parse(doc.as_bytes()).unwrap();
+                stage.object(doc, doc).unwrap().into_iter().for_each(|left| singles.push(left.view()).unwrap());
+            }
+            assert!(!is_whole || stage.whole.take() == singles.take(), "{expr:?}");
+        }
+        assert_eq!(stage(&rawbson!("$a")).push(rows).unwrap_err().code, ErrorCode::Location17053);
     }
 }

@@ -1,49 +1,18 @@
-//! Stages that build new rows: `$replaceRoot`, `$unwind`.
+//! Stages that build new rows, and `$unwind`.
 
 use std::rc::Rc;
 
-use super::finds::object;
 use super::model::Others;
-use super::parse::{FindPart, PipelineParser};
+use super::parse::PipelineParser;
 use super::running::Stage;
-use super::spec::{Spec, read_by};
+use super::spec::Spec;
 use crate::block::{Block, Column, ColumnBuilder, ColumnData, DocPivot};
 use crate::error::{Error, ErrorCode, Result};
 use crate::query::exec::Flow;
-use crate::query::expr::{BoundExpr, Expr};
-use crate::query::plan::{Origin, Projection, write_set};
+use crate::query::plan::{Origin, write_set};
 use crate::value::{Doc, DocBuf, DocWriter, FieldSet, Kind, OwnedValue, Value, check_path};
 
 impl PipelineParser<'_> {
-    /// `$replaceWith`. With an object of fields it is a projection.
-    ///
-    /// Errors: those of expressions.
-    pub fn replace_with(&mut self, new_root: Value<'_>) -> Result<()> {
-        let root = self.expr(new_root)?;
-        if let Some(projection) = of_fields(&root) {
-            self.find(FindPart::Projection).projection = projection;
-            return Ok(());
-        }
-        let spec = RootSpec(root);
-        let mut options = DocWriter::new();
-        options.value("newRoot", new_root);
-        self.push(spec, "$replaceRoot", options.finish().view().as_value());
-        Ok(())
-    }
-
-    /// `$replaceRoot`.
-    ///
-    /// Errors: 40229 to 40231, and those of expressions.
-    pub fn replace_root(&mut self, argument: Value<'_>) -> Result<()> {
-        let message = "The $replaceRoot stage specification must be an object";
-        let options = object(argument, ErrorCode::Location40229, message)?;
-        if options.iter().any(|(name, _)| name != "newRoot") {
-            return Err(Error::new(ErrorCode::Location40230, "Unknown option of $replaceRoot"));
-        }
-        let message = "$replaceRoot needs newRoot";
-        self.replace_with(options.get("newRoot").ok_or_else(|| Error::new(ErrorCode::Location40231, message))?)
-    }
-
     /// `$unwind`.
     ///
     /// Errors: as `UnwindSpec::parse`.
@@ -96,79 +65,6 @@ impl OneByOne {
             }
         }
         Ok(self.made.take())
-    }
-}
-
-/// The projection to an object of fields.
-fn of_fields(root: &BoundExpr) -> Option<Projection> {
-    let Expr::Object(fields) = root.expr() else { return None };
-    let field = |(name, expr): &(Box<str>, Expr)| (name.clone(), BoundExpr::new(expr.clone(), root.globals().clone()));
-    Projection::replacing(fields.iter().map(field).collect())
-}
-
-/// `$replaceRoot` and `$replaceWith`: each row is replaced by the object that an expression gives.
-struct RootSpec(BoundExpr);
-
-impl Spec for RootSpec {
-    fn reads(&self, _behind: FieldSet) -> FieldSet {
-        read_by(FieldSet::none(), [&self.0])
-    }
-
-    fn start(self: Rc<Self>, _others: &Others) -> Box<dyn Stage> {
-        Box::new(ReplaceRoot { spec: self, made: Made::default(), columns: None })
-    }
-}
-
-struct ReplaceRoot {
-    spec: Rc<RootSpec>,
-    made: Made,
-    /// Rows whose fields were columns before.
-    columns: Option<Block>,
-}
-
-/// The rows whose fields are those of the objects in `column`. `None` unless these are columns.
-fn of_objects(column: &Column) -> Option<Block> {
-    let (ColumnData::Objects(objects), None) = (column.data(), column.presence()) else { return None };
-    let mut block = Block::new(column.len());
-    for (name, field) in objects.fields()? {
-        if field.present_count() > 0 {
-            block.set_column(name, field);
-        }
-    }
-    Some(block)
-}
-
-impl Stage for ReplaceRoot {
-    fn push(&mut self, rows: Block) -> Result<Flow> {
-        if let Expr::Field(..) = self.spec.0.expr() {
-            self.columns = of_objects(&self.spec.0.column(&rows)?);
-            if self.columns.is_some() {
-                return Ok(Flow::Continue);
-            }
-        }
-        let (made, mut failed) = (&mut self.made, Ok(()));
-        self.spec.0.for_each_row(&rows, &mut (0..rows.rows()), &mut |_, value| {
-            let pushed = match value.and_then(Value::as_doc) {
-                Some(doc) => made.push(doc),
-                None => Err(Error::new(
-                    ErrorCode::Location40228,
-                    format!(
-                        "'newRoot' expression must evaluate to an object, but resulting value was of type {}",
-                        value.map_or("missing", |value| value.kind().alias())
-                    ),
-                )),
-            };
-            failed = std::mem::replace(&mut failed, Ok(())).and(pushed);
-        })?;
-        failed.map(|()| Flow::Continue)
-    }
-
-    fn finish(&mut self) -> Result<()> {
-        Ok(())
-    }
-
-    fn take(&mut self) -> Result<Option<Block>> {
-        Ok(self.columns.take().or_else(|| self.made.take()))
     }
 }
 

@@ -131,6 +131,17 @@ fn operator(name: &str, argument: &Bson, row: &Document) -> Result<Option<Bson>,
             let found = values.iter().find(|value| !is_nothing(value)).or(values.last());
             found.cloned().flatten()
         }
+        "$mergeObjects" => {
+            let mut merged = Document::new();
+            for part in list()? {
+                match part {
+                    Some(Bson::Document(part)) => merged.extend(part),
+                    part if is_nothing(&part) => {}
+                    _ => return Err(Stop::Refused),
+                }
+            }
+            Some(Bson::Document(merged))
+        }
         "$cond" => {
             let [condition, yes, no] = argument.as_array().unwrap().as_slice() else { unreachable!() };
             evaluate(if holds(condition, row)? { yes } else { no }, row)?

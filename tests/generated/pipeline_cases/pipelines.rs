@@ -141,7 +141,8 @@ impl Pipelines<'_> {
             19 => doc! { "$replaceWith": match self.random.below(4) {
                 0 => Bson::from(*self.pick(&["$$ROOT", "$m", "$o", "$_id"])),
                 1 => doc! { "$ifNull": [*self.pick(&["$none", "$m", "$b"]), { "n": "$n" }] }.into(),
-                _ => doc! { "n": "$n", "t": "$t", "m": "$m", *self.pick(&["a", "x"]): self.expression(rows, grouped) }.into(),
+                2 => doc! { "n": "$n", "t": "$t", "m": "$m", *self.pick(&["a", "x"]): self.expression(rows, grouped) }.into(),
+                _ => doc! { "$mergeObjects": ["$m", "$$ROOT", "$o", { *self.pick(&["a", "x"]): self.expression(rows, grouped) }] }.into(),
             } },
             20 => doc! { "$count": *self.pick(&["count", "x"]) },
             // Only a path and an operator are accepted.
