@@ -28,32 +28,54 @@ impl AlikeRows {
         AlikeRows { index: Vec::new(), firsts: (0..rows).collect() }
     }
 
-    /// Rows by their bytes in all of `vectors`, unless too many differ. Rows in `left` have no values.
+    /// Rows by what they have in all of `vectors`, unless too many differ. Rows in `left` have no values.
     pub fn of(vectors: &[&Vector<'_>], rows: usize, left: &Mask) -> AlikeRows {
-        let is_whole = |vector: &Vector<'_>| vector.missing.is_none() && vector.null.is_none();
-        let mut varying = vectors.iter().filter(|vector| !matches!(vector.cells, Cells::Constant(_)));
-        if let (Some(vector), None) = (varying.next(), varying.next())
-            && is_whole(vector)
-            && left.is_none()
-            && let Some(alike) = AlikeRows::of_cells(&vector.cells, rows)
-        {
-            return alike;
+        let known = if left.is_none() { AlikeRows::of_all(vectors, rows) } else { None };
+        known.unwrap_or_else(|| AlikeRows::of_values(vectors, rows, left))
+    }
+
+    /// Rows by their cells in all of `vectors`, if these can be compared as they are, and by what masks say of them.
+    fn of_all(vectors: &[&Vector<'_>], rows: usize) -> Option<AlikeRows> {
+        let mut all: Option<AlikeRows> = None;
+        for vector in vectors.iter().filter(|vector| !matches!(vector.cells, Cells::Constant(_))) {
+            let mut alike = AlikeRows::of_cells(&vector.cells, rows)?;
+            for mask in [&vector.missing, &vector.null].into_iter().filter(|mask| !mask.is_none()) {
+                alike = alike.and(&|row| u32::from(mask.has(row)), rows);
+            }
+            all = Some(match all {
+                // If too many differ in one vector, they differ in all together.
+                Some(_) if alike.index.is_empty() => alike,
+                Some(known) => known.and(&|row| alike.index.get(row).copied().unwrap_or_default(), rows),
+                None => alike,
+            });
         }
-        AlikeRows::of_values(vectors, rows, left)
+        all
+    }
+
+    /// These rows, where only those with the same `number` are still alike.
+    fn and(self, number: &dyn Fn(usize) -> u32, rows: usize) -> AlikeRows {
+        if self.index.is_empty() {
+            return self;
+        }
+        let known = |row: usize| u64::from(self.index.get(row).copied().unwrap_or_default());
+        AlikeRows::of_words(rows, &|row| known(row) << 32 | u64::from(number(row)))
+    }
+
+    /// Rows by words.
+    fn of_words(rows: usize, word: &dyn Fn(usize) -> u64) -> AlikeRows {
+        let mut words = WordTable::default();
+        AlikeRows::numbered(rows, &mut |row, next| {
+            let word = word(row);
+            words.get(word).unwrap_or_else(|| {
+                words.insert(word, next);
+                next
+            })
+        })
     }
 
     /// Rows by their cells, if these can be compared as they are.
     fn of_cells(cells: &Cells<'_>, rows: usize) -> Option<AlikeRows> {
-        let mut words = WordTable::default();
-        let mut of_words = |word: &dyn Fn(usize) -> u64| {
-            AlikeRows::numbered(rows, &mut |row, next| {
-                let word = word(row);
-                words.get(word).unwrap_or_else(|| {
-                    words.insert(word, next);
-                    next
-                })
-            })
-        };
+        let of_words = |word: &dyn Fn(usize) -> u64| AlikeRows::of_words(rows, word);
         Some(match cells {
             Cells::Numbers(numbers, Int32s::None | Int32s::All) => {
                 of_words(&|row| numbers.get(row).map_or(0, |number| number.to_bits()))
@@ -176,6 +198,13 @@ mod tests {
             let by_values = AlikeRows::of_values(&[&vector], 1000, &Mask::NONE);
             assert_eq!((&by_cells.index, &by_cells.firsts), (&by_values.index, &by_values.firsts), "{column:?}");
             assert_eq!(by_cells.firsts.len(), 12);
+            // Rows that differ in another vector, or in what is missing, are not alike.
+            let other = Column::new(ColumnData::I32((0..1000).map(|row| row % 3).collect()), None);
+            let mut other = Vector::of(&other);
+            other.missing = Mask::from_fn(1000, |row| row % 5 == 0);
+            let both = AlikeRows::of_all(&[&vector, &other], 1000).unwrap();
+            let by_values = AlikeRows::of_values(&[&vector, &other], 1000, &Mask::NONE);
+            assert!(both.firsts.len() > 40 && by_values.firsts.iter().all(|row| both.firsts.contains(row)));
             // A constant makes no difference between rows.
             let constant = Vector::constant(Some(OwnedValue::int32(7).view()));
             assert_eq!(AlikeRows::of(&[&constant, &vector], 1000, &Mask::NONE).index, by_cells.index);
