@@ -1,16 +1,20 @@
-//! Columns of texts in a tail, as numbers of distinct texts: queries compare and group numbers much faster than texts.
+//! Columns of texts, arrays and objects in a tail, as numbers of distinct ones: queries compare and group numbers much
+//! faster.
 
 use std::cell::RefCell;
 
 use crate::block::{Block, Column, ColumnData, VarData};
-use crate::value::Interner;
+use crate::value::{Interner, Kind, Value};
 
 /// In fewer rows than this, texts are not numbered.
 const ROWS_MIN: usize = 64;
 /// If more than one of so many rows has a text of its own, numbers are of no use.
 const ROWS_A_TEXT_MIN: usize = 4;
+/// So many texts may differ before that is judged: of some hundred paths, most come early.
+const TEXTS_FREE: usize = 192;
 
-/// The texts of a tail, by column. They grow with the tail when it is read, and are never shared between tails.
+/// The texts, arrays and objects of a tail, by column. They grow with the tail when it is read, and are never shared
+/// between tails.
 #[derive(Default)]
 pub struct TailTexts {
     columns: RefCell<Vec<(Box<str>, TextNumbers)>>,
@@ -23,6 +27,10 @@ struct TextNumbers {
     index: Vec<u32>,
     numbers: Interner,
     texts: VarData,
+    /// The column as it was read last.
+    made: Option<Column>,
+    /// True if the cells have a byte for their type.
+    is_tagged: bool,
     /// True if too many texts differ.
     is_of_no_use: bool,
 }
@@ -36,8 +44,7 @@ impl TailTexts {
             return;
         }
         let mut columns = self.columns.borrow_mut();
-        let is_text = |column: &Column| matches!(column.data(), ColumnData::String(_));
-        let all = rows.columns().iter().filter(|(_, column)| is_text(column));
+        let all = rows.columns().iter().filter(|(_, column)| is_long(column));
         for (name, column) in all.cloned().collect::<Vec<_>>() {
             let place = columns.iter().position(|(known, _)| *known == name).unwrap_or_else(|| {
                 columns.push((name.clone(), TextNumbers::default()));
@@ -54,7 +61,18 @@ impl TailTexts {
 impl TextNumbers {
     /// The same column with numbers; `None` if they are of no use.
     fn numbered(&mut self, column: &Column) -> Option<Column> {
-        let ColumnData::String(texts) = column.data() else { return None };
+        let (texts, is_tagged) = match column.data() {
+            ColumnData::String(texts) => (texts, false),
+            ColumnData::Bson(texts) => (texts, true),
+            _ => return None,
+        };
+        if self.is_tagged != is_tagged {
+            *self = TextNumbers { is_tagged, ..TextNumbers::default() };
+        }
+        if let Some(made) = self.made.as_ref().filter(|made| made.len() == column.len()) {
+            return Some(made.clone());
+        }
+        let free = if is_tagged { ROWS_MIN } else { TEXTS_FREE };
         let presence = column.presence();
         for row in self.index.len()..column.len() {
             if self.is_of_no_use {
@@ -72,15 +90,30 @@ impl TextNumbers {
                 false => 0,
             };
             self.index.push(u32::try_from(number).unwrap_or(u32::MAX));
-            self.is_of_no_use = self.numbers.count() > ROWS_MIN + row / ROWS_A_TEXT_MIN;
+            self.is_of_no_use = self.numbers.count() > free + row / ROWS_A_TEXT_MIN;
         }
         if self.is_of_no_use || self.numbers.count() == 0 {
             // What is not used need not be kept.
-            *self = TextNumbers { is_of_no_use: self.is_of_no_use, ..TextNumbers::default() };
+            *self = TextNumbers { is_tagged, is_of_no_use: self.is_of_no_use, ..TextNumbers::default() };
             return None;
         }
-        let texts = Column::new(ColumnData::String(self.texts.clone()), None);
-        Some(Column::new(ColumnData::Dictionary(self.index.clone(), Box::new(texts)), presence.cloned()))
+        let data = if is_tagged { ColumnData::Bson } else { ColumnData::String };
+        let texts = Column::new(data(self.texts.clone()), None);
+        let dictionary = ColumnData::Dictionary(self.index.clone(), Box::new(texts));
+        self.made = Some(Column::new(dictionary, presence.cloned()));
+        self.made.clone()
+    }
+}
+
+/// True for texts, arrays and objects. Columns of other types, also if they are mixed, are compared by kernels.
+fn is_long(column: &Column) -> bool {
+    let is_container = |value: Value<'_>| matches!(value.kind(), Kind::Array | Kind::Object);
+    match column.data() {
+        ColumnData::String(_) => true,
+        ColumnData::Bson(_) => {
+            (0..column.len()).find_map(|row| column.value(row, &mut Vec::new()).map(is_container)).unwrap_or(false)
+        }
+        _ => false,
     }
 }
 
@@ -88,7 +121,7 @@ impl TextNumbers {
 mod tests {
     use super::*;
     use crate::block::{ColumnBuilder, pivot_docs};
-    use crate::value::{Doc, OwnedValue, Value};
+    use crate::value::{Doc, OwnedValue};
 
     /// A block of one column of texts; an empty one is a missing one.
     fn block(texts: &[String]) -> Block {
@@ -127,13 +160,29 @@ mod tests {
     fn texts_that_mostly_differ_are_left_as_they_are() {
         let all: Vec<String> = (0..500).map(|row| format!("text {row}")).collect();
         let texts = TailTexts::default();
-        for rows in [64, 200, 500] {
+        for rows in [64, 300, 500] {
             let mut found = block(&all[..rows]);
             texts.number_if_loaded(&mut found);
             let is_numbered = matches!(found.column("s").unwrap().data(), ColumnData::Dictionary(..));
             assert_eq!((values(&found), is_numbered), (values(&block(&all[..rows])), rows == 64));
         }
         assert!(texts.columns.borrow().iter().all(|(_, numbers)| numbers.index.is_empty()));
+    }
+
+    #[test]
+    fn numbered_arrays_are_the_same_arrays_while_a_column_grows() {
+        let docs: Vec<_> =
+            (0..300).map(|n| bson::rawdoc! { "n": if n % 7 < 3 { "a" } else { "b" }, "l": [n % 3, "x"] }).collect();
+        let texts = TailTexts::default();
+        for rows in [64, 200, 200, 300] {
+            let docs = docs[..rows].iter().map(|doc| Doc::parse(doc.as_bytes()).unwrap());
+            let expected = pivot_docs(docs).unwrap();
+            let mut found = expected.clone();
+            texts.number_if_loaded(&mut found);
+            let (found, expected) = (found.column("l").unwrap(), expected.column("l").unwrap());
+            let ColumnData::Dictionary(_, values) = found.data() else { panic!("{found:?}") };
+            assert_eq!((values.len(), &found.clone().into_plain()), (3, expected));
+        }
     }
 
     #[test]
