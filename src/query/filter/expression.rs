@@ -22,7 +22,7 @@ pub struct Condition {
 ///
 /// Errors: those of parsing expressions.
 pub(super) fn parse(operand: Value<'_>, globals: &Globals) -> Result<Filter> {
-    Ok(filter_of(Expr::parse(operand, globals)?, globals))
+    Ok(Filter::of_expr(Expr::parse(operand, globals)?, globals))
 }
 
 /// The filter of a rate: the probability that a document passes.
@@ -32,17 +32,21 @@ pub(super) fn sample(rate: f64, globals: &Globals) -> Result<Filter> {
     parse(writer.finish().view().as_value(), globals)
 }
 
-fn filter_of(expr: Expr, globals: &Globals) -> Filter {
-    match expr {
-        Expr::Constant(value) if value.as_ref().is_some_and(|value| value.view().is_true()) => Filter::AlwaysTrue,
-        Expr::Constant(_) => Filter::AlwaysFalse,
-        Expr::Call(operator, arguments) => match logic(operator) {
-            Some(combine) => combine(arguments.into_iter().map(|one| filter_of(one, globals)).collect()),
-            None => {
-                Filter::Expr(Rc::new(Condition::new(BoundExpr::new(Expr::Call(operator, arguments), globals.clone()))))
-            }
-        },
-        other => Filter::Expr(Rc::new(Condition::new(BoundExpr::new(other, globals.clone())))),
+impl Filter {
+    /// The filter that an expression must be true.
+    pub fn of_expr(expr: Expr, globals: &Globals) -> Filter {
+        match expr {
+            Expr::Constant(value) if value.as_ref().is_some_and(|value| value.view().is_true()) => Filter::AlwaysTrue,
+            Expr::Constant(_) => Filter::AlwaysFalse,
+            Expr::Call(operator, arguments) => match logic(operator) {
+                Some(combine) => combine(arguments.into_iter().map(|one| Filter::of_expr(one, globals)).collect()),
+                None => Filter::Expr(Rc::new(Condition::new(BoundExpr::new(
+                    Expr::Call(operator, arguments),
+                    globals.clone(),
+                )))),
+            },
+            other => Filter::Expr(Rc::new(Condition::new(BoundExpr::new(other, globals.clone())))),
+        }
     }
 }
 
@@ -137,7 +141,7 @@ impl Condition {
     /// Removes from `rows` those for which the expression is not true.
     pub(super) fn narrow(&self, block: &Block, rows: &mut Bitmap) -> Result<()> {
         if let Some(expr) = self.expr.resolved()? {
-            return filter_of(expr.expr().clone(), expr.globals()).narrow(block, rows);
+            return Filter::of_expr(expr.expr().clone(), expr.globals()).narrow(block, rows);
         }
         if let Some((path, test)) = &self.twin
             && block.column(path.first()).is_none_or(|column| column.kind().is_some())

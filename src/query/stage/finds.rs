@@ -13,10 +13,14 @@ impl PipelineParser<'_> {
     /// Errors: 15959, and those of filters.
     pub fn matches(&mut self, argument: Value<'_>) -> Result<()> {
         let filter = object(argument, ErrorCode::Location15959, "The filter of $match must be an object")?;
-        let filter = Filter::parse(filter, self.globals)?;
+        self.keep(Filter::parse(filter, self.globals)?);
+        Ok(())
+    }
+
+    /// Keeps the rows that a filter matches.
+    pub(super) fn keep(&mut self, filter: Filter) {
         let find = self.find(FindPart::Filter);
         find.filter = Filter::and(vec![std::mem::take(&mut find.filter), filter]);
-        Ok(())
     }
 
     /// `$sort`.

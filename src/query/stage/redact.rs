@@ -13,7 +13,8 @@ use super::spec::{Spec, read_by};
 use crate::block::{Block, Column};
 use crate::error::{Error, ErrorCode, Result};
 use crate::query::exec::Flow;
-use crate::query::expr::{BoundExpr, Expr};
+use crate::query::expr::{BoundExpr, Expr, Globals};
+use crate::query::filter::Filter;
 use crate::value::{Doc, DocBuf, DocWriter, FieldSet, OwnedValue, Value};
 
 const DESCEND: &str = "descend";
@@ -28,10 +29,28 @@ impl PipelineParser<'_> {
         let named = [("DESCEND", DESCEND), ("PRUNE", PRUNE), ("KEEP", KEEP)];
         let variables = named.map(|(name, value)| (name.into(), Some(OwnedValue::string(value))));
         let globals = self.globals.with_more(variables.to_vec());
+        let outer = Expr::parse(argument, &globals)?;
+        if let Some(filter) = kept(&outer, &globals) {
+            self.keep(filter);
+            return Ok(());
+        }
         let inner = BoundExpr::new(Expr::parse_within(argument, &globals)?, globals.clone());
-        let outer = BoundExpr::new(Expr::parse(argument, &globals)?, globals);
+        let outer = BoundExpr::new(outer, globals);
         self.push(RedactSpec { inner, outer }, "$redact", argument);
         Ok(())
+    }
+}
+
+/// The filter of the rows that stay, if the expression is a `$cond` by which they stay or go as a whole.
+fn kept(expr: &Expr, globals: &Globals) -> Option<Filter> {
+    let Expr::Call(operator, arguments) = expr else { return None };
+    let ("$cond", [condition, verdicts @ ..]) = (operator.name(), arguments.as_slice()) else { return None };
+    let [Expr::Constant(Some(yes)), Expr::Constant(Some(no))] = verdicts else { return None };
+    let filter = Filter::of_expr(condition.clone(), globals);
+    match (yes.view().as_str()?, no.view().as_str()?) {
+        (KEEP, PRUNE) => Some(filter),
+        (PRUNE, KEEP) => Some(Filter::negated(filter)),
+        _ => None,
     }
 }
 

@@ -147,7 +147,7 @@ fn document_sources_and_missing_collections_have_no_bucket_plan() {
 #[test]
 fn columns_that_no_stage_reads_are_not_decoded() {
     let grouped = || doc! { "$group": { "_id": "$station", "sum": { "$sum": "$x" } } };
-    let cases: [(Vec<Document>, Option<&[&str]>); 21] = [
+    let cases: [(Vec<Document>, Option<&[&str]>); 22] = [
         (vec![doc! { "$addFields": { "x": { "$add": ["$n", 1] } } }, grouped()], Some(&["n", "station"])),
         (vec![doc! { "$project": { "x": "$n", "station": 1 } }, grouped()], Some(&["n", "station"])),
         (vec![doc! { "$project": { "x": 1, "n": 1 } }, grouped()], Some(&["x"])),
@@ -185,6 +185,7 @@ fn columns_that_no_stage_reads_are_not_decoded() {
         ),
         (vec![doc! { "$redact": { "$cond": ["$n", "$$KEEP", "$$DESCEND"] } }, grouped()], Some(&["n", "x", "station"])),
         (vec![doc! { "$redact": { "$cond": ["$$ROOT", "$$KEEP", "$$DESCEND"] } }, grouped()], None),
+        (vec![doc! { "$redact": { "$cond": ["$n", "$$PRUNE", "$$KEEP"] } }, grouped()], Some(&["n", "x", "station"])),
         (
             vec![doc! { "$replaceWith": { "$mergeObjects": ["$$ROOT", { "x": "$n" }] } }, grouped()],
             Some(&["n", "x", "station"]),

@@ -1,6 +1,6 @@
 //! Pipelines that begin with a document source, and `$redact`.
 
-use bson::{Document, doc, rawdoc};
+use bson::{Document, bson, doc, rawdoc};
 
 use super::{code, list, row, run, values, with_rows};
 use crate::support::explained::Explained;
@@ -91,6 +91,14 @@ fn redact_descends_where_told_to() {
         assert_eq!(rows, [doc! { "level": 1, "list": [open.clone(), 7, []], "n": 5 }]);
         let rows = run(db, vec![by_level("KEEP"), doc! { "$project": { "_id": 0, "below.level": 1 } }]).await;
         assert_eq!(rows, [doc! { "below": { "level": 9 } }]);
+        // A missing value is not true.
+        for (condition, then, other) in
+            [(bson!("$n"), "$$KEEP", "$$PRUNE"), (bson!({ "$gt": ["$level", 5] }), "$$PRUNE", "$$KEEP")]
+        {
+            let whole = doc! { "$redact": { "$cond": { "if": condition, "then": then, "else": other } } };
+            let rows = run(db, vec![whole, doc! { "$project": { "_id": 0, "below.level": 1 } }]).await;
+            assert_eq!(rows, [doc! { "below": { "level": 9 } }], "{then}");
+        }
         // The current object differs from the row.
         let of_row = doc! { "$cond": [{ "$eq": ["$level", "$$ROOT.level"] }, "$$DESCEND", "$$PRUNE"] };
         let same = doc! { "$eq": ["$$CURRENT.level", "$level"] };
