@@ -157,16 +157,19 @@ fn over(before: Option<&Column>, column: &Column) -> Option<Column> {
 ///
 /// Errors: 40228 if a cell is no object, 12602102 if an object names a field twice.
 fn of_objects(column: &Column, is_part: bool) -> Result<Option<Block>> {
-    let fields = match (column.data(), column.presence()) {
-        (ColumnData::Objects(objects), None) => objects.fields(),
-        (ColumnData::Dictionary(index, values), None) => {
-            return Ok(of_objects(values, is_part)?.map(|block| filled(block.gather(index))));
+    let block = match (column.data(), column.presence()) {
+        (ColumnData::Objects(objects), None) => objects.fields().map(|fields| {
+            let mut block = Block::new(column.len());
+            fields.into_iter().for_each(|(name, field)| block.set_column(name, field));
+            block
+        }),
+        // An entry that no row has may be no object.
+        (ColumnData::Dictionary(index, values), None) if values.len() < index.len() => {
+            of_objects(values, is_part).ok().flatten().map(|block| block.gather(index))
         }
         _ => None,
     };
-    if let Some(fields) = fields {
-        let mut block = Block::new(column.len());
-        fields.into_iter().for_each(|(name, field)| block.set_column(name, field));
+    if let Some(block) = block {
         return Ok(Some(filled(block)));
     }
     let (mut pivot, mut scratch) = (DocPivot::new(), Vec::new());
@@ -244,6 +247,7 @@ impl Stage for ReplaceRoot {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::block::pivot_docs;
     use crate::query::expr::samples::globals;
     use bson::{RawBson, RawDocumentBuf, cstr, rawbson, rawdoc};
 
@@ -261,7 +265,7 @@ mod tests {
             doc
         };
         let docs: Vec<RawDocumentBuf> = (1..40).map(doc).collect();
-        let mut block = crate::block::pivot_docs(docs.iter().map(|doc| Doc::parse(doc.as_bytes()).unwrap())).unwrap();
+        let mut block = pivot_docs(docs.iter().map(|doc| Doc::parse(doc.as_bytes()).unwrap())).unwrap();
         let metas = block.column("m").unwrap().gather(&[0, 1]);
         block.set_column("m", Column::of_entries((0..39).map(|row| row % 2).collect(), metas));
         block
@@ -320,6 +324,22 @@ mod tests {
             assert_eq!(shown(&columns), one_by_one(&expr, &rows), "{:?}", expr.expr());
             assert!(columns.columns().iter().all(|(_, column)| column.present_count() > 0));
         }
+    }
+
+    #[test]
+    fn entries_of_the_metadata_that_no_row_has_need_not_be_objects() {
+        let mut rows = Block::new(3);
+        let metas = pivot_docs(
+            [rawdoc! { "m": 7 }, rawdoc! { "m": { "x": 1 } }].iter().map(|doc| Doc::parse(doc.as_bytes()).unwrap()),
+        );
+        let metas = metas.unwrap().column("m").unwrap().clone();
+        rows.set_column("m", Column::of_entries(vec![1, 1, 1], metas.clone()));
+        let root = bound(&rawbson!("$m"));
+        let columns = Root::of(root.expr(), root.globals());
+        let found = columns.columns(&rows, false).unwrap().unwrap();
+        assert_eq!(shown(&found), vec![rawdoc! { "x": 1 }; 3]);
+        rows.set_column("m", Column::of_entries(vec![1, 0, 1], metas));
+        assert_eq!(columns.columns(&rows, false).unwrap_err().code, ErrorCode::Location40228);
     }
 
     #[test]
