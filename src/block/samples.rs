@@ -1,8 +1,20 @@
-//! Columns for tests.
+//! Columns for tests, and what blocks show.
 
 use super::builder::ColumnBuilder;
 use super::column::Column;
-use crate::value::OwnedValue;
+use super::table::Block;
+use crate::value::{DocWriter, OwnedValue};
+use bson::RawDocumentBuf;
+
+/// The documents that the rows of a block are.
+pub fn shown(block: &Block) -> Vec<RawDocumentBuf> {
+    let row = |row| {
+        let mut writer = DocWriter::new();
+        block.write_row(row, &mut writer);
+        RawDocumentBuf::from_bytes(writer.finish().into_bytes()).unwrap()
+    };
+    (0..block.rows()).map(row).collect()
+}
 
 /// The column of these cells, typed if they have one type.
 pub fn column_of(cells: &[Option<OwnedValue>]) -> Column {

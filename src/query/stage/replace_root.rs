@@ -248,6 +248,7 @@ impl Stage for ReplaceRoot {
 mod tests {
     use super::*;
     use crate::block::pivot_docs;
+    use crate::block::samples::shown;
     use crate::query::expr::samples::globals;
     use bson::{RawBson, RawDocumentBuf, cstr, rawbson, rawdoc};
 
@@ -269,15 +270,6 @@ mod tests {
         let metas = block.column("m").unwrap().gather(&[0, 1]);
         block.set_column("m", Column::of_entries((0..39).map(|row| row % 2).collect(), metas));
         block
-    }
-
-    fn shown(block: &Block) -> Vec<RawDocumentBuf> {
-        let row = |row| {
-            let mut writer = DocWriter::new();
-            block.write_row(row, &mut writer);
-            RawDocumentBuf::from_bytes(writer.finish().into_bytes()).unwrap()
-        };
-        (0..block.rows()).map(row).collect()
     }
 
     fn bound(expr: &RawBson) -> BoundExpr {

@@ -50,10 +50,11 @@ pub(super) fn with_field(column: &Column, path: &[Box<str>], values: &Column) ->
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::block::samples::shown;
     use crate::block::{Block, ColumnBuilder, Objects, ShapePart};
     use crate::query::filter::samples::globals;
     use crate::query::plan::Projection;
-    use crate::value::{Doc, DocWriter, Kind, OwnedValue};
+    use crate::value::{Doc, Kind, OwnedValue};
     use bson::{RawDocumentBuf, rawdoc};
 
     fn column(values: &[Option<i32>]) -> Column {
@@ -95,15 +96,6 @@ mod tests {
         block.set_column("n", full(70));
         block.set_column("m", some(80));
         block
-    }
-
-    fn shown(block: &Block) -> Vec<RawDocumentBuf> {
-        let row = |row| {
-            let mut writer = DocWriter::new();
-            block.write_row(row, &mut writer);
-            RawDocumentBuf::from_bytes(writer.finish().into_bytes()).unwrap()
-        };
-        (0..block.rows()).map(row).collect()
     }
 
     /// True if the projected objects still are columns. They are what objects made of them become.
