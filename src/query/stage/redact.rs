@@ -26,9 +26,7 @@ impl PipelineParser<'_> {
     ///
     /// Errors: those of the expression.
     pub fn redact(&mut self, argument: Value<'_>) -> Result<()> {
-        let named = [("DESCEND", DESCEND), ("PRUNE", PRUNE), ("KEEP", KEEP)];
-        let variables = named.map(|(name, value)| (name.into(), Some(OwnedValue::string(value))));
-        let globals = self.globals.with_more(variables.to_vec());
+        let globals = with_verdicts(self.globals);
         let outer = Expr::parse(argument, &globals)?;
         if let Some(filter) = kept(&outer, &globals) {
             self.keep(filter);
@@ -39,6 +37,12 @@ impl PipelineParser<'_> {
         self.push(RedactSpec { inner, outer }, "$redact", argument);
         Ok(())
     }
+}
+
+/// With the variables that hold what the expression may return.
+fn with_verdicts(globals: &Globals) -> Globals {
+    let named = [("DESCEND", DESCEND), ("PRUNE", PRUNE), ("KEEP", KEEP)];
+    globals.with_more(named.map(|(name, value)| (name.into(), Some(OwnedValue::string(value)))).to_vec())
 }
 
 /// The filter of the rows that stay, if the expression is a `$cond` by which they stay or go as a whole.
@@ -176,11 +180,7 @@ mod tests {
     fn stage(expr: &RawBson) -> Redact {
         let holder = rawdoc! { "": expr.clone() };
         let value = Doc::parse(holder.as_bytes()).unwrap().get("").unwrap();
-        let globals = globals().with_more(
-            [("DESCEND", DESCEND), ("PRUNE", PRUNE), ("KEEP", KEEP)]
-                .map(|(name, value)| (name.into(), Some(OwnedValue::string(value))))
-                .to_vec(),
-        );
+        let globals = with_verdicts(&globals());
         let inner = BoundExpr::new(Expr::parse_within(value, &globals).unwrap(), globals.clone());
         let outer = BoundExpr::new(Expr::parse(value, &globals).unwrap(), globals);
         Redact { spec: Rc::new(RedactSpec { inner, outer }), made: Made::default(), whole: None }
