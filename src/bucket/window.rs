@@ -30,7 +30,7 @@ pub fn bucket_in_window(start_ms: i64, series: SeriesBits, copy: u64) -> Option<
 }
 
 /// The id of the window to which a bucket belongs, given the bucket's own id and start. Buckets of different series may
-/// share a window id; their metadata distinguishes them.
+/// share a window id; their metadata distinguishes them. Windows that begin 2^32 seconds apart may share one as well.
 pub fn window_of(id: &BucketId, start_ms: i64, options: &TimeseriesOptions) -> BucketId {
     window_id(window_start_ms(start_ms, options), SeriesBits::of_bucket(id))
 }

@@ -5,6 +5,8 @@ use std::rc::Rc;
 
 use bson::{DateTime, Document, RawDocumentBuf, doc, rawdoc};
 use futures::executor::block_on;
+use timepail::bucket::BucketFormat;
+use timepail::catalog::CatalogOptions;
 use timepail::engine::signal::yield_now;
 use timepail::storage::memory::MemoryStorage;
 use timepail::storage::{KeyRange, Page, Storage};
@@ -59,6 +61,31 @@ fn a_resent_measurement_replaces_the_first_one_or_is_ignored() {
                 db.ok(rawdoc! { "flush": 1 }).await;
                 assert_eq!((numbers(&db).await, stat(&db, "numDuplicatesRemoved").await), (expected.to_vec(), 1));
                 assert_eq!(db.ok(rawdoc! { "count": "c" }).await.get_i32("n").ok(), Some(3));
+            }
+        }
+    });
+}
+
+#[test]
+fn measurements_whose_buckets_would_have_equal_ids_are_all_kept() {
+    block_on(async {
+        for span in [64, 3600] {
+            // Two buckets in each window: the second one begins in the second of its only row.
+            let options = CatalogOptions { bucket_count_max: 1, ..CatalogOptions::default() };
+            let storage: Rc<dyn Storage> = Rc::new(MemoryStorage::new());
+            let db = Db::open_with(BucketFormat::Compressed, options, storage, TestEnv::new(5));
+            let timeseries = doc! { "timeField": "t", "metaField": "m", "bucketMaxSpanSeconds": span, "bucketRoundingSeconds": span };
+            db.ok(raw(&doc! { "create": "c", "timeseries": timeseries, "dedupe": {} })).await;
+            // From 2038 on, ids repeat after 2^32 seconds.
+            let seconds = [1_i64 << 31, 1 << 32, 3 << 31];
+            let rows: Vec<_> = seconds.iter().flat_map(|s| [row(s + 30, "a", 1), row(s + 59, "a", 2)]).collect();
+            insert(&db, &rows).await;
+            for _ in 0..2 {
+                assert_eq!(numbers(&db).await, [1, 2, 1, 2, 1, 2], "{span}");
+                db.ok(rawdoc! { "flush": 1 }).await;
+                assert_eq!(numbers(&db).await, [1, 2, 1, 2, 1, 2], "{span}");
+                // They are the same measurements.
+                insert(&db, &rows).await;
             }
         }
     });

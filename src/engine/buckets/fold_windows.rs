@@ -22,7 +22,7 @@ use crate::engine::store::stored_bucket::Coverage;
 use crate::error::{Error, ErrorCode, Result};
 use crate::limits::{CHANGE_CONFLICTS_MAX, LATE_ROWS_FACTOR};
 use crate::storage::{Changeset, LocalFuture};
-use crate::value::{Doc, DocBuf, FieldSet};
+use crate::value::{Doc, DocBuf, FieldSet, Interner};
 
 /// Tells records that exist from others.
 type IsJournalled<'a> = &'a dyn Fn(&ContextId, u64) -> bool;
@@ -86,10 +86,10 @@ impl Engine {
         let Some(dedupe) = collection.dedupe() else { return Ok((changes, 0)) };
         let entry = collection.entry();
         let windows = self.buckets_of_windows(collection, epoch, step, &entry.options.timeseries).await?;
-        let mut duplicates = 0;
+        let (mut duplicates, mut begun) = (0, Interner::default());
         for ((group, near), listed) in step.iter().zip(&windows.near).zip(&windows.listed) {
             let window = FoldedWindow { engine: self, collection, group, near, listed, journalled };
-            duplicates += window.fold(&dedupe, &mut changes)?;
+            duplicates += window.fold(&dedupe, &mut changes, &mut begun)?;
         }
         Ok((changes, duplicates))
     }
@@ -133,8 +133,9 @@ struct SlotRows {
 }
 
 impl FoldedWindow<'_> {
-    /// Adds the new forms of its buckets to `changes`. Returns the number of rows that are duplicates.
-    fn fold(&self, dedupe: &Dedupe, changes: &mut BucketChanges<'_>) -> Result<u64> {
+    /// Adds the new forms of its buckets to `changes`, and the ids of new buckets to those that were `begun` in this
+    /// step. Returns the number of rows that are duplicates.
+    fn fold(&self, dedupe: &Dedupe, changes: &mut BucketChanges<'_>, begun: &mut Interner) -> Result<u64> {
         let entry = self.collection.entry();
         let options = &entry.options.timeseries;
         // Rows of an interrupted fold, or of a record written twice because the first answer to its commit was lost.
@@ -185,7 +186,6 @@ impl FoldedWindow<'_> {
                 content.changes |= is_new;
             }
         }
-        let mut taken: Vec<BucketId> = self.listed.to_vec();
         for (content, (at, slot)) in
             contents.iter().zip(placing.slots.iter().enumerate()).filter(|(content, _)| content.changes)
         {
@@ -198,7 +198,7 @@ impl FoldedWindow<'_> {
             let near = self.near.get(at);
             let id = match near {
                 Some(near) => near.id,
-                None => self.new_id(slot, &mut taken)?,
+                None => self.new_id(slot, begun)?,
             };
             let header = (id, self.group.meta());
             let document = match near {
@@ -257,14 +257,14 @@ impl FoldedWindow<'_> {
         Ok(Placing::new(slots, Some(self.group.min_time_ms).filter(|_| !begins), room))
     }
 
-    /// An id for a new bucket.
-    fn new_id(&self, slot: &PlacedBucket, taken: &mut Vec<BucketId>) -> Result<BucketId> {
+    /// An id for a new bucket. Other windows of the step may have begun buckets that would have the same one: ids repeat
+    /// every 2^32 seconds, and series may have equal bits.
+    fn new_id(&self, slot: &PlacedBucket, begun: &mut Interner) -> Result<BucketId> {
         let series = SeriesBits::of_bucket(&self.group.bucket);
         for copy in if slot.is_between { FIRST_BETWEEN } else { 0 }.. {
             let id = bucket_in_window(slot.start_ms, series, copy);
             let id = id.ok_or_else(|| Error::internal("Too many buckets of a series begin at the same time"))?;
-            if !taken.contains(&id) {
-                taken.push(id);
+            if !self.listed.contains(&id) && begun.add(id.as_bytes()).1 {
                 return Ok(id);
             }
         }

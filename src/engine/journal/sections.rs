@@ -17,6 +17,7 @@ use crate::value::{Interner, OwnedValue, Value, sort_by};
 /// The sections of one bucket with the same metadata, in commit order per context. There is at least one.
 ///
 /// A bucket has several groups if an update has changed its metadata and a context that did not know kept adding to it.
+/// A window may share its id with others.
 #[derive(Clone)]
 pub struct SectionGroup {
     /// The bucket.
@@ -232,7 +233,7 @@ impl ByBucket {
     fn adopt(&mut self, group: Rc<SectionGroup>) {
         if !self.numbers.add(group.bucket.as_bytes()).1 {
             self.others.push(self.groups.len());
-            self.numbers.add(&key_of(&group.bucket, group.meta.as_ref()));
+            self.numbers.add(&key_of(&group.bucket, group.min_time_ms, group.meta.as_ref()));
         }
         self.note_series(&group);
         let kept = group.tail.borrow().as_ref().map_or(0, |tail| tail.size_bytes());
@@ -252,7 +253,11 @@ impl ByBucket {
 
     /// The group of a section, given a group of its bucket; true if it is new.
     fn group_of(&mut self, known: usize, section: &Section) -> (usize, bool) {
-        let is_of = |number: usize| self.groups.get(number).is_some_and(|group| group.meta == section.meta);
+        // Windows that begin 2^32 seconds apart may have one id.
+        let is_of = |number: usize| {
+            let group = self.groups.get(number);
+            group.is_some_and(|group| group.min_time_ms == section.min_time_ms && group.meta == section.meta)
+        };
         if is_of(known) {
             return (known, false);
         }
@@ -261,7 +266,7 @@ impl ByBucket {
             Some(number) => (number, false),
             None => {
                 self.others.push(self.groups.len());
-                self.numbers.add(&key_of(&section.bucket, section.meta.as_ref()))
+                self.numbers.add(&key_of(&section.bucket, section.min_time_ms, section.meta.as_ref()))
             }
         }
     }
@@ -366,8 +371,8 @@ impl ByBucket {
 }
 
 /// The key of a group that is not the first one of its bucket.
-fn key_of(bucket: &BucketId, meta: Option<&OwnedValue>) -> Vec<u8> {
-    [bucket.as_bytes(), &[0][..], tagged(meta)].concat()
+fn key_of(bucket: &BucketId, min_time_ms: i64, meta: Option<&OwnedValue>) -> Vec<u8> {
+    [bucket.as_bytes(), &min_time_ms.to_le_bytes()[..], tagged(meta)].concat()
 }
 
 /// The bytes that identify a series; empty without metadata.
