@@ -10,7 +10,7 @@ const ROWS_PER_HOUR = 360;
 const FIELDS = ["usage_user", "usage_system", "usage_idle"];
 const STATES = ["ok", "warning", "error", "unknown"];
 
-/** Every second row has no `extra`. Every third `mixed` is an int32, as drivers write integers. */
+/** Every second row has no `extra`. Every third `mixed` is an int32, as drivers write integers. Every third host has a `queue` in `io`. */
 function more(host, { usage_user, usage_system }) {
   const random = generator(`more ${host}`);
   const rows = usage_user.length;
@@ -20,6 +20,7 @@ function more(host, { usage_user, usage_system }) {
     extra: Array.from(usage_system, (value, row) => (row % 2 === 0 ? value : undefined)),
     mixed: Array.from(usage_user, (value, row) => (row % 3 === 0 ? new Int32(Math.round(value)) : value)),
     usage: Array.from(usage_user, (user, row) => ({ user, system: usage_system[row], cores: { busy: Math.floor(user / 25) } })),
+    io: Array.from(usage_user, (read, row) => ({ read, ...(host % 3 === 0 && { queue: row % 7 }), write: usage_system[row] })),
   };
 }
 

@@ -5,6 +5,7 @@
 //! stream of differences for each scalar in them. `docs/internals/columns.md` describes the format.
 
 mod error;
+mod growing;
 mod integer;
 mod read;
 mod scale;
@@ -14,6 +15,7 @@ mod vectors;
 mod write;
 
 pub use error::ColumnError;
+pub use growing::{GrowingObjects, aligned};
 pub use read::{count, decode, decode_from, decode_scalars};
 pub use write::{ColumnWriter, encode};
 

@@ -16,5 +16,7 @@ mod typed;
 mod vectors;
 mod words;
 
+pub(super) use items::SectionKind;
 pub use objects::decode_scalars;
 pub use reader::{count, decode, decode_from};
+pub(super) use shape::SectionShape;

@@ -2,7 +2,7 @@
 
 mod control;
 mod double;
-mod reference;
+pub(super) mod reference;
 #[cfg(test)]
 mod samples;
 mod section;

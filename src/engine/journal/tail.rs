@@ -116,7 +116,8 @@ impl Tail {
     /// All rows with these columns, as they are best for queries.
     pub fn columns(&self, wanted: &FieldSet) -> Block {
         let mut rows = self.rows.slice_columns(0..self.rows.rows(), |name| wanted.contains(name));
-        self.texts.number_if_loaded(&mut rows);
+        // Reads of all fields mostly return objects as they are.
+        self.texts.number_if_loaded(&mut rows, !wanted.is_all());
         rows
     }
 

@@ -1,11 +1,10 @@
 //! Assembles one block from pieces of many.
 
 use std::ops::Range;
-use std::rc::Rc;
 
 use kernels::{gather, runs};
 
-use crate::block::{Bitmap, Block, Bytes12, Column, ColumnBuilder, ColumnData, Objects, VarData, joined_weights};
+use crate::block::{Bitmap, Block, Bytes12, Column, ColumnBuilder, ColumnData, VarData, joined_weights};
 use crate::value::{Interner, Value};
 
 /// Consecutive rows of one of several blocks.
@@ -98,21 +97,21 @@ fn is_same(column: Option<&Column>) -> bool {
     })
 }
 
-struct Piece {
+pub(super) struct Piece {
     slot: usize,
     rows: Range<usize>,
 }
 
 /// One column to be joined: its part in each block that has rows, and the runs of rows.
-struct Join<'a> {
-    sources: &'a [Option<&'a Column>],
-    pieces: &'a [Piece],
-    rows: usize,
+pub(super) struct Join<'a> {
+    pub(super) sources: &'a [Option<&'a Column>],
+    pub(super) pieces: &'a [Piece],
+    pub(super) rows: usize,
 }
 
 impl Join<'_> {
     /// The column; `None` if no row has a value.
-    fn column(&self) -> Option<Column> {
+    pub(super) fn column(&self) -> Option<Column> {
         let data = match self.sources.iter().flatten().next()?.data() {
             ColumnData::F64(_) => {
                 self.slices(|d| if let ColumnData::F64(v) = d { Some(v) } else { None }).map(ColumnData::F64)
@@ -138,8 +137,7 @@ impl Join<'_> {
             ColumnData::Bson(_) => {
                 self.var(|d| if let ColumnData::Bson(v) = d { Some(v) } else { None }).map(ColumnData::Bson)
             }
-            // Loaded by now: only `column::read::objects`, which is loaded later, makes such columns.
-            ColumnData::Objects(first) => return Some(self.objects(first).unwrap_or_else(|| self.mixed())),
+            ColumnData::Objects(_) => None,
             ColumnData::Dictionary(..) => {
                 if let Some(joined) = self.dictionary() {
                     return joined;
@@ -149,7 +147,7 @@ impl Join<'_> {
         };
         let Some(data) = data else {
             let mut joined = None;
-            return match self.few_texts_if_loaded(&mut joined) {
+            return match self.unlike_if_loaded(&mut joined) {
                 true => joined,
                 false => Some(self.mixed()),
             };
@@ -157,16 +155,23 @@ impl Join<'_> {
         Some(Column::new(data, self.presence()))
     }
 
-    /// A dictionary from dictionaries and columns of texts, if these have few of the rows: texts of small buckets do not
-    /// repeat. False if it is anything else.
+    /// A column from columns of different forms; false if it must be made cell by cell.
     // Loaded later.
     #[inline(never)]
-    fn few_texts_if_loaded(&self, joined: &mut Option<Column>) -> bool {
+    fn unlike_if_loaded(&self, joined: &mut Option<Column>) -> bool {
+        let is_apart = |column: &&Column| matches!(column.data(), ColumnData::Objects(_));
+        *joined = if self.sources.iter().flatten().any(is_apart) { self.objects() } else { self.few_texts() };
+        joined.is_some()
+    }
+
+    /// A dictionary from dictionaries and columns of texts, if these have few of the rows: texts of small buckets do not
+    /// repeat. `None` if it is anything else.
+    fn few_texts(&self) -> Option<Column> {
         let is_text = |column: &Column| matches!(column.data(), ColumnData::String(_));
         let texts: usize =
             self.sources.iter().flatten().filter(|column| is_text(column)).map(|column| column.len()).sum();
         if texts > self.rows / 2 {
-            return false;
+            return None;
         }
         let as_dictionary = |column: &Column| match u32::try_from(column.len()) {
             Ok(rows) if is_text(column) => {
@@ -177,13 +182,11 @@ impl Join<'_> {
         };
         let sources: Vec<Option<Column>> = self.sources.iter().map(|source| source.map(as_dictionary)).collect();
         let sources: Vec<Option<&Column>> = sources.iter().map(Option::as_ref).collect();
-        let found = (Join { sources: &sources, pieces: self.pieces, rows: self.rows }).dictionary();
-        *joined = found.flatten();
-        joined.is_some()
+        (Join { sources: &sources, pieces: self.pieces, rows: self.rows }).dictionary().flatten()
     }
 
     /// Presence of all rows; `None` if every source has every row.
-    fn presence(&self) -> Option<Bitmap> {
+    pub(super) fn presence(&self) -> Option<Bitmap> {
         if self.sources.iter().all(|source| source.is_some_and(|column| column.presence().is_none())) {
             return None;
         }
@@ -310,30 +313,6 @@ impl Join<'_> {
         }
         let data = ColumnData::Dictionary(joined, Box::new(values.finish()));
         Some(Some(Column::new(data, self.presence())))
-    }
-
-    /// Objects from objects; `None` if the sources differ in type or shape.
-    // Loaded later.
-    #[inline(never)]
-    fn objects(&self, first: &Objects) -> Option<Column> {
-        let sources = self.sources.iter().map(|source| match source.map(Column::data) {
-            None => Some(None),
-            Some(ColumnData::Objects(objects)) if objects.parts() == first.parts() => Some(Some(objects.scalars())),
-            Some(_) => None,
-        });
-        let sources: Vec<Option<&[Column]>> = sources.collect::<Option<_>>()?;
-        let scalar = |place: usize| {
-            let sources: Vec<_> = sources.iter().map(|source| source.and_then(|scalars| scalars.get(place))).collect();
-            let join = Join { sources: &sources, pieces: self.pieces, rows: self.rows };
-            join.column().unwrap_or_else(|| {
-                let mut none = ColumnBuilder::new();
-                none.push_absent(self.rows);
-                none.finish()
-            })
-        };
-        let scalars = (0..first.scalars().len()).map(scalar).collect();
-        let data = ColumnData::Objects(Box::new(Objects::new(Rc::clone(first.parts()), scalars)));
-        Some(Column::new(data, self.presence()))
     }
 
     /// Cell by cell: the sources differ in type.

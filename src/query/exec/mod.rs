@@ -7,6 +7,7 @@ mod count;
 mod distinct;
 mod ends;
 mod executor;
+mod join_objects;
 mod known;
 mod measurements;
 #[cfg(test)]
