@@ -95,14 +95,17 @@ impl Objects {
         None
     }
 
-    /// Their fields as columns. `None` if a field may be an array or an empty object, or if names are not unique.
+    /// Their fields as columns. `None` if a field may be an array or an empty object, also inside of another one, which
+    /// alone would not say where it is absent, or if names are not unique.
     pub fn fields(&self) -> Option<Vec<(&str, Column)>> {
         let (mut fields, mut at, mut number) = (Vec::<(&str, Column)>::new(), 0, 0);
         while at < self.parts.len() {
             let (name, end, behind) = self.field_at(at, number)?;
             let column = match (self.parts.get(at..=end)?, self.scalars.get(number..behind)?) {
                 ([_], [column]) => column.clone(),
-                ([ShapePart::Open(Kind::Object, _), parts @ .., ShapePart::Close(false)], scalars @ [_, ..]) => {
+                ([ShapePart::Open(Kind::Object, _), parts @ .., ShapePart::Close(false)], scalars @ [_, ..])
+                    if !has_empty(parts) =>
+                {
                     Column::of_objects(Objects::new(parts.into(), scalars.to_vec()))
                 }
                 _ => return None,
@@ -151,7 +154,8 @@ impl Objects {
 }
 
 impl Column {
-    /// Objects of these fields. `None` unless one of the fields is always there: without it, an object may be empty or absent.
+    /// Objects of these fields. `None` unless one of the fields is always there: without it, an object may be empty or
+    /// absent. `None` as well if a field is an object that is absent in some rows, and would not say so by its parts.
     pub fn of_fields(fields: Vec<(&str, Column)>) -> Option<Column> {
         fields.iter().find(|(_, column)| column.presence().is_none())?;
         let (mut parts, mut scalars) = (Vec::new(), Vec::new());
@@ -161,6 +165,9 @@ impl Column {
                 scalars.push(column);
                 continue;
             };
+            if column.presence().is_some() && has_empty(&objects.parts) {
+                return None;
+            }
             parts.push(ShapePart::Open(Kind::Object, name.into()));
             parts.extend_from_slice(&objects.parts);
             parts.push(ShapePart::Close(false));
@@ -179,6 +186,11 @@ impl Column {
         let presence = (!is_full).then(|| Bitmap::from_fn(objects.rows(), |row| objects.write(row, &mut scratch)));
         Column::new(ColumnData::Objects(Box::new(objects)), presence)
     }
+}
+
+/// True if something is in these objects even if they have no scalar.
+fn has_empty(parts: &[ShapePart]) -> bool {
+    parts.contains(&ShapePart::Close(true))
 }
 
 /// Writes an object of a shape; `scalar` writes each scalar with its header, or nothing. False if nothing is in it.

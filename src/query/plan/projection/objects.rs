@@ -51,7 +51,9 @@ pub(super) fn with_field(column: &Column, path: &[Box<str>], values: &Column) ->
 mod tests {
     use super::*;
     use crate::block::samples::shown;
-    use crate::block::{Block, ColumnBuilder, Objects, ShapePart};
+    use crate::block::{Block, ColumnBuilder, Objects, ShapePart, pivot_docs};
+    use crate::column::GrowingObjects;
+    use crate::query::exec::join_blocks;
     use crate::query::filter::samples::globals;
     use crate::query::plan::Projection;
     use crate::value::{Doc, Kind, OwnedValue};
@@ -134,6 +136,28 @@ mod tests {
         ] {
             assert_eq!(stays_columns(&spec, false), expected, "{spec:?}");
         }
+    }
+
+    #[test]
+    fn a_row_without_an_object_gets_none_from_empty_objects_inside() {
+        let docs = [rawdoc! { "o": { "a": 1, "p": { "b": 1, "e": {} } } }, rawdoc! { "n": 1 }];
+        let blocks = docs.iter().map(|doc| {
+            let mut block = pivot_docs([Doc::parse(doc.as_bytes()).unwrap()]).unwrap();
+            if let Some(objects) = block.column("o").and_then(|column| GrowingObjects::default().extend(column)) {
+                block.set_column("o", Column::of_objects(objects));
+            }
+            block
+        });
+        let rows = join_blocks(blocks.collect());
+        assert!(matches!(rows.column("o").unwrap().data(), ColumnData::Objects(_)));
+        for spec in [rawdoc! { "o.a": 0 }, rawdoc! { "o.p": 1 }, rawdoc! { "o.p.b": 0 }, rawdoc! { "o.p.e": 1 }] {
+            let projection = Projection::parse(Doc::parse(spec.as_bytes()).unwrap(), &globals()).unwrap();
+            let found = projection.apply(rows.clone()).unwrap();
+            let has = |row| found.column("o").is_some_and(|column| column.is_present(row));
+            assert_eq!((has(0), has(1)), (true, false), "{spec:?}");
+        }
+        let (full, objects) = (column(&[Some(1), Some(2)]), rows.column("o").unwrap());
+        assert!(Column::of_fields(vec![("n", full), ("o", objects.clone())]).is_none());
     }
 
     #[test]
