@@ -61,6 +61,8 @@ struct Search<'a> {
     /// Buckets with matching rows, with their series and the place of their best row.
     found: Vec<(Unit, usize, i64)>,
     size_bytes: usize,
+    /// True if the rows of a bucket are in part both stored and in journals.
+    is_half_folded: bool,
     /// True if all buckets should be read instead, page by page.
     gives_up: bool,
 }
@@ -88,6 +90,7 @@ impl<'a> Search<'a> {
             depth: 1,
             found: Vec::new(),
             size_bytes: 0,
+            is_half_folded: false,
             gives_up: false,
         }
     }
@@ -196,6 +199,7 @@ impl<'a> Search<'a> {
     /// Errors: as `examine`.
     fn examine_all(&mut self, units: Vec<Unit>) -> Result<()> {
         for unit in units {
+            self.is_half_folded |= unit.half_folded;
             self.examine(unit)?;
         }
         self.gives_up |= self.size_bytes > NEWEST_SIZE_BYTES_MAX;
@@ -319,9 +323,23 @@ impl Engine {
             };
             let Some(directory) = self.directory(&collection, scan.epoch(), keys_max).await? else { return Ok(None) };
             let known = self.series_of(&directory);
-            let mut search = Search::new(&ends, plan, &collection, directory, known);
-            search.aim(named.as_deref())?;
-            let asked = self.search(scan, &mut search).await?;
+            // Of the groups of a series in journals, only those that reach its end matter, if all of their rows match.
+            let mut only_ends = ends.count == 1 && plan.plan.residual.is_trivial() && !collection.dedupes();
+            let (search, asked) = loop {
+                if only_ends {
+                    scan.leave_out_groups(ends.is_last);
+                }
+                let (directory, known) = (Rc::clone(&directory), Rc::clone(&known));
+                let mut search = Search::new(&ends, plan, &collection, directory, known);
+                search.aim(named.as_deref())?;
+                let asked = self.search(scan, &mut search).await?;
+                // Of rows that a stored bucket holds as well, some may be deleted there.
+                if !(only_ends && search.is_half_folded) {
+                    break (search, asked);
+                }
+                only_ends = false;
+                scan.begin_again();
+            };
             if search.gives_up {
                 scan.begin_again();
                 return Ok(None);

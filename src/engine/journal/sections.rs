@@ -157,6 +157,8 @@ pub struct ByBucket {
     /// Positions of groups that are not the first ones of their buckets.
     others: Vec<usize>,
     series: Interner,
+    /// The number of the series of each group.
+    series_of_groups: Vec<usize>,
     /// The buckets of each series, and their starts.
     buckets_of_series: Vec<Vec<(BucketId, i64)>>,
     by_meta: RefCell<ByMeta>,
@@ -243,6 +245,7 @@ impl ByBucket {
 
     fn note_series(&mut self, group: &SectionGroup) {
         let (series, new) = self.series.add(tagged(group.meta.as_ref()));
+        self.series_of_groups.push(series);
         if new {
             self.buckets_of_series.push(Vec::new());
         }
@@ -332,6 +335,18 @@ impl ByBucket {
         &self.groups
     }
 
+    /// Which groups, of those that are not `left_out`, have the last row of a series, or tie with it; or the first row if
+    /// not `is_last`.
+    pub fn at_ends(&self, left_out: &[bool], is_last: bool) -> Vec<bool> {
+        let place = |group: &SectionGroup| if is_last { !group.times().1 } else { group.times().0 };
+        let mut best = vec![i64::MAX; self.series.count()];
+        let groups = || self.groups.iter().zip(&self.series_of_groups).zip(left_out);
+        for ((group, series), _) in groups().filter(|(_, left_out)| !**left_out) {
+            best.get_mut(*series).into_iter().for_each(|best| *best = place(group).min(*best));
+        }
+        groups().map(|((group, series), left_out)| !left_out && best.get(*series) == Some(&place(group))).collect()
+    }
+
     /// The buckets of a series that begin at `time_ms` or earlier.
     pub fn buckets_of(&self, meta: Option<&OwnedValue>, time_ms: i64) -> impl Iterator<Item = BucketId> {
         let series = self.series.get(tagged(meta)).and_then(|number| self.buckets_of_series.get(number));
@@ -399,6 +414,28 @@ mod tests {
         by_bucket.push(&shared(1, 1, &[(7, &[1]), (2, &[3])]));
         assert_eq!(by_bucket.groups_within(&[of(7, None), of(4, None), of(4, None)]), [0, 2]);
         assert_eq!(by_bucket.groups()[1].rows, 2);
+    }
+
+    #[test]
+    fn of_each_series_the_groups_with_the_last_or_the_first_row_are_known() {
+        let mut by_bucket = ByBucket::default();
+        by_bucket.push(&shared(1, 0, &[(1, &[5]), (2, &[9, 1])]));
+        let nothing = [false; 2];
+        assert_eq!(by_bucket.at_ends(&nothing, true), [true, true]);
+        let ends = |is_last, left_out: bool| {
+            let mut of_one = ByBucket::default();
+            for (number, first_ms, last_ms) in [(1, 3, 7), (2, 1, 7), (3, 1, 4)] {
+                let bucket = BucketId::lowest_at(number * 1000);
+                let mut group = SectionGroup::new(bucket, 0, Some(OwnedValue::int32(1)));
+                (group.first_ms, group.last_ms) = (first_ms, last_ms);
+                of_one.adopt(Rc::new(group));
+            }
+            of_one.at_ends(&[false, left_out, false], is_last)
+        };
+        assert_eq!(ends(true, false), [true, true, false]);
+        assert_eq!(ends(false, false), [false, true, true]);
+        assert_eq!(ends(false, true), [false, false, true]);
+        assert_eq!(ends(true, true), [true, false, false]);
     }
 
     #[test]

@@ -160,6 +160,12 @@ impl Scan {
         left.map(|((group, _), number)| Unit::of_journal(group.bucket, number, &self.journal)).collect()
     }
 
+    /// Leaves out groups as `ByBucket::at_ends` says, until the scan begins again.
+    pub(in crate::engine) fn leave_out_groups(&mut self, is_last: bool) {
+        let at_ends = self.journal.at_ends(&self.met, is_last);
+        self.met.iter_mut().zip(at_ends).for_each(|(met, is_at_end)| *met |= !is_at_end);
+    }
+
     /// Makes the scan return these units and nothing else.
     pub(in crate::engine) fn give(&mut self, units: Vec<Unit>) {
         self.rest = Rest::Units(units);
@@ -291,15 +297,9 @@ impl Engine {
                 return Ok((!units.is_empty()).then_some(units));
             }
             Rest::Done => {
-                let journal = std::mem::take(&mut scan.journal);
-                if journal.groups().is_empty() {
-                    return Ok(None);
-                }
-                let left = journal.groups().iter().zip(&scan.met).enumerate().filter(|(_, (_, met))| !**met);
-                let unit = |(number, (group, _)): (usize, (&Rc<SectionGroup>, _))| {
-                    Unit::of_journal(group.bucket, number, &journal)
-                };
-                return Ok(Some(left.map(unit).collect()));
+                let units = scan.unmet();
+                let is_first = !std::mem::take(&mut scan.journal).groups().is_empty();
+                return Ok(is_first.then_some(units));
             }
         }
         let mut found = Vec::new();
