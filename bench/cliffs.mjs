@@ -9,6 +9,7 @@ import { filled } from "./cliffs/data.mjs";
 import { expressions } from "./cliffs/expressions.mjs";
 import { keys } from "./cliffs/keys.mjs";
 import { ask, difference } from "./cliffs/shapes.mjs";
+import { small } from "./cliffs/small.mjs";
 import { stages } from "./cliffs/stages.mjs";
 import { CLOCKS, median, timed, warm } from "./tsbs/compare.mjs";
 
@@ -26,14 +27,14 @@ const LOOP_RATIO_MAX = 10;
 const clock = CLOCKS[args.clock];
 if (clock === undefined) throw new Error(`--clock is ${Object.keys(CLOCKS).join(" or ")}`);
 const wanted = args.only?.toLowerCase().split(",");
-const pairs = [...keys, ...expressions, ...stages].filter(({ name }) => wanted?.some((text) => name.toLowerCase().includes(text)) ?? true);
+const pairs = [...keys, ...expressions, ...stages, ...small].filter(({ name }) => wanted?.some((text) => name.toLowerCase().includes(text)) ?? true);
 if (pairs.length === 0) throw new Error(`no pair has ${args.only} in its name`);
 
-const { points, series, rows, close } = await filled(Number(args.rows));
+const { collections, series, rows, close } = await filled(Number(args.rows));
 
 /** Median times of the two shapes and of the loop, which take turns. The first round warms up compilers and caches. */
 async function measure({ first, second, same, per, loop }) {
-  const shapes = { first: () => ask(points, first), second: () => ask(points, second), ...(loop && { loop: async () => loop(series) }) };
+  const shapes = { first: () => ask(collections, first), second: () => ask(collections, second), ...(loop && { loop: async () => loop(series) }) };
   const names = Object.keys(shapes);
   const times = Object.fromEntries(names.map((name) => [name, []]));
   let answers;

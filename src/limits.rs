@@ -163,6 +163,8 @@ pub const ROWS_TOGETHER_SIZE_BYTES_MAX: usize = 4 << 20;
 pub const JOINED_ROWS_FROM: u64 = 256;
 /// The rows of buckets that match in part are taken at once if at least one in so many rows has matched so far.
 pub const JOINED_ROWS_SHARE: u64 = 4;
+/// A bucket with at most so many rows costs a query more than these rows do.
+pub const SMALL_BUCKET_ROWS: usize = 32;
 /// Maximum indexes of a collection.
 pub const INDEXES_MAX: usize = 64;
 /// Maximum parts of a key over buckets.

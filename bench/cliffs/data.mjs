@@ -24,7 +24,14 @@ function more(host, { usage_user, usage_system }) {
   };
 }
 
-/** `{ points, series, rows, close }`, where each series has its tags and its columns. */
+/** Of a host of the collections of small buckets. A null in one of twenty rows closes the bucket before it, and the next number closes its own. */
+const withNulls = ({ time, usage_user }) => ({ time, usage_user, battery: Array.from(usage_user, (value, row) => (row % 20 === 7 ? null : value)) });
+const HOSTS_OF_SMALL = 10;
+
+/**
+ * `{ collections, series, rows, close }`, where each series has its tags and its columns. `large`, `small` and `live` have some fields of the first hosts: in
+ * large buckets, in small ones, and in small ones that are only in journals.
+ */
 export async function filled(wanted) {
   const { series: hosts } = devopsData({ hosts: HOSTS, hours: wanted / HOSTS / ROWS_PER_HOUR }).measurements[0];
   const series = hosts.map(({ tags, columns }, host) => {
@@ -32,8 +39,16 @@ export async function filled(wanted) {
     return { tags, columns: { ...own, ...more(host, own) } };
   });
   const db = await open("cliffs", { storage: "memory" });
-  const points = await db.createCollection("points", { timeseries: { timeField: "time", metaField: "tags" } });
-  for (const { tags, columns } of series) await points.insertColumns(columns, { meta: tags });
+  const filledWith = async (name, hosts, columnsOf) => {
+    const collection = await db.createCollection(name, { timeseries: { timeField: "time", metaField: "tags" } });
+    for (const { tags, columns } of hosts) await collection.insertColumns(columnsOf(columns), { meta: tags });
+    return collection;
+  };
+  const few = series.slice(0, HOSTS_OF_SMALL);
+  const points = await filledWith("points", series, (columns) => columns);
+  const large = await filledWith("large", few, ({ time, usage_user }) => ({ time, usage_user, battery: usage_user }));
+  const small = await filledWith("small", few, withNulls);
   await db.flush();
-  return { points, series, rows: series.reduce((sum, { columns }) => sum + columns.time.length, 0), close: () => db.close() };
+  const live = await filledWith("live", few, withNulls);
+  return { collections: { points, large, small, live }, series, rows: series.reduce((sum, { columns }) => sum + columns.time.length, 0), close: () => db.close() };
 }

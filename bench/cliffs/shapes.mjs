@@ -1,7 +1,7 @@
 // Defines pairs of shapes, runs a shape, and compares the answers of two shapes.
 
 /**
- * A shape is a pipeline, `{ columns: pipeline }` for its rows as columns, `{ count: filter }`, `{ distinct: path }`, or `{ each: { name: pipeline } }`.
+ * A shape is a pipeline, `{ columns: pipeline }` for its rows as columns, `{ count: filter }`, `{ distinct: path }`, or `{ each: { name: pipeline } }`. `{ of: name, shape }` is a shape over another collection than `points`.
  *
  * `same` is what must be equal: `"all"`, `"values"` (all but `_id`), or `"none"` where the two only have the same work. `per` divides both times, for shapes
  * whose cost is that of what they return. `loop` computes the answer of `second` from typed arrays. It is compared even with `"none"`.
@@ -12,7 +12,9 @@ export const pair = (name, first, second, { same = "values", per, loop } = {}) =
 export const copied = (work) => new Function(`return ${work}`)();
 
 /** The rows of a shape's answer. */
-export async function ask(points, shape) {
+export async function ask(collections, shape, of = "points") {
+  if (shape.of) return ask(collections, shape.shape, shape.of);
+  const points = collections[of];
   if (Array.isArray(shape)) return points.aggregate(shape).toArray();
   if (shape.columns) return [await points.aggregate(shape.columns).toColumns()];
   if (shape.count) return [{ count: await points.countDocuments(shape.count) }];

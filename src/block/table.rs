@@ -52,6 +52,25 @@ impl Block {
         self.columns.iter().map(|(name, _)| name).eq(other.columns.iter().map(|(name, _)| name))
     }
 
+    /// Adds the names of the columns to those of other blocks, each new one behind the name that precedes it here. False if
+    /// the block has some of them in another order; the names of both are complete even then.
+    pub fn add_names(&self, names: &mut Vec<Box<str>>) -> bool {
+        let (mut next, mut agrees) = (0, true);
+        for (name, _) in &self.columns {
+            // Blocks of one series have the same columns in the same order: look there first.
+            let found = match names.get(next) {
+                Some(known) if known == name => Some(next),
+                _ => names.iter().position(|known| known == name),
+            };
+            agrees &= found.is_none_or(|found| found >= next);
+            next = found.unwrap_or_else(|| {
+                names.insert(next, name.clone());
+                next
+            }) + 1;
+        }
+        agrees
+    }
+
     /// A hash of the names and types of the columns; `None` if a column has cells of several types, or absent ones.
     pub fn types(&self) -> Option<u64> {
         self.columns.iter().try_fold(0, |types, (name, column)| {

@@ -1,4 +1,4 @@
-//! Rows of several buckets that stay in memory as one block, with their metadata. A pipeline over many series takes the
+//! Rows of several buckets that stay in memory as one block or as few, with their metadata. A pipeline over many series takes the
 //! rows of neighbouring buckets together, and joining them costs it as much as what it computes.
 //!
 //! They are kept when the same buckets are joined for the second time. Where a column of a bucket was kept alone before,
@@ -21,6 +21,8 @@ pub struct JoinedFields {
     pub columns: Rc<FieldSet>,
     /// Whether they have the metadata.
     pub has_meta: bool,
+    /// Whether their fields may stand in any order.
+    pub in_any_order: bool,
     /// If they are not all rows of their buckets: whether the last ones by time, and how many.
     pub only: Option<(bool, usize)>,
 }
@@ -30,8 +32,8 @@ pub(super) struct JoinedRows {
     buckets: Vec<Weak<BucketColumns>>,
     fields: JoinedFields,
     /// `None` if they were joined once.
-    block: Option<Block>,
-    /// What the block takes beside the parts that belong to buckets.
+    blocks: Option<Vec<Block>>,
+    /// What the blocks take beside the parts that belong to buckets.
     size_bytes: usize,
 }
 
@@ -42,15 +44,15 @@ impl JoinedRows {
     }
 }
 
-/// The rows of several buckets, one after another, as `make` returns them; `None` if it cannot join them. Each bucket
+/// The rows of several buckets, one after another, as `make` returns them; no block if it cannot join them. Each bucket
 /// comes with the number of its rows, if all are taken. `make` must depend on nothing but the buckets and `fields`.
 ///
 /// Errors: those of `make`.
 pub fn joined_rows(
     buckets: &[(&KeptColumns, usize)],
     fields: &JoinedFields,
-    make: &mut dyn FnMut() -> Result<Option<Block>>,
-) -> Result<Option<Block>> {
+    make: &mut dyn FnMut() -> Result<Vec<Block>>,
+) -> Result<Vec<Block>> {
     let part = |(bucket, rows): &(&KeptColumns, usize)| {
         let room = bucket.room.get()?.memory()?;
         Some((shared(&bucket.columns, || BucketColumns::new(&room))?, *rows))
@@ -58,28 +60,29 @@ pub fn joined_rows(
     // Without a room, a bucket does not stay in memory itself.
     let Some(parts) = buckets.iter().map(part).collect::<Option<Vec<_>>>() else { return make() };
     let Some((first, _)) = parts.first() else { return make() };
-    let known = |known: &JoinedRows| known.is_of(&parts, fields).then(|| known.block.clone());
+    let known = |known: &JoinedRows| known.is_of(&parts, fields).then(|| known.blocks.clone());
     let known = first.joined.borrow().iter().find_map(known);
     let is_second = match known {
-        Some(Some(block)) => return Ok(Some(block)),
+        Some(Some(blocks)) => return Ok(blocks),
         known => known.is_some(),
     };
     let made = make()?;
-    if let Some(block) = &made {
-        note(&parts, fields, block, is_second);
+    if !made.is_empty() {
+        note(&parts, fields, &made, is_second);
     }
     Ok(made)
 }
 
-/// Notes that a block was made; the second time, it is kept if there is room.
-fn note(parts: &[(Rc<BucketColumns>, usize)], fields: &JoinedFields, block: &Block, is_second: bool) {
+/// Notes that blocks were made; the second time, they are kept if there is room.
+fn note(parts: &[(Rc<BucketColumns>, usize)], fields: &JoinedFields, blocks: &[Block], is_second: bool) {
     let Some((first, _)) = parts.first() else { return };
-    let size_bytes: usize = block.columns().iter().map(|(_, column)| size_bytes(column)).sum();
+    let columns = || blocks.iter().flat_map(Block::columns);
+    let size_bytes: usize = columns().map(|(_, column)| size_bytes(column)).sum();
     // May drop what the buckets themselves have kept.
     let keeps = is_second && first.room.takes(first, size_bytes, true);
     let mut in_parts = 0;
     if keeps {
-        let columns = block.columns().iter().filter(|_| fields.only.is_none());
+        let columns = columns().filter(|_| fields.only.is_none() && blocks.len() == 1);
         in_parts = columns.map(|(name, column)| give_parts(parts, name, column)).sum::<usize>();
         in_parts = in_parts.min(size_bytes);
         first.give_back(in_parts);
@@ -88,7 +91,7 @@ fn note(parts: &[(Rc<BucketColumns>, usize)], fields: &JoinedFields, block: &Blo
     first.joined.borrow_mut().push(JoinedRows {
         buckets: parts.iter().map(|(bucket, _)| Rc::downgrade(bucket)).collect(),
         fields: fields.clone(),
-        block: keeps.then(|| block.clone()),
+        blocks: keeps.then(|| blocks.to_vec()),
         size_bytes: if keeps { size_bytes - in_parts } else { 0 },
     });
 }
@@ -166,7 +169,12 @@ mod tests {
     }
 
     fn fields() -> JoinedFields {
-        JoinedFields { columns: Rc::new(FieldSet::Only(vec!["a".into()])), has_meta: true, only: None }
+        JoinedFields {
+            columns: Rc::new(FieldSet::Only(vec!["a".into()])),
+            has_meta: true,
+            in_any_order: false,
+            only: None,
+        }
     }
 
     /// The rows of some buckets; false if they had to be made.
@@ -175,9 +183,9 @@ mod tests {
         let parts: Vec<_> = all[which.clone()].iter().map(|bucket| (bucket, rows)).collect();
         let joined = joined_rows(&parts, fields, &mut || {
             made.set(true);
-            Ok(Some(block(which.clone(), rows)))
+            Ok(vec![block(which.clone(), rows)])
         });
-        assert_eq!(joined.unwrap(), Some(block(which.clone(), rows)));
+        assert_eq!(joined.unwrap(), [block(which.clone(), rows)]);
         !made.get()
     }
 
@@ -192,10 +200,16 @@ mod tests {
         let uses: Vec<bool> = (0..4).map(|_| is_kept(&all, 0..3, ROWS, &fields())).collect();
         assert_eq!(uses, [false, false, true, true]);
         let without_meta = JoinedFields { has_meta: false, ..fields() };
+        let in_any_order = JoinedFields { in_any_order: true, ..fields() };
         let last = JoinedFields { only: Some((true, 1)), ..fields() };
-        for (which, fields) in
-            [(0..2, fields()), (1..3, fields()), (0..3, without_meta), (0..4, fields()), (0..3, last)]
-        {
+        for (which, fields) in [
+            (0..2, fields()),
+            (1..3, fields()),
+            (0..3, without_meta),
+            (0..3, in_any_order),
+            (0..4, fields()),
+            (0..3, last),
+        ] {
             assert!(!is_kept(&all, which, ROWS, &fields));
         }
         assert!(is_kept(&all, 0..3, ROWS, &fields()));
@@ -224,9 +238,9 @@ mod tests {
         let made = Cell::new(0);
         let mut make = || {
             made.set(made.get() + 1);
-            Ok(None)
+            Ok(Vec::new())
         };
-        assert!((0..3).all(|_| joined_rows(&parts, &fields(), &mut make) == Ok(None)));
+        assert!((0..3).all(|_| joined_rows(&parts, &fields(), &mut make) == Ok(Vec::new())));
         assert_eq!(made.get(), 3);
     }
 

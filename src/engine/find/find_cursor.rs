@@ -4,13 +4,15 @@
 //! not stream holds everything that matches; with a small limit, the buckets of the rows that it keeps, as they are
 //! stored. A sort that begins with metadata holds all its buckets as they are stored.
 
+use std::rc::Rc;
+
 use super::joined::take_joined;
 use super::newest_rows::rows_of_units;
 use super::planned::PlannedQuery;
 use super::push::push_unit;
 use super::sieve::Sieve;
 use crate::block::{Block, Column, ColumnBuilder, ColumnData};
-use crate::bucket::BucketId;
+use crate::bucket::{BucketId, ColumnRoom};
 use crate::engine::Engine;
 use crate::engine::journal::SectionGroup;
 use crate::engine::read::scan::{Scan, in_order};
@@ -89,12 +91,17 @@ impl FindCursor {
     }
 
     /// Takes the rows of the next buckets at once, if it can.
-    fn take_joined(&mut self) -> Result<bool> {
-        if self.pipeline.is_none() || self.scanned {
-            return Ok(false);
-        }
-        let FindCursor { scan, plan, exec, units, .. } = self;
-        let (count, flow) = take_joined(scan.collection(), plan, exec, units.iter().rev().map(|next| &next.unit))?;
+    // Loaded later.
+    #[inline(never)]
+    fn take_joined(&mut self, room: &Rc<ColumnRoom>) -> Result<bool> {
+        let FindCursor { scan, plan, sieve, exec, units, .. } = self;
+        // The rows of a group are released before those of the next one are taken.
+        let mut is_first = true;
+        let mut next = units.iter().rev().map_while(|next| {
+            let is_of_group = std::mem::take(&mut is_first) || !next.begins_group;
+            is_of_group.then_some(&next.unit)
+        });
+        let (count, flow) = take_joined(scan.collection(), plan, (sieve, room), exec, &mut next)?;
         units.truncate(units.len() - count);
         self.scanned = flow == Flow::Enough;
         Ok(count > 0)
@@ -279,15 +286,10 @@ impl Engine {
         // One bucket at a time, as it was unpacked; for a sort, all that is ready. For a stage that computes something of
         // every block, as many rows as are worth the effort, if buckets give only a few.
         let plan = &cursor.plan.plan;
-        let rows = if plan.is_narrowed || plan.rows_per_group.is_some() { FEW_ROWS } else { 1 };
-        if cursor.exec.ready() < rows && cursor.take_joined()? {
-            if let Some(turn) = self.turn(LOOK_WORK)? {
-                turn.await?;
-            }
-        } else {
-            self.fill(cursor, rows).await?;
-        }
-        cursor.exec.take(usize::MAX, usize::MAX)
+        let in_any_order = plan.is_narrowed;
+        let rows = if in_any_order || plan.rows_per_group.is_some() { FEW_ROWS } else { 1 };
+        self.fill(cursor, rows).await?;
+        cursor.exec.take_for_stage(in_any_order)
     }
 
     /// Unpacks buckets until `rows` rows are ready, or all buckets are read.
@@ -296,7 +298,7 @@ impl Engine {
             return Ok(());
         }
         while !cursor.scanned && cursor.exec.ready() < rows {
-            let Some(next) = cursor.units.pop() else {
+            let Some(next) = cursor.units.last() else {
                 cursor.scanned = !self.fetch_units(cursor).await?;
                 continue;
             };
@@ -304,12 +306,19 @@ impl Engine {
                 cursor.scanned = true;
                 continue;
             }
-            let FindCursor { scan, plan, sieve, exec, .. } = &mut *cursor;
-            let pushed = push_unit(scan.collection(), plan, sieve, exec, &next.unit, self.bucket_format)?;
+            let mut work = BUCKET_WORK;
+            // Loaded by now: `query::stage` has made the pipeline.
+            if cursor.pipeline.is_some() && cursor.take_joined(&self.buckets.borrow().room())? {
+                work = LOOK_WORK;
+            } else if let Some(next) = cursor.units.pop() {
+                let FindCursor { scan, plan, sieve, exec, .. } = &mut *cursor;
+                let pushed = push_unit(scan.collection(), plan, sieve, exec, &next.unit, self.bucket_format)?;
+                cursor.scanned = pushed == Flow::Enough;
+            }
             // Stages do not wait for a certain number of rows.
             let wanted = if cursor.pipeline.is_some() { usize::MAX } else { rows.saturating_sub(cursor.exec.ready()) };
-            cursor.scanned = pushed == Flow::Enough || cursor.release(wanted)? == Flow::Enough;
-            if let Some(turn) = self.turn(BUCKET_WORK)? {
+            cursor.scanned = cursor.scanned || cursor.release(wanted)? == Flow::Enough;
+            if let Some(turn) = self.turn(work)? {
                 turn.await?;
             }
             // Not for as long as something is left: during a turn, an insert may end the streaming, and then nothing is released.

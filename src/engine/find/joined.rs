@@ -1,102 +1,204 @@
-//! Takes the rows of several stored buckets at once, for stages that compute something of all of them. If the same
-//! buckets are read again, their joined rows may still be in memory.
+//! Takes the rows of several buckets at once, stored ones and those that only journals have, for stages that compute
+//! something of all of them. If the same buckets are read again, their joined rows may still be in memory.
 
 // Loaded later.
 
 use std::rc::Rc;
 
+use super::sieve::Sieve;
 use crate::block::Block;
-use crate::bucket::{BucketDoc, JoinedFields, joined_rows, unpack};
+use crate::bucket::{ColumnRoom, JoinedFields, KeptColumns, TimeseriesOptions, joined_rows, unpack};
 use crate::engine::collections::collection::Collection;
+use crate::engine::journal::{SectionGroup, Tail};
 use crate::engine::read::unit::Unit;
 use crate::engine::store::stored_bucket::StoredBucket;
 use crate::error::Result;
-use crate::limits::{JOINED_ROWS_FROM, JOINED_ROWS_SHARE, ROWS_TOGETHER};
-use crate::query::{Exec, Flow, ReadPlan, Sink, join_blocks};
-use crate::value::hash;
+use crate::limits::{
+    JOINED_ROWS_FROM, JOINED_ROWS_SHARE, ROWS_TOGETHER, ROWS_TOGETHER_SIZE_BYTES_MAX, SMALL_BUCKET_ROWS,
+};
+use crate::query::{Exec, Flow, Queue, ReadPlan, Sink, Which};
+use crate::value::{FieldSet, Value, hash};
 
-/// Passes on the rows of the next buckets at once, and returns how many buckets these are. 0 if they must be taken one by
-/// one, because they have rows in journals, or because most of their rows may not match.
+/// Passes on the rows of the next buckets at once, and returns how many buckets these are. 0 if the next one must be taken
+/// alone, because it is in part stored and in part in journals, or because most rows of large buckets may not match.
 ///
 /// Errors: those of projections; `DataCorruptionDetected`.
 pub(super) fn take_joined<'a>(
     collection: &Collection,
     plan: &ReadPlan,
+    (sieve, room): (&Sieve, &Rc<ColumnRoom>),
     exec: &mut Exec,
-    units: impl Iterator<Item = &'a Unit>,
+    units: &mut dyn Iterator<Item = &'a Unit>,
 ) -> Result<(usize, Flow)> {
-    let none = Ok((0, Flow::Continue));
     // A query may have enough with the first rows.
     if !can_join(plan, exec) || exec.counters().measurements_matched < JOINED_ROWS_FROM {
-        return none;
+        return Ok((0, Flow::Continue));
     }
     let entry = collection.entry();
     let options = &entry.options.timeseries;
-    let mut buckets: Vec<(&StoredBucket, BucketDoc<'_>, usize)> = Vec::new();
-    let (mut rows, mut all_match) = (0, true);
-    let takes_some = is_filter_worth_it(plan, exec);
+    let mut parts: Vec<JoinedPart<'_>> = Vec::new();
+    let (mut rows, mut size_bytes, mut all_match) = (0, 0, true);
+    let (mut taken, mut left_out) = (0, 0);
     for unit in units {
-        let Some(stored) = unit.stored.as_deref().filter(|_| unit.unfolded().is_none()) else { break };
-        // Damage is reported by whoever takes the bucket alone, if that happens: rows before it may be enough.
-        let Ok(view) = stored.view(options) else { break };
-        if plan.skips_closed && view.closed() || !plan.may_match(&view).unwrap_or(false) {
+        let group = unit.unfolded();
+        // Counting takes no columns of rows in journals.
+        if group.is_some() && (unit.stored.is_some() || plan.only_counts()) {
             break;
         }
-        let all_of_it = plan.all_match(&view);
-        let Some(count) = view.count().ok().filter(|_| all_of_it || takes_some) else { break };
-        all_match &= all_of_it;
-        buckets.push((stored, view, count));
-        rows += count;
-        if rows >= 4 * ROWS_TOGETHER || rows >= ROWS_TOGETHER / 2 && ends_here(unit, count) {
+        let found = match &unit.stored {
+            Some(stored) => JoinedPart::of_stored(plan, stored, options),
+            None => group.map_or(Ok(None), |group| JoinedPart::of_journal(plan, sieve, (unit, group), options)),
+        };
+        // Damage and failing filters are reported by whoever takes the bucket alone, if that happens: rows before it may be
+        // enough.
+        let Ok(found) = found else { break };
+        let Some(part) = found else {
+            taken += 1;
+            left_out += usize::from(parts.is_empty());
+            continue;
+        };
+        if !is_worth_it(plan, exec, &part) {
+            break;
+        }
+        taken += 1;
+        part.rows_in.kept().allow(room);
+        rows += part.rows;
+        size_bytes += part.rows_in.size_bytes();
+        all_match &= part.all_match;
+        let ends_here = ends_here(unit, part.rows);
+        parts.push(part);
+        let is_many = rows >= if plan.columns.is_all() { ROWS_TOGETHER / 2 } else { 4 * ROWS_TOGETHER };
+        if is_many || rows >= ROWS_TOGETHER / 2 && ends_here || size_bytes >= ROWS_TOGETHER_SIZE_BYTES_MAX {
             break;
         }
     }
-    if buckets.len() < 2 {
-        return none;
+    if parts.len() < 2 {
+        return Ok((left_out, Flow::Continue));
     }
-    let parts: Vec<_> = buckets.iter().map(|(stored, _, count)| (stored.kept(), *count)).collect();
-    let fields = JoinedFields { columns: Rc::clone(&plan.columns), has_meta: plan.plan.wants_meta, only: None };
-    let mut alone = Vec::new();
-    let joined = joined_rows(&parts, &fields, &mut || {
-        for (_, view, _) in &buckets {
-            let Ok(rows) = unpack(view, &plan.columns, options) else {
-                alone.clear();
-                return Ok(None);
-            };
-            alone.push(exec.complete(rows, view.meta()));
+    let kept: Vec<_> = parts.iter().map(|part| (part.rows_in.kept(), part.rows)).collect();
+    let (columns, has_meta) = (Rc::clone(&plan.columns), plan.plan.wants_meta);
+    // A `$group` comes next, which takes fields by their names.
+    let in_any_order = plan.plan.is_narrowed;
+    let fields = JoinedFields { columns, has_meta, in_any_order, only: None };
+    let mut make = || {
+        let mut blocks = Vec::with_capacity(parts.len());
+        for part in &parts {
+            let Ok(rows) = part.rows_in.columns(&plan.columns, options) else { return Ok(Vec::new()) };
+            blocks.push(exec.complete(rows, part.meta));
         }
-        // The order of fields, which whole documents show, must not depend on which rows are joined.
-        let suits = alone.first().is_some_and(|first: &Block| alone.iter().all(|block| block.has_fields_of(first)));
-        Ok(suits.then(|| join_blocks(std::mem::take(&mut alone))))
-    })?;
-    if joined.is_none() && alone.is_empty() {
-        return none;
+        Ok(joined(blocks, in_any_order))
+    };
+    // As in `unpack`, reads of all fields replace nothing that is kept.
+    let joined = if plan.columns.is_all() { make()? } else { joined_rows(&kept, &fields, &mut make)? };
+    if joined.is_empty() {
+        return Ok((left_out, Flow::Continue));
     }
-    exec.counters().buckets_passed += buckets.len() as u64;
-    exec.counters().buckets_unpacked += buckets.len() as u64;
+    exec.counters().buckets_passed += parts.len() as u64;
+    exec.counters().buckets_unpacked += parts.len() as u64;
     let mut flow = Flow::Continue;
-    for block in joined.into_iter().chain(alone) {
+    for block in joined {
         flow = exec.push_complete(block, all_match)?;
     }
-    Ok((buckets.len(), flow))
+    Ok((taken, flow))
 }
 
-/// True if rows of buckets that match in part may be joined as well, and filtered afterwards: if most rows match, so that
-/// little is decoded and kept in vain. An error of the filter must not come before rows that are enough.
-fn is_filter_worth_it(plan: &ReadPlan, exec: &mut Exec) -> bool {
-    let counters = exec.counters();
-    !plan.plan.residual.can_fail()
-        && counters.measurements_matched >= counters.measurements_examined / JOINED_ROWS_SHARE
+/// A bucket that may have rows that match.
+struct JoinedPart<'a> {
+    rows_in: RowsIn<'a>,
+    meta: Option<Value<'a>>,
+    rows: usize,
+    all_match: bool,
+}
+
+/// Where its rows are.
+enum RowsIn<'a> {
+    Stored(&'a StoredBucket),
+    Journal(Rc<Tail>),
+}
+
+impl RowsIn<'_> {
+    fn kept(&self) -> &KeptColumns {
+        match self {
+            RowsIn::Stored(stored) => stored.kept(),
+            RowsIn::Journal(tail) => tail.kept(),
+        }
+    }
+
+    fn size_bytes(&self) -> usize {
+        match self {
+            RowsIn::Stored(stored) => stored.size_bytes(),
+            RowsIn::Journal(tail) => tail.size_bytes(),
+        }
+    }
+
+    fn columns(&self, wanted: &FieldSet, options: &TimeseriesOptions) -> Result<Block> {
+        match self {
+            RowsIn::Stored(stored) => unpack(&stored.view(options)?, wanted, options),
+            RowsIn::Journal(tail) => Ok(tail.columns(wanted)),
+        }
+    }
+}
+
+impl<'a> JoinedPart<'a> {
+    /// A stored bucket; `None` if no row of it can match.
+    ///
+    /// Errors: those of filters on metadata; `DataCorruptionDetected`.
+    fn of_stored(
+        plan: &ReadPlan,
+        stored: &'a StoredBucket,
+        options: &TimeseriesOptions,
+    ) -> Result<Option<JoinedPart<'a>>> {
+        let view = stored.view(options)?;
+        if !plan.may_match(&view)? {
+            return Ok(None);
+        }
+        let (rows, all_match, meta) = (view.count()?, plan.all_match(&view), view.meta());
+        Ok(Some(JoinedPart { rows_in: RowsIn::Stored(stored), meta, rows, all_match }))
+    }
+
+    /// The same for a bucket that only journals have.
+    fn of_journal(
+        plan: &ReadPlan,
+        sieve: &Sieve,
+        (unit, group): (&Unit, &'a SectionGroup),
+        options: &TimeseriesOptions,
+    ) -> Result<Option<JoinedPart<'a>>> {
+        let (meta, times) = (group.meta(), group.times());
+        if !plan.may_match_rows(meta, times.0, times.1)? || !sieve.may_match(plan, unit, group)? {
+            return Ok(None);
+        }
+        let tail = unit.tail(group, options)?;
+        let view = tail.summary(unit.id, meta);
+        if !plan.may_match(&view)? {
+            return Ok(None);
+        }
+        let (rows, all_match) = (tail.rows().rows(), plan.all_match(&view));
+        Ok(Some(JoinedPart { rows_in: RowsIn::Journal(tail), meta, rows, all_match }))
+    }
+}
+
+/// True if the rows of a bucket may be joined with others. Of buckets that match in part, these are filtered afterwards, so
+/// most must match, or else much is decoded and kept in vain; but the rows of a small bucket cost less than the bucket. An
+/// error of the filter must not come before rows that are enough.
+fn is_worth_it(plan: &ReadPlan, exec: &mut Exec, part: &JoinedPart<'_>) -> bool {
+    if part.rows > SMALL_BUCKET_ROWS {
+        let counters = exec.counters();
+        let most_match = counters.measurements_matched >= counters.measurements_examined / JOINED_ROWS_SHARE;
+        // Large buckets may not be needed as a whole, and take long to join.
+        if plan.columns.is_all() || plan.plan.rows_per_group.is_some() || !part.all_match && !most_match {
+            return false;
+        }
+    }
+    part.all_match || !plan.plan.residual.can_fail()
 }
 
 /// True if all rows that match are passed on, of whatever bucket they are.
 fn can_join(plan: &ReadPlan, exec: &Exec) -> bool {
     !plan.is_over_buckets()
-        && plan.plan.rows_per_group.is_none()
+        && plan.plan.rows_per_group.as_ref().is_none_or(|wanted| wanted.which == Which::Extremes)
         && plan.plan.newest.is_none()
-        && !plan.columns.is_all()
         && (!plan.asks_metadata() || plan.may_leave_out_series())
-        && exec.passes_all()
+        && exec.takes_all()
 }
 
 /// True if the rows of the next buckets are joined anew, which is so for one in as many buckets as have
@@ -104,4 +206,38 @@ fn can_join(plan: &ReadPlan, exec: &Exec) -> bool {
 fn ends_here(unit: &Unit, rows: usize) -> bool {
     let together = (ROWS_TOGETHER / 2 / rows.max(1)).max(1) as u64;
     hash(0, unit.id.as_bytes()).is_multiple_of(together)
+}
+
+/// Joins neighbours, unless they have the same fields in another order: the order of fields, which whole documents show,
+/// must not depend on which rows are joined. It may if `in_any_order`.
+fn joined(blocks: Vec<Block>, in_any_order: bool) -> Vec<Block> {
+    let mut queue = Queue::default();
+    blocks.into_iter().for_each(|block| queue.push(block));
+    let mut runs = Vec::new();
+    while queue.rows() > 0 {
+        runs.push(if in_any_order { queue.take(usize::MAX, usize::MAX) } else { queue.take_alike() });
+    }
+    runs
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::block::pivot_docs;
+    use crate::value::Doc;
+    use bson::{RawDocumentBuf, rawdoc};
+
+    fn block(row: &RawDocumentBuf) -> Block {
+        pivot_docs([Doc::parse(row.as_bytes()).unwrap()]).unwrap()
+    }
+
+    #[test]
+    fn rows_with_other_fields_are_joined_and_those_with_fields_in_another_order_only_if_it_does_not_matter() {
+        let (whole, part, other) = (rawdoc! { "a": 1, "b": 2 }, rawdoc! { "b": 3 }, rawdoc! { "b": 4, "a": 5 });
+        let blocks = || [&whole, &part, &whole, &other, &part, &whole].map(block).to_vec();
+        let rows = |in_any_order| joined(blocks(), in_any_order).iter().map(Block::rows).collect::<Vec<_>>();
+        assert_eq!(rows(false), [3, 2, 1]);
+        assert_eq!(rows(true), [6]);
+        assert_eq!(joined(blocks(), false)[0].column("a").map(crate::block::Column::present_count), Some(2));
+    }
 }

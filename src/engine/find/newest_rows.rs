@@ -28,7 +28,7 @@ const FEW_ROWS_MAX: usize = 16;
 /// Errors: those of filters; `DataCorruptionDetected`.
 #[inline(never)]
 pub(super) fn rows_of_units(collection: &Collection, plan: &ReadPlan, units: &[Unit]) -> Result<Option<Block>> {
-    let mut rows_of = || rows_of_each(collection, plan, units);
+    let rows_of = || rows_of_each(collection, plan, units);
     let options = &collection.entry().options.timeseries;
     let end_of_stored = |unit: &Unit| {
         let stored = unit.stored.as_deref().filter(|_| unit.unfolded().is_none())?;
@@ -40,8 +40,9 @@ pub(super) fn rows_of_units(collection: &Collection, plan: &ReadPlan, units: &[U
         return rows_of();
     }
     let parts: Vec<_> = units.iter().filter_map(|unit| Some((unit.stored.as_ref()?.kept(), 0))).collect();
-    let fields = JoinedFields { columns: Rc::clone(&plan.columns), has_meta: plan.plan.wants_meta, only };
-    joined_rows(&parts, &fields, &mut rows_of)
+    let fields =
+        JoinedFields { columns: Rc::clone(&plan.columns), has_meta: plan.plan.wants_meta, in_any_order: false, only };
+    Ok(joined_rows(&parts, &fields, &mut || Ok(rows_of()?.into_iter().collect()))?.pop())
 }
 
 fn rows_of_each(collection: &Collection, plan: &ReadPlan, units: &[Unit]) -> Result<Option<Block>> {

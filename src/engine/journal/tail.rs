@@ -6,7 +6,7 @@ use std::ops::Range;
 use super::entry::SectionRef;
 use super::texts::TailTexts;
 use crate::block::{Block, ColumnData};
-use crate::bucket::{BucketDoc, BucketId, MinMax, Rows, TimeseriesOptions};
+use crate::bucket::{BucketDoc, BucketId, KeptColumns, MinMax, Rows, TimeseriesOptions};
 use crate::error::{Error, Result};
 use crate::value::{DocBuf, FieldSet, Value};
 
@@ -21,6 +21,9 @@ pub struct Tail {
     first: TimedRow,
     last: TimedRow,
     texts: TailTexts,
+    size_bytes: usize,
+    /// Where it is found among the rows that are joined with those of other buckets.
+    kept: KeptColumns,
 }
 
 /// The first or the last row by time.
@@ -36,8 +39,20 @@ impl Tail {
         let summary = MinMax::seed_time(&options.time_field, min_time_ms, &options.collation);
         let (min, max) = (summary.min_doc(), summary.max_doc());
         let (first, last) = (TimedRow { time_ms: i64::MAX, row: 0 }, TimedRow { time_ms: i64::MIN, row: 0 });
-        let texts = TailTexts::default();
-        Tail { rows: Block::new(0), sections: 0, summary, min, max, min_time_ms, first, last, texts }
+        let (texts, kept) = (TailTexts::default(), KeptColumns::default());
+        Tail {
+            rows: Block::new(0),
+            sections: 0,
+            summary,
+            min,
+            max,
+            min_time_ms,
+            first,
+            last,
+            texts,
+            size_bytes: 0,
+            kept,
+        }
     }
 
     /// The rows of the given sections, from any commits.
@@ -76,6 +91,8 @@ impl Tail {
     ///
     /// Errors: as `extend`.
     pub(super) fn add_rows(&mut self, parts: &[(&Block, Range<usize>)], options: &TimeseriesOptions) -> Result<()> {
+        // Joined rows are not those of the new tail.
+        self.kept = KeptColumns::default();
         let before = self.rows.rows();
         self.rows.append_slices(parts);
         let (added, time_field) = (Rows::from(before..self.rows.rows()), &*options.time_field);
@@ -105,12 +122,19 @@ impl Tail {
         if changed.max {
             self.max = self.summary.max_doc();
         }
+        let bounds = self.min.view().as_bytes().len() + self.max.view().as_bytes().len();
+        self.size_bytes = self.rows.size_bytes() + 4 * bounds + 200;
         Ok(())
     }
 
     /// The rows: time and other fields, without the metadata.
     pub fn rows(&self) -> &Block {
         &self.rows
+    }
+
+    /// What stays in memory of its rows together with those of other buckets.
+    pub fn kept(&self) -> &KeptColumns {
+        &self.kept
     }
 
     /// All rows with these columns, as they are best for queries.
@@ -144,7 +168,7 @@ impl Tail {
 
     /// Approximate bytes in memory.
     pub fn size_bytes(&self) -> usize {
-        self.rows.size_bytes() + 4 * (self.min.view().as_bytes().len() + self.max.view().as_bytes().len()) + 200
+        self.size_bytes
     }
 }
 
@@ -153,7 +177,9 @@ mod tests {
     use super::super::samples::{options, shared};
     use super::super::sections::ByBucket;
     use super::*;
-    use crate::bucket::{BucketFormat, merge};
+    use std::rc::Rc;
+
+    use crate::bucket::{BucketFormat, ColumnRoom, JoinedFields, joined_rows, merge};
     use proptest::prelude::*;
 
     proptest! {
@@ -194,5 +220,23 @@ mod tests {
         by_bucket.push(&shared(1, 1, &[(3, &[4])]));
         let after = by_bucket.tail(&by_bucket.groups()[0], &options).unwrap();
         assert_eq!((before.rows().rows(), after.rows().rows(), after.first_or_last_row(false)), (1, 2, 1));
+    }
+
+    #[test]
+    fn a_tail_that_has_grown_is_not_taken_for_the_one_whose_rows_were_joined() {
+        let (options, mut by_bucket, room) = (options(), ByBucket::default(), Rc::new(ColumnRoom::new(1 << 20)));
+        let fields = JoinedFields { columns: Rc::default(), has_meta: false, in_any_order: false, only: None };
+        let mut numbers = Vec::new();
+        for seq in 0..4 {
+            by_bucket.push(&shared(1, seq / 2 * 2, &[(3, &[5])]));
+            for _ in 0..3 {
+                let tail = by_bucket.tail(&by_bucket.groups()[0], &options).unwrap();
+                tail.kept().allow(&room);
+                let mut make = || Ok(vec![tail.rows().clone()]);
+                let joined = joined_rows(&[(tail.kept(), tail.rows().rows())], &fields, &mut make).unwrap();
+                numbers.push(joined[0].rows());
+            }
+        }
+        assert_eq!(numbers, [1, 1, 1, 2, 2, 2, 3, 3, 3, 4, 4, 4]);
     }
 }

@@ -49,6 +49,11 @@ impl BucketCache {
         }
     }
 
+    /// The memory for decoded columns.
+    pub fn room(&self) -> Rc<ColumnRoom> {
+        Rc::clone(&self.room)
+    }
+
     /// What is known of a bucket: its stored form, or that it is not stored. `None` if nothing is known.
     pub fn get(&self, collection: &CollectionId, bucket: &BucketId) -> Option<Option<Rc<StoredBucket>>> {
         let at = self.place(&(*collection, *bucket)).ok()?;

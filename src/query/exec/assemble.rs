@@ -43,7 +43,10 @@ pub(super) fn assemble(blocks: &[Block], runs: &[RowRun]) -> Block {
         pieces.push(Piece { slot, rows: run.rows.clone() });
     }
     let rows = pieces.iter().map(|piece| piece.rows.len()).sum();
-    let names = merged_names(&used);
+    let mut names = Vec::new();
+    for block in &used {
+        block.add_names(&mut names);
+    }
     let mut places = Interner::default();
     names.iter().for_each(|name| {
         places.add(name.as_bytes());
@@ -68,26 +71,6 @@ pub(super) fn assemble(blocks: &[Block], runs: &[RowRun]) -> Block {
         joined.set_weights(joined_weights(&pieces.iter().filter_map(part).collect::<Vec<_>>()));
     }
     joined
-}
-
-/// The names of all blocks; a new name follows the name before it in its block.
-fn merged_names<'a>(blocks: &[&'a Block]) -> Vec<&'a str> {
-    let mut names: Vec<&str> = Vec::new();
-    for block in blocks {
-        let mut next = 0;
-        for (name, _) in block.columns() {
-            // Blocks of one series have the same columns in the same order: look there first.
-            let found = match names.get(next) {
-                Some(known) if *known == &**name => Some(next),
-                _ => names.iter().position(|known| *known == &**name),
-            };
-            next = found.unwrap_or_else(|| {
-                names.insert(next, name);
-                next
-            }) + 1;
-        }
-    }
-    names
 }
 
 /// True if all rows have the same value, as in the metadata of a bucket.

@@ -124,9 +124,13 @@ impl Exec {
         self.push(rows, None, true)
     }
 
-    /// True if it passes on all rows that match, as they are or projected.
-    pub fn passes_all(&self) -> bool {
-        matches!(self.output, ExecOutput::Queue { skip: 0, limit: None, .. }) && self.first_or_last.is_none()
+    /// True if it passes on all rows that match, as they are, projected or sorted.
+    pub fn takes_all(&self) -> bool {
+        self.first_or_last.is_none()
+            && match &self.output {
+                ExecOutput::Queue { skip, limit, .. } => *skip == 0 && limit.is_none(),
+                ExecOutput::Sorter(sorter) => !sorter.is_limited(),
+            }
     }
 
     /// The decoded rows of a bucket with its metadata, if that is wanted.
@@ -158,6 +162,17 @@ impl Exec {
         match &mut self.output {
             ExecOutput::Queue { rows, .. } => Ok(rows.take(rows_max, bytes_max)),
             ExecOutput::Sorter(sorter) => self.projection.apply(sorter.take(rows_max, bytes_max)),
+        }
+    }
+
+    /// All rows that are ready; without a sort, only up to those that have some fields in another order, unless the next
+    /// stage takes them `in_any_order`: stages show rows as documents.
+    ///
+    /// Errors: as `take`.
+    pub fn take_for_stage(&mut self, in_any_order: bool) -> Result<Block> {
+        match &mut self.output {
+            ExecOutput::Queue { rows, .. } if !in_any_order => Ok(rows.take_alike()),
+            _ => self.take(usize::MAX, usize::MAX),
         }
     }
 }

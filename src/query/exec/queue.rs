@@ -41,6 +41,14 @@ impl Queue {
         self.size_bytes
     }
 
+    /// The next rows, up to those that have some fields in another order.
+    pub fn take_alike(&mut self) -> Block {
+        let mut names = Vec::new();
+        let alike = self.blocks.iter().take_while(|block| block.add_names(&mut names));
+        let rows: usize = alike.map(Block::rows).sum();
+        self.take(rows - self.taken, usize::MAX)
+    }
+
     /// The next rows: at most `rows_max` and about `bytes_max` bytes, but at least one row.
     pub fn take(&mut self, rows_max: usize, bytes_max: usize) -> Block {
         // Mostly, the rows of one bucket wait.
@@ -143,6 +151,22 @@ mod tests {
             assert_eq!(got, (0..9).collect::<Vec<_>>());
             assert_eq!(queue.take(size, usize::MAX).rows(), 0);
         }
+    }
+
+    #[test]
+    fn rows_with_fields_in_another_order_are_not_taken_together() {
+        let mut queue = Queue::default();
+        let with = |name: &str, numbers| {
+            let mut block = block(numbers);
+            block.set_column(name, Column::new(ColumnData::I32(vec![0, 1]), None));
+            block
+        };
+        let mut other = with("b", 6..8);
+        other.begin_with("b", None);
+        [block(0..2), with("a", 2..4), with("b", 4..6), other].into_iter().for_each(|b| queue.push(b));
+        assert_eq!(queue.take(1, usize::MAX).rows(), 1);
+        assert_eq!(numbers(&queue.take_alike()), [1, 2, 3, 4, 5]);
+        assert_eq!((numbers(&queue.take_alike()), queue.rows()), (vec![6, 7], 0));
     }
 
     #[test]

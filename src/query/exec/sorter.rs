@@ -95,6 +95,11 @@ impl Sorter {
         &self.spec
     }
 
+    /// True if it may drop rows.
+    pub fn is_limited(&self) -> bool {
+        self.keep.is_some()
+    }
+
     /// True if so few rows are kept that most of their columns are decoded late; until then, it holds their buckets.
     pub fn is_late(&self) -> bool {
         self.keep.is_some_and(|keep| keep <= LATE_ROWS_MAX)

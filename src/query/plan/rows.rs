@@ -45,7 +45,7 @@ pub struct Plan {
     pub rows_per_group: Option<RowsPerGroup>,
     /// Set if only the rows with the latest times matter.
     pub newest: Option<NewestBins>,
-    /// True if the projection is not that of the command, but lists the fields that the next stage reads.
+    /// True if the projection is not that of the command, but lists the fields that the next stage reads, which is a `$group`.
     pub is_narrowed: bool,
 }
 

@@ -8,6 +8,7 @@ mod facets;
 mod gaps;
 mod others;
 mod refused;
+mod small_buckets;
 mod sources;
 mod spread;
 mod unpack;
