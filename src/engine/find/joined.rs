@@ -23,12 +23,12 @@ use crate::value::{FieldSet, Value, hash};
 /// alone, because it is in part stored and in part in journals, or because most rows of large buckets may not match.
 ///
 /// Errors: those of projections; `DataCorruptionDetected`.
-pub(super) fn take_joined<'a>(
+pub(super) fn take_joined(
     collection: &Collection,
     plan: &ReadPlan,
     (sieve, room): (&Sieve, &Rc<ColumnRoom>),
     exec: &mut Exec,
-    units: &mut dyn Iterator<Item = &'a Unit>,
+    units: &mut dyn Iterator<Item = &Unit>,
 ) -> Result<(usize, Flow)> {
     // A query may have enough with the first rows.
     if !can_join(plan, exec) || exec.counters().measurements_matched < JOINED_ROWS_FROM {
