@@ -72,7 +72,7 @@ const filtered = (name, filter, expression, holds) =>
 export const expressions = [
   // Fields of objects.
   pair("mean of a path into an object / of a field", plain, mean("$usage.user")),
-  pair("mean of a path into objects that differ in their fields / of a field", plain, mean("$io.read")),
+  pair("mean of a path into objects that differ in their fields / of a field", { of: "large", shape: plain }, { of: "uneven", shape: mean("$io.read") }),
   pair("mean of two paths' difference / of two fields'", mean({ $subtract: [U, S] }), mean({ $subtract: ["$usage.user", "$usage.system"] })),
   pair(
     "mean of a field that is set in an object / of a sum",
