@@ -4,7 +4,7 @@ use super::builder::ColumnBuilder;
 use super::column::Column;
 use super::table::Block;
 use crate::value::{DocWriter, OwnedValue};
-use bson::RawDocumentBuf;
+use bson::{RawDocumentBuf, cstr, rawdoc};
 
 /// The documents that the rows of a block are.
 pub fn shown(block: &Block) -> Vec<RawDocumentBuf> {
@@ -26,4 +26,20 @@ pub fn column_of(cells: &[Option<OwnedValue>]) -> Column {
         }
     }
     builder.finish()
+}
+
+/// A row with an object `o` of a few fields that the bits choose, up to 511; with few bits it has none.
+pub fn row_with_object(bits: u16) -> RawDocumentBuf {
+    let has = |bit: u16| bits >> bit & 1 == 1;
+    let (mut object, mut inner) = (RawDocumentBuf::new(), RawDocumentBuf::new());
+    has(0).then(|| inner.append(cstr!("x"), i32::from(bits)));
+    has(1).then(|| inner.append(cstr!("y"), "text"));
+    has(2).then(|| object.append(cstr!("a"), f64::from(bits)));
+    (has(0) || has(1) || bits > 500).then(|| object.append(cstr!("in"), inner));
+    has(3).then(|| object.append(cstr!("b"), has(4)));
+    if bits > 25 {
+        rawdoc! { "o": object }
+    } else {
+        rawdoc! { "n": 1 }
+    }
 }

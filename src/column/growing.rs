@@ -100,8 +100,9 @@ impl GrowingObjects {
 mod tests {
     use super::*;
     use crate::block::pivot_docs;
+    use crate::block::samples::row_with_object;
     use crate::value::OwnedValue;
-    use bson::{RawDocumentBuf, cstr, rawdoc};
+    use bson::{RawDocumentBuf, rawdoc};
     use proptest::prelude::*;
 
     fn column(docs: &[RawDocumentBuf]) -> Column {
@@ -176,17 +177,7 @@ mod tests {
     proptest! {
         #[test]
         fn objects_read_in_steps_are_the_same_objects(bits in prop::collection::vec(0_u16..512, 1..60), steps in prop::collection::vec(1_usize..60, 1..5)) {
-            let doc = |bits: &u16| {
-                let has = |bit: u16| bits >> bit & 1 == 1;
-                let (mut object, mut inner) = (RawDocumentBuf::new(), RawDocumentBuf::new());
-                has(0).then(|| inner.append(cstr!("x"), i32::from(*bits)));
-                has(1).then(|| inner.append(cstr!("y"), "text"));
-                has(2).then(|| object.append(cstr!("a"), f64::from(*bits)));
-                (has(0) || has(1) || *bits > 500).then(|| object.append(cstr!("in"), inner));
-                has(3).then(|| object.append(cstr!("b"), has(4)));
-                if *bits > 25 { rawdoc! { "o": object } } else { rawdoc! { "n": 1 } }
-            };
-            let docs: Vec<_> = bits.iter().map(doc).collect();
+            let docs: Vec<_> = bits.into_iter().map(row_with_object).collect();
             let mut steps: Vec<_> = steps.into_iter().map(|rows| rows.min(docs.len())).collect();
             steps.sort_unstable();
             grown(&docs, &steps);

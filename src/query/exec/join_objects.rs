@@ -43,9 +43,10 @@ impl Join<'_> {
 mod tests {
     use super::super::assemble::join_blocks;
     use super::*;
+    use crate::block::samples::row_with_object;
     use crate::block::{Block, pivot_docs};
     use crate::value::{Doc, OwnedValue};
-    use bson::{RawDocumentBuf, cstr, rawdoc};
+    use bson::{RawDocumentBuf, rawdoc};
     use proptest::prelude::*;
 
     /// How the objects of a block are held.
@@ -123,21 +124,11 @@ mod tests {
     proptest! {
         #[test]
         fn joined_objects_are_the_same_objects(
-            parts in prop::collection::vec((prop::collection::vec(0_u16..256, 1..5), 0..3_u8), 1..6),
+            parts in prop::collection::vec((prop::collection::vec(0_u16..512, 1..5), 0..3_u8), 1..6),
         ) {
-            let doc = |bits: &u16| {
-                let has = |bit: u16| bits >> bit & 1 == 1;
-                let (mut object, mut inner) = (RawDocumentBuf::new(), RawDocumentBuf::new());
-                has(0).then(|| inner.append(cstr!("x"), i32::from(*bits)));
-                has(1).then(|| inner.append(cstr!("y"), "text"));
-                has(2).then(|| object.append(cstr!("a"), f64::from(*bits)));
-                (has(0) || has(1) || *bits > 250).then(|| object.append(cstr!("in"), inner));
-                has(3).then(|| object.append(cstr!("b"), has(4)));
-                if *bits > 25 { rawdoc! { "o": object } } else { rawdoc! { "n": 1 } }
-            };
             let forms = [Form::Scalars, Form::Whole, Form::Numbered];
             let block = |(bits, form): &(Vec<u16>, u8)| {
-                block(&bits.iter().map(doc).collect::<Vec<_>>(), forms[usize::from(*form)])
+                block(&bits.iter().copied().map(row_with_object).collect::<Vec<_>>(), forms[usize::from(*form)])
             };
             joined(&parts.iter().map(block).collect::<Vec<_>>());
         }
