@@ -11,6 +11,18 @@ use crate::value::{Doc, DocBuf, Kind, Value};
 /// Fields that objects of different shapes may have together: each takes a cell in every row.
 const PARTS_MAX: usize = 64;
 
+/// A reference that also the object follows; `None` if there is none, or if it has many fields. That is judged each time,
+/// because to merge ever more fields takes long.
+fn widened(reference: Doc<'_>, object: Doc<'_>) -> Option<DocBuf> {
+    let wider = merge(reference, object)?;
+    shape_of(wider.view())?;
+    Some(wider)
+}
+
+fn shape_of(reference: Doc<'_>) -> Option<SectionShape<'_>> {
+    SectionShape::new(SectionKind::Object, reference.as_bytes(), PARTS_MAX).ok()
+}
+
 /// The scalars of objects by their places in one shape.
 type AlignedScalars = Vec<Option<Column>>;
 
@@ -25,14 +37,14 @@ pub fn aligned(all: &[Objects]) -> Option<(Rc<[ShapePart]>, Vec<AlignedScalars>)
         let reference = DocBuf::parse(reference).ok()?;
         let common = common.get_or_insert_with(|| reference.clone());
         if !walk(common.view(), reference.view(), &mut |_| {}) {
-            *common = merge(common.view(), reference.view())?;
+            *common = widened(common.view(), reference.view())?;
             is_wider = true;
         }
         references.push(reference);
     }
     let common = common.as_ref()?.view();
     if is_wider {
-        shape = SectionShape::new(SectionKind::Object, common.as_bytes(), PARTS_MAX).ok()?.parts.into();
+        shape = shape_of(common)?.parts.into();
     }
     let mut aligned = Vec::new();
     for (objects, reference) in all.iter().zip(&references) {
@@ -66,7 +78,7 @@ impl GrowingObjects {
             let object = value.as_doc().filter(|object| has_scalar(*object))?;
             let reference = self.reference.get_or_insert_with(|| object.to_owned());
             if !walk(reference.view(), object, &mut |_| {}) {
-                *reference = merge(reference.view(), object)?;
+                *reference = widened(reference.view(), object)?;
                 is_wider = true;
             }
         }
@@ -74,7 +86,7 @@ impl GrowingObjects {
         if column.presence().is_some() && has_empty(reference) {
             return None;
         }
-        let shape = SectionShape::new(SectionKind::Object, reference.as_bytes(), PARTS_MAX).ok()?;
+        let shape = shape_of(reference)?;
         if is_wider || self.rows == 0 {
             (self.rows, self.scalars) = (0, Vec::new());
         }
