@@ -229,8 +229,12 @@ impl<'a> Value<'a> {
     }
 
     fn text(self) -> &'a str {
-        let inner = self.bytes.get(4..self.bytes.len().saturating_sub(1)).unwrap_or_default();
-        std::str::from_utf8(inner).unwrap_or_default()
+        std::str::from_utf8(self.text_bytes()).unwrap_or_default()
+    }
+
+    /// The UTF-8 bytes of a string, symbol or code. Values of other types have other bytes there.
+    pub fn text_bytes(self) -> &'a [u8] {
+        self.bytes.get(4..self.bytes.len().saturating_sub(1)).unwrap_or_default()
     }
 
     /// The document, if it is an object.

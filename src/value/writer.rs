@@ -1,5 +1,7 @@
 //! Builds documents without an intermediate tree.
 
+use kernels::elements;
+
 use super::doc::{Doc, DocBuf};
 use super::raw::{Kind, Value, push_text};
 
@@ -9,6 +11,7 @@ use super::raw::{Kind, Value, push_text};
 #[derive(Clone, Default)]
 pub struct DocWriter {
     bytes: Vec<u8>,
+    /// Where the nested documents begin that are open. The document itself begins at 0.
     open: Vec<usize>,
 }
 
@@ -21,7 +24,7 @@ impl DocWriter {
     /// A writer that expects about `size_bytes`.
     pub fn with_capacity(size_bytes: usize) -> Self {
         let mut writer = DocWriter { bytes: Vec::with_capacity(size_bytes), open: Vec::new() };
-        writer.push_open();
+        writer.reset();
         writer
     }
 
@@ -44,8 +47,7 @@ impl DocWriter {
 
     /// A field from a type and checked value bytes.
     pub(crate) fn raw(&mut self, name: &str, kind: Kind, bytes: &[u8]) -> &mut Self {
-        self.header(kind, name);
-        self.bytes.extend_from_slice(bytes);
+        elements::push_named(&mut self.bytes, kind.byte(), name.as_bytes(), bytes);
         self
     }
 
@@ -116,18 +118,17 @@ impl DocWriter {
 
     /// Closes the innermost nested document or array.
     pub fn end(&mut self) -> &mut Self {
-        debug_assert!(self.open.len() > 1, "end without begin");
+        debug_assert!(!self.open.is_empty(), "end without begin");
         self.close();
         self
     }
 
     fn close(&mut self) {
         self.bytes.push(0);
-        if let Some(start) = self.open.pop() {
-            let len = u32::try_from(self.bytes.len() - start).unwrap_or(u32::MAX);
-            if let Some(prefix) = self.bytes.get_mut(start..start + 4) {
-                prefix.copy_from_slice(&len.to_le_bytes());
-            }
+        let start = self.open.pop().unwrap_or_default();
+        let len = u32::try_from(self.bytes.len() - start).unwrap_or(u32::MAX);
+        if let Some(prefix) = self.bytes.get_mut(start..start + 4) {
+            prefix.copy_from_slice(&len.to_le_bytes());
         }
     }
 
@@ -150,22 +151,23 @@ impl DocWriter {
     pub fn reset(&mut self) {
         self.bytes.clear();
         self.open.clear();
-        self.push_open();
+        self.bytes.extend_from_slice(&[0; 4]);
     }
 
     /// Closes the document and shows it. Only `reset` may follow.
     pub fn finished(&mut self) -> Doc<'_> {
-        debug_assert!(self.open.len() == 1, "nested document left open");
+        debug_assert!(self.open.is_empty(), "nested document left open");
         self.close();
         Doc::new_checked(&self.bytes)
     }
 
     /// Closes the document.
     pub fn finish(mut self) -> DocBuf {
-        debug_assert!(self.open.len() == 1, "nested document left open");
         while !self.open.is_empty() {
+            debug_assert!(false, "nested document left open");
             self.close();
         }
+        self.close();
         DocBuf::new_checked(self.bytes)
     }
 }

@@ -38,7 +38,7 @@ fn boundary_below(_: &Operator, arguments: Arguments<'_, '_>, collation: &Collat
     let [value, default, boundaries @ ..] = arguments else { return Ok(Datum::Missing) };
     let found = place_below(*value, boundaries, collation).and_then(|place| boundaries.get(place).copied().flatten());
     match found.or(*default) {
-        Some(found) => Ok(Datum::Built(found.to_owned())),
+        Some(found) => Ok(Datum::copied(Some(found))),
         None => Err(failure(ErrorCode::Location40066, "$switch", "found no matching branch, and has no default")),
     }
 }

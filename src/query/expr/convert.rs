@@ -232,5 +232,5 @@ pub(super) fn text(value: Value<'_>, globals: &Globals) -> Option<String> {
 /// An ObjectId from 24 hexadecimal digits.
 fn object_id(text: &str) -> Option<Datum<'static>> {
     let bytes = from_hex(text.as_bytes())?;
-    Some(Datum::Built(OwnedValue::object_id(bytes.try_into().ok()?)))
+    (bytes.len() == 12).then_some(Datum::Built(Kind::ObjectId, bytes))
 }

@@ -1,5 +1,7 @@
 //! The value of an expression.
 
+use std::iter;
+
 use kernels::elements::{self, Head};
 
 use crate::value::{DocWriter, Kind, OwnedValue, Value};
@@ -13,8 +15,10 @@ pub enum Datum<'a> {
     Stored(Value<'a>),
     /// A new value of at most eight bytes, in the width of its type.
     Fixed(Kind, [u8; 8]),
-    /// Any other new value.
-    Built(OwnedValue),
+    /// Any other new value: its bytes.
+    Built(Kind, Vec<u8>),
+    /// A value that others hold as well.
+    Shared(OwnedValue),
 }
 
 impl<'a> Datum<'a> {
@@ -48,7 +52,17 @@ impl<'a> Datum<'a> {
 
     /// A string.
     pub fn string(text: &str) -> Datum<'static> {
-        Datum::Built(OwnedValue::string(text))
+        Datum::joined(iter::once(text.as_bytes()))
+    }
+
+    /// A string of these parts, all in UTF-8.
+    pub fn joined<'p>(parts: impl Iterator<Item = &'p [u8]> + Clone) -> Datum<'static> {
+        let len: usize = parts.clone().map(<[u8]>::len).sum();
+        let mut bytes = Vec::with_capacity(len + 5);
+        bytes.extend_from_slice(&u32::try_from(len + 1).unwrap_or(u32::MAX).to_le_bytes());
+        parts.for_each(|part| bytes.extend_from_slice(part));
+        bytes.push(0);
+        Datum::Built(Kind::String, bytes)
     }
 
     /// A count with the server's type: an int32 if it fits.
@@ -71,7 +85,7 @@ impl<'a> Datum<'a> {
             None => Datum::Missing,
             Some(value) => match width(value.kind()) {
                 Some(_) => Datum::fixed(value.kind(), value.bytes()),
-                None => Datum::Built(value.to_owned()),
+                None => Datum::Built(value.kind(), value.bytes().to_vec()),
             },
         }
     }
@@ -82,7 +96,8 @@ impl<'a> Datum<'a> {
             Datum::Missing => Datum::Missing,
             Datum::Stored(value) => Datum::copied(Some(value)),
             Datum::Fixed(kind, bytes) => Datum::Fixed(kind, bytes),
-            Datum::Built(value) => Datum::Built(value),
+            Datum::Built(kind, bytes) => Datum::Built(kind, bytes),
+            Datum::Shared(value) => Datum::Shared(value),
         }
     }
 
@@ -95,7 +110,8 @@ impl<'a> Datum<'a> {
                 let len = width(*kind).unwrap_or(bytes.len());
                 Some(Value::new_checked(*kind, bytes.get(..len).unwrap_or_default()))
             }
-            Datum::Built(value) => Some(value.view()),
+            Datum::Built(kind, bytes) => Some(Value::new_checked(*kind, bytes)),
+            Datum::Shared(value) => Some(value.view()),
         }
     }
 }
@@ -149,9 +165,7 @@ impl ArrayWriter {
 
 /// The contents of `writer` as an object or an array.
 pub fn container(kind: Kind, writer: DocWriter) -> Datum<'static> {
-    let mut tagged = writer.finish().into_bytes();
-    tagged.insert(0, kind.byte());
-    Datum::Built(OwnedValue::from_tagged_checked(tagged))
+    Datum::Built(kind, writer.finish().into_bytes())
 }
 
 /// True for null, undefined and missing values, for which most operators return null.

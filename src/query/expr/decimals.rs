@@ -34,5 +34,5 @@ pub(super) fn decimals_if_loaded(op: Op, numbers: [Number; 2], places: i64, resu
 
 /// A decimal as the value of an expression.
 pub(super) fn datum(decimal: Decimal) -> Datum<'static> {
-    Datum::Built(to_value(decimal))
+    Datum::Shared(to_value(decimal))
 }

@@ -56,7 +56,7 @@ impl Expr {
         Ok(match self {
             Expr::Constant(value) => value.as_ref().map(|value| value.view()).into(),
             Expr::Field(Variable::Outer(number), path) => match scope.globals.reach_outer(*number, path) {
-                Some(value) => Datum::Built(value),
+                Some(value) => Datum::Shared(value),
                 None => Datum::Missing,
             },
             Expr::Field(variable, path) => reach(scope.get(*variable), path),

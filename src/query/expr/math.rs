@@ -276,7 +276,7 @@ fn total(arguments: Arguments<'_, '_>, is_mean: bool) -> Result<Datum<'static>> 
     let whole = i64::try_from(whole).ok();
     if let Some(decimals) = decimals {
         let others = whole.filter(|_| !is_double).map_or(Number::Double(fraction), Number::Integer);
-        return Ok(Datum::Built(decimal::total(decimals, others, is_mean.then_some(count.into()))));
+        return Ok(Datum::Shared(decimal::total(decimals, others, is_mean.then_some(count.into()))));
     }
     Ok(match whole.filter(|_| !is_double) {
         _ if is_mean && count == 0 => Datum::NULL,

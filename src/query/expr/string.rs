@@ -58,20 +58,16 @@ pub(super) fn byte_of(text: &str, character: usize) -> usize {
     starts.nth(character).map_or(text.len(), |(at, _)| at)
 }
 
-fn count(text: &str) -> usize {
-    text.bytes().filter(|byte| byte & 0xc0 != 0x80).count()
+fn count(text: &[u8]) -> usize {
+    text.iter().filter(|byte| *byte & 0xc0 != 0x80).count()
 }
 
 pub(super) fn concat(_: &Operator, arguments: Arguments<'_, '_>) -> Result<Datum<'static>> {
-    let mut all = String::new();
-    for at in 0..arguments.len() {
-        all.push_str(text(arguments, at));
-    }
-    Ok(Datum::string(&all))
+    Ok(Datum::joined(arguments.iter().flatten().map(|text| text.text_bytes())))
 }
 
 pub(super) fn len(operator: &Operator, arguments: Arguments<'_, '_>) -> Result<Datum<'static>> {
-    let text = text(arguments, 0);
+    let text = argument(arguments, 0).map_or(&b""[..], Value::text_bytes);
     Ok(Datum::count(if operator.op == Op::StrLenBytes { text.len() } else { count(text) }))
 }
 
@@ -83,6 +79,7 @@ pub(super) fn index_of(_: &Operator, arguments: Arguments<'_, '_>) -> Result<Dat
     let first = byte_of(text, start);
     // A match always begins at a character boundary, because the searched string does.
     let found = (first..=searched.len()).find(|at| searched.get(*at..).is_some_and(|rest| rest.starts_with(wanted)));
+    let text = text.as_bytes();
     Ok(match found.filter(|_| start <= count(text)) {
         Some(at) => Datum::count(count(text.get(..at).unwrap_or_default())),
         None => Datum::int32(-1),

@@ -8,9 +8,10 @@ use kernels::runs;
 use super::super::globals::Globals;
 use super::super::operators::{Op, Operator};
 use super::calendar::TimeUnit;
-use super::text::{finest_unit, format_of, written};
+use super::text::{DateTexts, finest_unit, format_of};
 use super::units::{Bins, Borders, DIFF_WANTS, PART_WANTS, SHIFT_WANTS, part_at, place_of_part};
 use super::zone::Zone;
+use crate::block::VarData;
 use crate::value::{Number, Value};
 
 /// The results for a column of dates.
@@ -22,7 +23,7 @@ pub enum DateCells {
     /// Dates in milliseconds since the epoch.
     Dates(Vec<i64>),
     /// Texts, and which of them each row has.
-    Texts(Vec<u32>, Vec<String>),
+    Texts(Vec<u32>, VarData),
 }
 
 /// The results of an operator on dates; `None` if it has none of its own for columns, or if constants are not as they must
@@ -183,12 +184,13 @@ fn texts(
     };
     let format = format_of(format, &zone);
     let unit = finest_unit(format);
-    let (mut index, mut found) = (Vec::with_capacity(times.len()), Vec::<String>::new());
+    let (mut index, mut found) = (Vec::with_capacity(times.len()), VarData::default());
+    let mut written = DateTexts::new(&zone, format);
     let (mut recent, mut bin, mut place) = (Recent::new(), 0..0, 0);
     for (row, ms) in times.iter().enumerate() {
         if !bin.contains(ms) {
             let made = recent.get(*ms, &mut || {
-                found.push(written(*ms, &zone, format).ok()?);
+                found.push(written.of(*ms).ok()?);
                 Some((found.len() as i64 - 1, zone.bin_around(*ms, unit)))
             });
             let (number, around) = made.unwrap_or_else(|| {
@@ -200,7 +202,7 @@ fn texts(
         index.push(place);
     }
     if found.is_empty() {
-        found.push(String::new());
+        found.push(b"");
     }
     Some(DateCells::Texts(index, found))
 }

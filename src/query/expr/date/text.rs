@@ -1,5 +1,7 @@
 //! Converts dates to and from text: `$dateToString`, `$dateFromString`.
 
+use std::iter;
+
 use super::super::arguments::{date_ms, failure};
 use super::super::datum::{Datum, is_nullish, type_name};
 use super::super::evaluate::Scope;
@@ -8,7 +10,7 @@ use super::super::operators::{Binds, Names, Op, Operator, Syntax, lazy, names};
 use super::super::tree::Expr;
 use super::calendar::DAY_MS;
 use super::fields::{Cursor, Fields, iso_ms};
-use super::units::parts;
+use super::units::{parts, time_parts};
 use super::zone::Zone;
 use crate::error::ErrorCode::*;
 use crate::error::{Error, ErrorCode, Result};
@@ -106,7 +108,8 @@ fn to_string<'s>(arguments: &'s [Expr], scope: &Scope<'s>) -> Result<Datum<'s>> 
     let ms = date.view().and_then(date_ms);
     let ms =
         ms.ok_or_else(|| failure(Location16006, NAME, &format!("needs a date, found {}", type_name(date.view()))))?;
-    Ok(Datum::string(&written(ms, &zone, format_of(format.as_deref(), &zone))?))
+    let format = format_of(format.as_deref(), &zone);
+    Ok(Datum::joined(iter::once(DateTexts::new(&zone, format).of(ms)?)))
 }
 
 /// The format, or the one that is used if none is given.
@@ -133,54 +136,90 @@ fn of_format(code: ErrorCode, problem: &str) -> Error {
     failure(code, "The format of a date", problem)
 }
 
-/// Formats a date.
-pub(super) fn written(ms: i64, zone: &Zone, format: &str) -> Result<String> {
-    let offset_minutes = zone.offset(ms) / 60_000;
-    let parts = parts(zone.local(ms));
-    let part = |at: usize| parts.get(at).copied().unwrap_or_default();
-    let mut out = String::new();
-    let mut letters = format.chars();
-    while let Some(letter) = letters.next() {
-        if letter != '%' {
-            out.push(letter);
-            continue;
+/// Formats dates in one time zone, and keeps the fields of the last day.
+pub(super) struct DateTexts<'f> {
+    zone: &'f Zone,
+    format: &'f [u8],
+    /// The local day of `parts`, counted from the epoch.
+    day: i64,
+    parts: [i64; 13],
+    text: Vec<u8>,
+}
+
+impl<'f> DateTexts<'f> {
+    /// Texts of this format.
+    pub(super) fn new(zone: &'f Zone, format: &'f str) -> DateTexts<'f> {
+        DateTexts { zone, format: format.as_bytes(), day: 0, parts: parts(0), text: Vec::new() }
+    }
+
+    /// The text of a date.
+    ///
+    /// Errors: as a server, for an unknown specifier, an unmatched `%`, and for years that have more than four digits.
+    pub(super) fn of(&mut self, ms: i64) -> Result<&[u8]> {
+        let local = self.zone.local(ms);
+        let (day, of_day) = (local.div_euclid(DAY_MS), local.rem_euclid(DAY_MS));
+        if day != self.day {
+            (self.day, self.parts) = (day, parts(local));
         }
-        let letter = letters.next().ok_or_else(|| of_format(Location18535, "ends with an unmatched '%'"))?;
-        let sign = if offset_minutes < 0 { '-' } else { '+' };
-        let size = offset_minutes.abs();
-        let month = usize::try_from(part(1) - 1).ok().and_then(|at| MONTHS.get(at)).copied().unwrap_or_default();
-        match letter {
-            '%' => out.push('%'),
-            'z' => {
-                out.push(sign);
-                push_digits(&mut out, size / 60, 2);
-                push_digits(&mut out, size % 60, 2);
+        if let Some(of_parts) = self.parts.last_chunk_mut() {
+            *of_parts = time_parts(of_day);
+        }
+        self.text.clear();
+        let mut rest = self.format;
+        while let Some((letter, behind)) = rest.split_first() {
+            rest = behind;
+            if *letter != b'%' {
+                self.text.push(*letter);
+                continue;
             }
-            'Z' => out.push_str(&format!("{sign}{size}")),
-            'b' => out.push_str(month.get(..3).unwrap_or_default()),
-            'B' => out.push_str(month),
+            let (letter, behind) =
+                rest.split_first().ok_or_else(|| of_format(Location18535, "ends with an unmatched '%'"))?;
+            self.push_field(*letter, rest, (local - ms) / 60_000)?;
+            rest = behind;
+        }
+        Ok(&self.text)
+    }
+
+    /// Appends what a specifier stands for, with which `rest` of the format begins.
+    fn push_field(&mut self, letter: u8, rest: &[u8], offset_minutes: i64) -> Result<()> {
+        let (sign, size) = (if offset_minutes < 0 { b'-' } else { b'+' }, offset_minutes.abs());
+        let month =
+            || usize::try_from(self.parts[1] - 1).ok().and_then(|at| MONTHS.get(at)).copied().unwrap_or_default();
+        match letter {
+            b'%' => self.text.push(b'%'),
+            b'z' => {
+                self.text.push(sign);
+                push_digits(&mut self.text, size / 60, 2);
+                push_digits(&mut self.text, size % 60, 2);
+            }
+            b'Z' => {
+                self.text.push(sign);
+                push_digits(&mut self.text, size, 1);
+            }
+            b'b' => self.text.extend_from_slice(month().as_bytes().get(..3).unwrap_or_default()),
+            b'B' => self.text.extend_from_slice(month().as_bytes()),
             _ => {
-                let found = LETTERS.iter().find(|(known, ..)| char::from(*known) == letter);
-                let Some((_, at, width)) = found else {
+                let Some((_, at, width)) = LETTERS.iter().find(|(known, ..)| *known == letter) else {
+                    let letter = String::from_utf8_lossy(rest).chars().next().unwrap_or_default();
                     return Err(of_format(Location18536, &format!("has the unknown specifier '%{letter}'")));
                 };
-                if *width == 4 && !(0..=9999).contains(&part(*at)) {
+                let part = self.parts.get(*at).copied().unwrap_or_default();
+                if *width == 4 && !(0..=9999).contains(&part) {
                     return Err(failure(Location18537, "$dateToString", "needs a year from 0 to 9999"));
                 }
-                push_digits(&mut out, part(*at), *width);
+                push_digits(&mut self.text, part, *width);
             }
         }
+        Ok(())
     }
-    Ok(out)
 }
 
 /// Appends a number with at least that many digits. It is not negative, and has at most four.
-fn push_digits(out: &mut String, number: i64, width: usize) {
-    for (place, unit) in [1000, 100, 10, 1].into_iter().enumerate() {
-        if place + width >= 4 || number >= unit {
-            out.push(char::from(b'0' + u8::try_from(number / unit % 10).unwrap_or_default()));
-        }
-    }
+fn push_digits(out: &mut Vec<u8>, number: i64, width: usize) {
+    let n = u32::try_from(number).unwrap_or_default();
+    let digits = [n / 1000, n / 100, n / 10, n].map(|n| b'0' | u8::try_from(n % 10).unwrap_or_default());
+    let unused = digits.iter().take(4 - width).take_while(|digit| **digit == b'0').count();
+    out.extend_from_slice(digits.get(unused..).unwrap_or_default());
 }
 
 fn from_string<'s>(arguments: &'s [Expr], scope: &Scope<'s>) -> Result<Datum<'s>> {

@@ -123,7 +123,7 @@ pub(super) fn part_at(ms: i64, place: usize) -> Option<i64> {
 }
 
 /// Hour, minute, second and millisecond.
-fn time_parts(of_day: i64) -> [i64; 4] {
+pub(super) fn time_parts(of_day: i64) -> [i64; 4] {
     [of_day / 3_600_000, of_day / 60_000 % 60, of_day / 1000 % 60, of_day % 1000]
 }
 

@@ -5,7 +5,7 @@ use super::cells::{Cells, Int32s, Vector};
 use super::mask::Mask;
 use super::numbers::{Operand, finished, operand};
 use super::run::VectorArguments;
-use crate::block::{Column, ColumnData, VarData};
+use crate::block::{Column, ColumnData};
 use crate::query::expr::date::{DateCells, cells_of_dates, differences};
 use crate::query::expr::datum::is_nullish;
 use crate::query::expr::globals::Globals;
@@ -27,9 +27,7 @@ pub fn of_dates<'a>(operator: &Operator, arguments: &VectorArguments<'_, 'a>, gl
         DateCells::Int64s(cells) => Cells::Longs(cells.into()),
         DateCells::Dates(cells) => Cells::Dates(cells.into()),
         DateCells::Texts(index, texts) => {
-            let mut entries = VarData::default();
-            texts.iter().for_each(|text| entries.push(text.as_bytes()));
-            let entries = Vector::made(Column::new(ColumnData::String(entries), None), Mask::NONE);
+            let entries = Vector::made(Column::new(ColumnData::String(texts), None), Mask::NONE);
             Cells::Indexed(index.into(), Rc::new(entries))
         }
     };
