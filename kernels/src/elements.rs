@@ -114,6 +114,16 @@ pub fn push_named(out: &mut Vec<u8>, kind: u8, name: &[u8], value: &[u8]) {
     append(out, value);
 }
 
+/// Appends the value of a string.
+#[inline(never)]
+pub fn push_text(out: &mut Vec<u8>, text: &[u8]) {
+    out.reserve(text.len() + 5);
+    // A document is at most 16 MiB, so the length fits.
+    out.extend_from_slice(&u32::try_from(text.len() + 1).unwrap_or(u32::MAX).to_le_bytes());
+    append(out, text);
+    out.push(0);
+}
+
 /// Appends bytes that are often few: copies of a length that the compiler knows are a few stores, others a call.
 #[inline(always)]
 fn append(out: &mut Vec<u8>, bytes: &[u8]) {

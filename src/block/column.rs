@@ -5,7 +5,7 @@ use std::fmt;
 use std::ops::Range;
 use std::rc::Rc;
 
-use kernels::{gather, tagged};
+use kernels::{elements, gather, tagged};
 
 use super::bitmap::Bitmap;
 use super::objects::Objects;
@@ -279,11 +279,8 @@ impl Column {
                 Value::new_checked(Kind::Object, scratch)
             }
             ColumnData::String(v) => {
-                let text = v.get(row);
                 scratch.clear();
-                scratch.extend_from_slice(&u32::try_from(text.len() + 1).unwrap_or(u32::MAX).to_le_bytes());
-                scratch.extend_from_slice(text);
-                scratch.push(0);
+                elements::push_text(scratch, v.get(row));
                 Value::new_checked(Kind::String, scratch)
             }
             ColumnData::Dictionary(index, values) => return values.value(*index.get(row)? as usize, scratch),

@@ -1,8 +1,9 @@
 //! One BSON value: a type byte and the value's bytes.
 
+use std::fmt;
 use std::rc::Rc;
 
-use std::fmt;
+use kernels::elements;
 
 use super::display_double::DisplayDouble;
 use super::doc::{Doc, check_value};
@@ -380,7 +381,7 @@ impl OwnedValue {
     pub fn string(text: &str) -> OwnedValue {
         let mut tagged = Vec::with_capacity(text.len() + 6);
         tagged.push(Kind::String.byte());
-        push_text(&mut tagged, text);
+        elements::push_text(&mut tagged, text.as_bytes());
         OwnedValue::from_tagged_checked(tagged)
     }
     /// An object.
@@ -401,14 +402,6 @@ impl fmt::Debug for OwnedValue {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.view().fmt(f)
     }
-}
-
-/// Appends a string with its length prefix and its NUL.
-pub(crate) fn push_text(bytes: &mut Vec<u8>, text: &str) {
-    // A document is at most 16 MiB, so the length fits.
-    bytes.extend_from_slice(&u32::try_from(text.len() + 1).unwrap_or(u32::MAX).to_le_bytes());
-    bytes.extend_from_slice(text.as_bytes());
-    bytes.push(0);
 }
 
 /// The first `N` bytes, padded with zeros. A checked value is never shorter.

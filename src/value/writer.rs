@@ -3,7 +3,7 @@
 use kernels::elements;
 
 use super::doc::{Doc, DocBuf};
-use super::raw::{Kind, Value, push_text};
+use super::raw::{Kind, Value};
 
 /// Builds a document field after field; nested documents are written in place.
 ///
@@ -93,7 +93,7 @@ impl DocWriter {
     /// A field with a string.
     pub fn string(&mut self, name: &str, text: &str) -> &mut Self {
         self.header(Kind::String, name);
-        push_text(&mut self.bytes, text);
+        elements::push_text(&mut self.bytes, text.as_bytes());
         self
     }
 

@@ -4,6 +4,8 @@
 
 use std::cmp::Ordering;
 
+use kernels::scale;
+
 use super::model::Decimal;
 use crate::env::Env;
 use crate::value::{Kind, Number, OwnedValue, Value};
@@ -26,9 +28,15 @@ impl Digits {
     pub fn of(decimal: Decimal) -> Option<Digits> {
         let Decimal::Finite { negative, mut coefficient, exponent } = decimal else { return None };
         let mut digits = Vec::new();
-        while coefficient > 0 {
+        // Divisions of 128 bits are slow.
+        while coefficient > u64::MAX.into() {
             digits.push((coefficient % 10) as u8);
             coefficient /= 10;
+        }
+        let mut rest = u64::try_from(coefficient).unwrap_or_default();
+        while rest > 0 {
+            digits.push((rest % 10) as u8);
+            rest /= 10;
         }
         digits.reverse();
         Some(Digits { negative, digits, exponent })
@@ -196,11 +204,12 @@ impl Digits {
             text.push_str(&digits);
         } else {
             let whole = usize::try_from(first + 1).unwrap_or_default();
-            for at in 0..digits.len().max(whole) {
-                if at == whole {
-                    text.push('.');
-                }
-                text.push_str(digits.get(at..at + 1).unwrap_or("0"));
+            let (head, tail) = digits.split_at_checked(whole).unwrap_or((&digits, ""));
+            text.push_str(head);
+            (digits.len()..whole).for_each(|_| text.push('0'));
+            if !tail.is_empty() {
+                text.push('.');
+                text.push_str(tail);
             }
         }
         text
@@ -249,17 +258,18 @@ pub fn to_double(decimal: Decimal) -> Option<f64> {
 
 /// The shortest digits that identify a finite double.
 fn shortest(x: f64, env: &dyn Env) -> Digits {
+    let negative = x.is_sign_negative();
+    if let Some((digits, places)) = scale::shortest(x.abs()) {
+        let short = Digits::of(Decimal::Finite { negative, coefficient: digits.into(), exponent: -places });
+        return short.unwrap_or(Digits { negative, digits: Vec::new(), exponent: 0 });
+    }
     let mut digits =
         Digits::parse(&env.digits(x.abs())).unwrap_or(Digits { negative: false, digits: Vec::new(), exponent: 0 });
     while digits.digits.last() == Some(&0) {
         digits.digits.pop();
         digits.exponent += 1;
     }
-    Digits {
-        negative: x.is_sign_negative(),
-        exponent: if digits.digits.is_empty() { 0 } else { digits.exponent },
-        ..digits
-    }
+    Digits { negative, exponent: if digits.digits.is_empty() { 0 } else { digits.exponent }, ..digits }
 }
 
 /// A double as the server formats it.
@@ -282,6 +292,13 @@ pub fn from_double(x: f64) -> Decimal {
     const DIGITS: usize = 15;
     const FRACTION_BITS: u32 = 52;
     let (negative, bits) = (x.is_sign_negative(), x.to_bits());
+    if let Some((mut digits @ 1.., places)) = scale::shortest(x.abs()) {
+        let mut exponent = -places;
+        while digits < 10_u64.pow(14) {
+            (digits, exponent) = (10 * digits, exponent - 1);
+        }
+        return Decimal::Finite { negative, coefficient: digits.into(), exponent };
+    }
     if x.is_nan() {
         return Decimal::NaN;
     }
