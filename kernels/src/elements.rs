@@ -114,6 +114,13 @@ pub fn push_named(out: &mut Vec<u8>, kind: u8, name: &[u8], value: &[u8]) {
     append(out, value);
 }
 
+/// Appends a type byte and a value.
+#[inline(never)]
+pub fn push_tagged(out: &mut Vec<u8>, kind: u8, value: &[u8]) {
+    out.push(kind);
+    append(out, value);
+}
+
 /// Appends the value of a string.
 #[inline(never)]
 pub fn push_text(out: &mut Vec<u8>, text: &[u8]) {

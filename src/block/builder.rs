@@ -85,7 +85,10 @@ impl ColumnBuilder {
             (ColumnData::I32(v), Kind::Int32) => value.as_i32().map(|x| v.push(x)),
             (ColumnData::I64(v), Kind::Int64) => value.as_i64().map(|x| v.push(x)),
             (ColumnData::Bool(v), Kind::Bool) => value.as_bool().map(|x| v.push(u8::from(x))),
-            (ColumnData::String(v), Kind::String) => value.as_str().map(|x| v.push(x.as_bytes())),
+            (ColumnData::String(v), Kind::String) => {
+                v.push(value.text_bytes());
+                Some(())
+            }
             (ColumnData::ObjectId(v), Kind::ObjectId) => value.as_object_id().map(|x| v.push(x)),
             (ColumnData::Bson(v), _) => {
                 push_tagged(v, value);
@@ -222,8 +225,7 @@ fn copy_cells<T: Copy>(to: &mut Vec<T>, cells: &[T], range: &Range<usize>) -> bo
 
 /// Appends type byte and value bytes.
 pub(crate) fn push_tagged(to: &mut VarData, value: Value<'_>) {
-    to.bytes.push(value.kind().byte());
-    to.bytes.extend_from_slice(value.bytes());
+    value.append_tagged(&mut to.bytes);
     to.seal();
 }
 

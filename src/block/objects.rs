@@ -3,6 +3,8 @@
 use std::ops::Range;
 use std::rc::Rc;
 
+use kernels::elements;
+
 use super::bitmap::Bitmap;
 use super::column::{Column, ColumnData};
 use crate::value::Kind;
@@ -53,8 +55,7 @@ impl Objects {
         let mut scratch = Vec::new();
         write_object(&self.parts, out, &mut |out, name| {
             if let Some(value) = scalars.next().and_then(|scalar| scalar.value(row, &mut scratch)) {
-                push_header(out, value.kind(), name);
-                out.extend_from_slice(value.bytes());
+                elements::push_named(out, value.kind().byte(), name.as_bytes(), value.bytes());
             }
         })
     }

@@ -187,8 +187,7 @@ impl Extreme {
                 _ => Vec::new(),
             };
             tagged.clear();
-            tagged.push(value.kind().byte());
-            tagged.extend_from_slice(value.bytes());
+            value.append_tagged(&mut tagged);
             *self = Extreme::Scalar(tagged);
         }
         replaced

@@ -224,6 +224,11 @@ impl<'a> Value<'a> {
         (self.kind == Kind::String).then(|| self.text())
     }
 
+    /// Appends type byte and value bytes.
+    pub fn append_tagged(self, out: &mut Vec<u8>) {
+        elements::push_tagged(out, self.kind.byte(), self.bytes);
+    }
+
     /// The text of a string, symbol or code.
     pub fn as_text(self) -> Option<&'a str> {
         matches!(self.kind, Kind::String | Kind::Symbol | Kind::Code).then(|| self.text())

@@ -1,5 +1,6 @@
 //! Rows of strings or of values of any types, with each repeated value stored once.
 
+use kernels::elements;
 use kernels::words::{TEXTS, place_of_text};
 
 use super::presence::Presence;
@@ -148,9 +149,8 @@ impl Entries {
         for entry in 0..texts.len() {
             let text = texts.get(entry);
             self.values.bytes.push(Kind::String.byte());
-            self.values.bytes.extend_from_slice(&(text.len() as u32 + 1).to_le_bytes());
-            self.values.bytes.extend_from_slice(text);
-            self.values.push(&[0]);
+            elements::push_text(&mut self.values.bytes, text);
+            self.values.seal();
         }
     }
 

@@ -1,7 +1,9 @@
 //! The flattened shape of a section's objects: the contents of its reference document, in order.
 
+use kernels::elements;
+
 use super::items::SectionKind;
-use crate::block::{ShapePart, push_header, write_object};
+use crate::block::{ShapePart, write_object};
 use crate::value::{Doc, Elements, Kind};
 
 /// A scalar of the reference: the initial value of its stream.
@@ -66,8 +68,7 @@ impl<'a> SectionShape<'a> {
     pub fn build<'b>(&self, out: &mut Vec<u8>, mut next: impl FnMut() -> Option<(Kind, &'b [u8])>) -> bool {
         write_object(&self.parts, out, &mut |out, name| {
             if let Some((kind, bytes)) = next() {
-                push_header(out, kind, name);
-                out.extend_from_slice(bytes);
+                elements::push_named(out, kind.byte(), name.as_bytes(), bytes);
             }
         })
     }

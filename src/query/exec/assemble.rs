@@ -241,8 +241,7 @@ impl Join<'_> {
         let mut number_of = |dictionary: &Column, at: usize| {
             let value = dictionary.value(at, &mut scratch).unwrap_or(Value::NULL);
             key.clear();
-            key.push(value.kind().byte());
-            key.extend_from_slice(value.bytes());
+            value.append_tagged(&mut key);
             let (number, new) = known.add(&key);
             if new {
                 values.push(value);

@@ -143,8 +143,7 @@ impl Pool {
     fn add(&mut self, value: Option<Value<'_>>) -> u32 {
         let Some(value) = value else { return 0 };
         self.scratch.clear();
-        self.scratch.push(value.kind().byte());
-        self.scratch.extend_from_slice(value.bytes());
+        value.append_tagged(&mut self.scratch);
         u32::try_from(self.known.add(&self.scratch).0).unwrap_or(u32::MAX)
     }
 

@@ -95,8 +95,7 @@ impl ColumnEntries {
                 let place = places.get_mut(entry as usize)?.get_or_insert_with(|| {
                     let value = values.value(entry as usize, &mut scratch).unwrap_or(Value::NULL);
                     key.clear();
-                    key.push(value.kind().byte());
-                    key.extend_from_slice(value.bytes());
+                    value.append_tagged(&mut key);
                     let (place, is_new) = self.known.add(&key);
                     if is_new {
                         new.push(entry);

@@ -100,8 +100,7 @@ impl Ids {
         match key {
             Key::One(_) => {
                 let value = cells.first().and_then(|cells| cells.value(row, scratch)).unwrap_or(Value::NULL);
-                shown.bytes.push(value.kind().byte());
-                shown.bytes.extend_from_slice(value.bytes());
+                value.append_tagged(&mut shown.bytes);
             }
             Key::Object(fields) => {
                 shown.bytes.push(Kind::Object.byte());
