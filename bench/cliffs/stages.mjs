@@ -194,6 +194,18 @@ export const stages = [
   pair("greatest of six rows / mean of six rows", LAST_SIX, windowed({ $max: "$usage_user", window: { documents: [-5, 0] } }), overWindows(greatestOfSix)),
   pair("an hour of rows / six rows", LAST_SIX, windowed({ $avg: "$usage_user", window: { documents: [-359, 0] } }), { same: "none" }),
   pair(
+    "three greatest of an hour of rows / of six rows",
+    windowed({ $maxN: { input: "$usage_user", n: 3 }, window: { documents: [-5, 0] } }),
+    windowed({ $maxN: { input: "$usage_user", n: 3 }, window: { documents: [-359, 0] } }),
+    { same: "none" },
+  ),
+  pair(
+    "`$top` of an hour of rows / of six rows",
+    windowed({ $top: { sortBy: { usage_idle: 1 }, output: "$usage_user" }, window: { documents: [-5, 0] } }),
+    windowed({ $top: { sortBy: { usage_idle: 1 }, output: "$usage_user" }, window: { documents: [-359, 0] } }),
+    { same: "none" },
+  ),
+  pair(
     "median of six rows / mean of six rows",
     LAST_SIX,
     windowed({ $median: { input: "$usage_user", method: "approximate" }, window: { documents: [-5, 0] } }),

@@ -147,6 +147,8 @@ export const PIPELINES = {
   $redact: [{ $redact: { $cond: [{ $gt: ["$a", 50] }, "$$KEEP", "$$PRUNE"] } }, { $count: "rows" }],
   "mean of six rows": window({ $avg: "$a", window: { documents: [-5, 0] } }),
   "greatest of 41 rows": window({ $max: "$a", window: { documents: [-20, 20] } }),
+  "three greatest of 41 rows": window({ $maxN: { input: "$a", n: 3 }, window: { documents: [-20, 20] } }),
+  "different numbers of 41 rows": window({ $addToSet: "$level", window: { documents: [-20, 20] } }),
   "sum of five minutes": window({ $sum: "$a", window: { range: [-5, 0], unit: "minute" } }),
   $derivative: window({ $derivative: { input: "$a", unit: "second" }, window: { documents: [-1, 0] } }),
   $expMovingAvg: window({ $expMovingAvg: { input: "$a", N: 5 } }),

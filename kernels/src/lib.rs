@@ -18,6 +18,7 @@ pub mod items;
 mod kinds;
 mod operand;
 pub mod paths;
+pub mod places;
 pub mod runs;
 pub mod scale;
 pub mod sum;

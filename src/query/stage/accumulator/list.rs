@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use super::model::{Accumulator, Inputs, Times, each_cell, list_is_full};
+use super::picks::Picks;
 use crate::block::{Column, ColumnData};
 use crate::error::{Error, Result};
 use crate::limits::STAGE_SIZE_BYTES_MAX;
@@ -16,6 +17,7 @@ pub(super) struct Lists {
     is_set: bool,
     /// True if the list holds the elements of the values, which must be arrays.
     of_elements: bool,
+    collation: Collation,
     /// The array of each group.
     groups: Vec<ArrayWriter>,
     /// The values of all sets, numbered.
@@ -27,8 +29,9 @@ pub(super) struct Lists {
 
 impl Lists {
     pub fn new(is_set: bool, of_elements: bool, collation: &Collation) -> Lists {
+        let (collation, groups, known) = (collation.clone(), Vec::new(), Pairs::default());
         let coder = Coder::new(collation.clone(), MissingAs::Nothing);
-        Lists { is_set, of_elements, groups: Vec::new(), coder, known: Pairs::default(), size_bytes: 0 }
+        Lists { is_set, of_elements, collation, groups, coder, known, size_bytes: 0 }
     }
 
     fn push(&mut self, group: usize, value: Value<'_>) -> Result<()> {
@@ -127,6 +130,18 @@ impl Accumulator for Lists {
         let start = rows.start;
         let group_of = |row: usize| groups.get(row - start).map_or(usize::MAX, |group| *group as usize);
         self.add_rows(&group_of, &inputs.cells, rows)
+    }
+
+    fn picks(&self, inputs: &Inputs<'_>) -> Option<Picks> {
+        let rows = inputs.cells.len();
+        match (self.of_elements, self.is_set) {
+            (true, _) => None,
+            (_, false) => Some(Picks::Present),
+            (_, true) => {
+                let mut coder = Coder::new(self.collation.clone(), MissingAs::Nothing);
+                Some(Picks::Distinct(coder.numbers(&inputs.cells, 0..rows).into_each(rows)))
+            }
+        }
     }
 
     fn show(&self, group: usize, see: &mut dyn FnMut(Value<'_>)) {

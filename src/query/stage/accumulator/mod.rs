@@ -10,6 +10,7 @@ mod kernels;
 mod list;
 mod model;
 mod percentile;
+mod picks;
 mod ranked;
 mod sum;
 mod table;
@@ -17,5 +18,6 @@ mod words;
 
 pub use accumulation::{Accumulation, cannot_fail};
 pub use model::{Accumulator, Inputs, Times};
+pub use picks::{Picks, RankedRows};
 pub use table::COVARIANCES;
 pub use words::word_of;

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
+use super::picks::Picks;
 use crate::block::{Bitmap, Block, Column, ColumnData};
 use crate::error::{Error, ErrorCode, Result};
 use crate::query::expr::{ArrayWriter, BoundExpr};
@@ -45,6 +46,11 @@ pub trait Accumulator {
         let mut value = None;
         self.show(group, &mut |seen| value = Some(seen.to_owned()));
         value.unwrap_or_else(OwnedValue::null)
+    }
+
+    /// Which rows of a window it shows; `None` if it shows something else.
+    fn picks(&self, _inputs: &Inputs<'_>) -> Option<Picks> {
+        None
     }
 
     /// Merges one group into another, as if that had seen these values as well. Does nothing and answers false if the

@@ -8,11 +8,12 @@ use std::ops::Range;
 
 use super::kernels::next_within;
 use super::model::{Accumulator, Inputs, Settings, Times, list_is_full, show_array};
+use super::picks::{Picks, RankedRows};
 use super::words::{word_of, words_of_dates, words_of_doubles, words_of_int32s};
 use crate::block::{Column, ColumnData};
 use crate::error::{Error, Result};
 use crate::limits::STAGE_SIZE_BYTES_MAX;
-use crate::value::{Collation, Kind, OwnedValue, Value};
+use crate::value::{Collation, Kind, OwnedValue, Value, sort_by};
 
 /// How rows are ranked, and which are kept.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -103,6 +104,7 @@ impl Keys<'_> {
     }
 
     /// The words of rows by their first key: smaller for a row that comes first. Equal words say nothing.
+    #[inline(never)]
     fn words(&self, rows: Range<usize>) -> Vec<u64> {
         let (Some(column), Some(ascending)) = (self.columns.first(), self.ascending.first()) else {
             return vec![0; rows.len()];
@@ -124,6 +126,10 @@ impl Keys<'_> {
 
     /// The order of two rows.
     fn compare(&self, new: &RankedEntry, known: &RankedEntry) -> Ordering {
+        self.compare_keys(new, known).then(new.place.cmp(&known.place))
+    }
+
+    fn compare_keys(&self, new: &RankedEntry, known: &RankedEntry) -> Ordering {
         if new.word != known.word {
             return new.word.cmp(&known.word);
         }
@@ -135,7 +141,7 @@ impl Keys<'_> {
                 return order;
             }
         }
-        new.place.cmp(&known.place)
+        Ordering::Equal
     }
 
     fn key_of<'a>(&'a self, number: usize, entry: &'a RankedEntry, scratch: &'a mut Vec<u8>) -> Value<'a> {
@@ -345,6 +351,42 @@ impl Accumulator for Ranked {
         times: Option<&Times<'_>>,
     ) -> Result<()> {
         self.add_rows(groups, inputs, rows, times)
+    }
+
+    fn picks(&self, inputs: &Inputs<'_>) -> Option<Picks> {
+        let by_value = match self.rank {
+            Rank::First => return Some(Picks::First),
+            Rank::Last => return Some(Picks::Last),
+            rank => matches!(rank, Rank::Least | Rank::Greatest),
+        };
+        let columns = if by_value { std::slice::from_ref(&*inputs.cells) } else { &inputs.keys };
+        if columns.len() > 1 && columns.iter().any(|column| column.kind().is_none()) {
+            // Parallel arrays are an error, but only of rows in a window.
+            return None;
+        }
+        let keys = Keys { columns, ascending: &self.ascending, collation: &self.collation, by_value };
+        let words = keys.words(0..inputs.cells.len());
+        let mut entries = Vec::with_capacity(words.len());
+        for (row, word) in (0..).zip(words) {
+            if !by_value || counts(&inputs.cells, row as usize) {
+                entries.push(RankedEntry { word, place: i64::from(row), content: Content::Row(row) });
+            }
+        }
+        sort_by(&mut entries, |a, b| keys.compare(a, b));
+        let mut rows: Vec<u32> = entries.iter().map(|entry| entry.place as u32).collect();
+        let shown = (self.rank == Rank::Bottom).then(|| rows.clone());
+        if shown.is_some() {
+            // From the last one on; but of rows that tie, the first ones stay.
+            rows.reverse();
+            let mut ties = rows.as_mut_slice();
+            for tied in entries.chunk_by(|a, b| keys.compare_keys(a, b).is_eq()).rev() {
+                let Some((these, rest)) = ties.split_at_mut_checked(tied.len()) else { break };
+                these.reverse();
+                ties = rest;
+            }
+        }
+        let ranked = RankedRows { rows, shown, is_single: self.is_single };
+        Some(Picks::Ranked(ranked))
     }
 
     fn show(&self, group: usize, see: &mut dyn FnMut(Value<'_>)) {

@@ -4,12 +4,12 @@ use std::collections::VecDeque;
 use std::ops::Range;
 
 use super::cells::{NOWHERE, cell, except};
-use crate::block::{Bitmap, Column, ColumnBuilder, ColumnData};
-use crate::error::{Error, ErrorCode, Result};
-use crate::limits::STAGE_SIZE_BYTES_MAX;
-use crate::query::expr::quantile;
+use super::slide::WindowValues;
+use crate::block::{Bitmap, Column, ColumnData};
+use crate::error::Result;
+use crate::query::expr::{ArrayWriter, quantile};
 use crate::query::sort::{key_of_double, key_of_int};
-use crate::value::{Collation, DocWriter, Kind, OwnedValue, Value};
+use crate::value::{Collation, Kind, OwnedValue, Value};
 
 /// The rows of the extremes of a typed column; of cells that compare equal, the first. `None` for other columns.
 pub(super) fn extreme_rows(column: &Column, windows: &[Range<usize>], is_max: bool) -> Option<Vec<u32>> {
@@ -106,27 +106,19 @@ impl Quantiles {
             }
             return Ok(except(ColumnData::F64(medians), &others));
         };
-        let mut lists = ColumnBuilder::with_capacity(windows.len());
-        let (mut size_bytes, mut known) = (0, None);
+        let mut lists = WindowValues::new(windows.len());
+        let mut known = None;
         for window in windows {
             if known.is_none() || list.held != *window {
                 list.move_to(window);
-                let mut writer = DocWriter::new();
-                for (place, share) in shares.iter().enumerate() {
-                    let value = at(&list.sorted, *share).map_or_else(OwnedValue::null, OwnedValue::double);
-                    writer.value(&place.to_string(), value.view());
+                let mut array = ArrayWriter::new();
+                for share in shares {
+                    let value = at(&list.sorted, *share).map(OwnedValue::double);
+                    array.push(value.as_ref().map(OwnedValue::view));
                 }
-                known = Some(writer.finish());
+                known = Some(array.finish());
             }
-            if let Some(array) = &known {
-                let array = Value::new_checked(Kind::Array, array.view().as_bytes());
-                size_bytes += 1 + array.bytes().len();
-                lists.push(array);
-            }
-            if size_bytes > STAGE_SIZE_BYTES_MAX {
-                let message = "The values of the windows exceed the memory limit";
-                return Err(Error::new(ErrorCode::ExceededMemoryLimit, message));
-            }
+            lists.push(known.as_ref().and_then(|array| array.view()).unwrap_or(Value::NULL))?;
         }
         Ok(lists.finish())
     }

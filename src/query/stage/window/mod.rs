@@ -9,6 +9,7 @@ mod fill;
 mod function;
 mod kernel;
 mod parse;
+mod shown;
 mod slide;
 mod slope;
 mod sums;

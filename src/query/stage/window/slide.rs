@@ -3,54 +3,31 @@
 use std::ops::Range;
 
 use super::super::accumulator::{Accumulation, Accumulator, Inputs};
+use super::shown::shown_rows;
 use crate::block::{Column, ColumnBuilder};
 use crate::error::{Error, ErrorCode, Result};
 use crate::limits::STAGE_SIZE_BYTES_MAX;
 use crate::value::{OwnedValue, Value};
-
-/// Of accumulators that cannot merge, windows with at most so many rows on average become groups whose rows are added together.
-const SHORT_ROWS_MAX: usize = 64;
-/// So many rows of short windows are added at once.
-const ROWS_AT_ONCE: usize = if cfg!(test) { 30 } else { 4096 };
 
 /// The results of an accumulator for windows, most of which begin and end no earlier than the previous one.
 ///
 /// Such windows cost as much as their rows. A window that only grows adds rows to one sum. If the front moves as well,
 /// there are two kinds of sums: one of the rows after a `split`, and one for each row before it at which a window may
 /// begin. When the front passes the split, the split moves to the end. Nothing is ever subtracted, because 1e100 + 1 -
-/// 1e100 would be 0.
+/// 1e100 would be 0. If the front moves and the accumulator shows rows of a window, these rows are picked instead.
 ///
 /// Errors: those of the accumulator; `ExceededMemoryLimit` if the values take too much memory.
 pub(super) fn over_windows(spec: &Accumulation, inputs: &Inputs<'_>, windows: &[Range<usize>]) -> Result<Column> {
-    let mut values = WindowValues { column: ColumnBuilder::with_capacity(windows.len()), size_bytes: 0 };
+    let mut values = WindowValues::new(windows.len());
     let n = spec.count(&|| None)?;
     let mut sums = WindowSums { spec, n, accumulator: spec.start(), held: 0..0, split: 0, groups: 0 };
     sums.restart(0);
-    let is_short = windows.iter().map(Range::len).sum::<usize>() <= SHORT_ROWS_MAX * windows.len();
     let start = |window: Option<&Range<usize>>| window.map(|window| window.start);
-    if is_short && start(windows.first()) < start(windows.last()) && !sums.accumulator.merge(0, 0) {
-        let mut left = windows;
-        while !left.is_empty() {
-            let (mut accumulator, mut rows, mut groups) = (spec.start(), Vec::new(), Vec::new());
-            let mut group = 0;
-            for window in left {
-                if !rows.is_empty() && rows.len() + window.len() > ROWS_AT_ONCE {
-                    break;
-                }
-                accumulator.grow(n);
-                rows.extend(window.clone().map(|row| row as u32));
-                groups.resize(rows.len(), group as u32);
-                group += 1;
-            }
-            accumulator.add_each(&groups, &inputs.slice(&|column| column.gather(&rows)), 0..rows.len(), None)?;
-            for group in 0..group {
-                let mut added = Ok(());
-                accumulator.show(group, &mut |value| added = values.push(value));
-                added?;
-            }
-            left = left.get(group..).unwrap_or_default();
-        }
-        return Ok(values.column.finish());
+    if start(windows.first()) < start(windows.last())
+        && let Some(picks) = sums.accumulator.picks(inputs)
+        && let Some(shown) = shown_rows(&picks, n, &inputs.cells, windows)?
+    {
+        return Ok(shown);
     }
     let mut value: Option<OwnedValue> = None;
     for window in windows {
@@ -60,17 +37,22 @@ pub(super) fn over_windows(spec: &Accumulation, inputs: &Inputs<'_>, windows: &[
         }
         values.push(value.get_or_insert_with(|| sums.value()).view())?;
     }
-    Ok(values.column.finish())
+    Ok(values.finish())
 }
 
 /// The results for windows so far.
-struct WindowValues {
+pub(super) struct WindowValues {
     column: ColumnBuilder,
     size_bytes: usize,
 }
 
 impl WindowValues {
-    fn push(&mut self, value: Value<'_>) -> Result<()> {
+    pub fn new(windows: usize) -> WindowValues {
+        WindowValues { column: ColumnBuilder::with_capacity(windows), size_bytes: 0 }
+    }
+
+    /// Errors: `ExceededMemoryLimit` if the values take too much memory.
+    pub fn push(&mut self, value: Value<'_>) -> Result<()> {
         self.size_bytes += 1 + value.bytes().len();
         if self.size_bytes > STAGE_SIZE_BYTES_MAX {
             return Err(Error::new(
@@ -80,6 +62,10 @@ impl WindowValues {
         }
         self.column.push(value);
         Ok(())
+    }
+
+    pub fn finish(self) -> Column {
+        self.column.finish()
     }
 }
 

@@ -129,6 +129,8 @@ fn accumulation(operator: &str) -> (Option<Kernel>, Accumulation) {
         "$median" => rawdoc! { "x": { "input": "$v", "method": "continuous" } },
         "$percentile" => rawdoc! { "x": { "input": "$v", "p": [0.0, 0.3, 1.0], "method": "discrete" } },
         "$firstN" | "$lastN" | "$minN" | "$maxN" => rawdoc! { "x": { "input": "$v", "n": 2 } },
+        "$top" | "$bottom" => rawdoc! { "x": { "output": "$v", "sortBy": { "a": 1, "b": -1 } } },
+        "$topN" | "$bottomN" => rawdoc! { "x": { "output": "$v", "sortBy": { "a": -1, "b": 1 }, "n": 3 } },
         _ => rawdoc! { "x": "$v" },
     };
     let argument = Doc::parse(argument.as_bytes()).unwrap().get("x").unwrap();
@@ -137,13 +139,13 @@ fn accumulation(operator: &str) -> (Option<Kernel>, Accumulation) {
 }
 
 /// Each window by itself, row by row.
-fn one_by_one(spec: &Accumulation, input: &Column, windows: &[Range<usize>]) -> Column {
+fn one_by_one(spec: &Accumulation, inputs: &Inputs<'_>, windows: &[Range<usize>]) -> Column {
     let mut values = ColumnBuilder::new();
     for window in windows {
         let mut accumulator = spec.start();
         accumulator.grow(spec.count(&|| None).unwrap());
         for row in window.clone() {
-            accumulator.add(0, &Inputs::of(input.clone()), row..row + 1, None).unwrap();
+            accumulator.add(0, inputs, row..row + 1, None).unwrap();
         }
         values.push(accumulator.value(0).view());
     }
@@ -321,25 +323,27 @@ proptest! {
     fn an_extreme_is_the_first_of_those_that_compare_equal(
         (cells, windows) in cells(1..40).prop_flat_map(|cells| (Just(cells.clone()), windows(cells.len()))),
     ) {
-        let input = column(&cells);
+        let inputs = Inputs::of(column(&cells));
         for operator in ["$min", "$max"] {
             let (kernel, spec) = accumulation(operator);
-            let found = accumulated(kernel.as_ref(), &spec, &Inputs::of(input.clone()), &windows).unwrap();
-            prop_assert_eq!(shown(&found), shown(&one_by_one(&spec, &input, &windows)), "{}", operator);
+            let found = accumulated(kernel.as_ref(), &spec, &inputs, &windows).unwrap();
+            prop_assert_eq!(shown(&found), shown(&one_by_one(&spec, &inputs, &windows)), "{}", operator);
         }
     }
 
     #[test]
-    fn lists_of_short_windows_that_are_added_together_equal_those_of_each_window(
-        (cells, windows) in cells(1..40).prop_flat_map(|cells| (Just(cells.clone()), windows(cells.len()))),
+    fn rows_that_windows_show_equal_those_of_each_window(
+        (cells, keys, windows) in cells(40..41).prop_flat_map(|cells| (Just(cells), proptest::collection::vec(self::cells(40..41), 2), windows(40))),
         as_dictionary in any::<bool>(),
     ) {
         let plain = column(&cells);
-        let input = if as_dictionary { dictionary(&plain) } else { plain };
-        for operator in ["$push", "$addToSet", "$firstN", "$lastN", "$minN", "$maxN"] {
+        let mut inputs = Inputs::of(if as_dictionary { dictionary(&plain) } else { plain });
+        inputs.keys = keys.iter().map(|cells| column(cells)).collect();
+        let lists = ["$push", "$addToSet", "$firstN", "$lastN", "$minN", "$maxN"];
+        for operator in lists.into_iter().chain(["$top", "$topN", "$bottom", "$bottomN"]) {
             let (_, spec) = accumulation(operator);
-            let found = over_windows(&spec, &Inputs::of(input.clone()), &windows).unwrap();
-            prop_assert_eq!(shown(&found), shown(&one_by_one(&spec, &input, &windows)), "{}", operator);
+            let found = over_windows(&spec, &inputs, &windows).unwrap();
+            prop_assert_eq!(shown(&found), shown(&one_by_one(&spec, &inputs, &windows)), "{}", operator);
         }
     }
 
@@ -348,11 +352,11 @@ proptest! {
         (numbers, windows) in proptest::collection::vec(-1e6..1e6, 1..40)
             .prop_flat_map(|cells: Vec<f64>| (Just(cells.clone()), windows(cells.len()))),
     ) {
-        let input = Column::new(ColumnData::F64(numbers), None);
+        let inputs = Inputs::of(Column::new(ColumnData::F64(numbers), None));
         for operator in ["$sum", "$avg", "$stdDevPop"] {
             let (kernel, spec) = accumulation(operator);
-            let found = accumulated(kernel.as_ref(), &spec, &Inputs::of(input.clone()), &windows).unwrap();
-            let wanted = one_by_one(&spec, &input, &windows);
+            let found = accumulated(kernel.as_ref(), &spec, &inputs, &windows).unwrap();
+            let wanted = one_by_one(&spec, &inputs, &windows);
             let (mut one, mut other) = (Vec::new(), Vec::new());
             for row in 0..windows.len() {
                 let number = |value: Option<Value<'_>>| value.and_then(Value::as_f64);
