@@ -139,6 +139,41 @@ fn scans_of_cached_buckets_see_changes_of_other_contexts() {
     });
 }
 
+/// Where no row matches, a scan from the end comes to the start.
+#[test]
+fn scans_from_the_end_read_cached_buckets_without_listing_their_keys_and_see_changes_of_other_contexts() {
+    block_on(async {
+        let (writer, reader, storage) = contexts(10).await;
+        let newest = async |least: i64| {
+            let filter = rawdoc! { "n": { "$gte": least } };
+            let command = rawdoc! { "find": "c", "filter": filter, "sort": { "t": -1 }, "limit": 1 };
+            let found = reader.find(command).await;
+            found.first().map(|row| row.get_i64("n").unwrap())
+        };
+        assert_eq!(newest(100_000).await, None);
+        assert!(storage.values.take() >= 300 && storage.keys.take() >= 300);
+        assert_eq!(newest(100_000).await, None);
+        storage.keys.take();
+        storage.values.take();
+        assert_eq!(newest(100_000).await, None);
+        assert!(storage.keys.take() <= 2 && storage.values.take() <= 4);
+        insert(&writer, &readings(11, 1, 10)).await;
+        for _ in 0..3 {
+            assert_eq!(newest(100_000).await, Some(110_000));
+        }
+        // Not folded yet, and then folded by the context itself.
+        writer.insert("c", &readings(12, 1, 10)).await;
+        assert_eq!(newest(100_000).await, Some(120_000));
+        insert(&reader, &readings(13, 1, 10)).await;
+        writer.ok(rawdoc! { "delete": "c", "deletes": [{ "q": { "m": { "$gte": 1_i64 } }, "limit": 0 }] }).await;
+        for least in [130_000, 130_001, 130_001, 130_001] {
+            assert_eq!(newest(least).await, (least == 130_000).then_some(130_000));
+        }
+        writer.ok(rawdoc! { "delete": "c", "deletes": [{ "q": {}, "limit": 0 }] }).await;
+        assert_eq!(newest(0).await, None);
+    });
+}
+
 #[test]
 fn a_scan_larger_than_the_cache_finds_every_row_and_reuses_the_beginning() {
     block_on(async {

@@ -98,6 +98,23 @@ fn the_series_of_many_buckets_are_listed_if_these_are_in_memory() {
 }
 
 #[test]
+fn the_newest_rows_of_a_series_are_read_from_its_buckets_once_all_buckets_were_read() {
+    block_on(async {
+        let db = created(&(Rc::new(MemoryStorage::new()) as Rc<dyn Storage>), 1).await;
+        let row = |series: i64| raw(&doc! { "at": DateTime::from_millis(series), "m": { "id": series }, "n": series });
+        db.insert("weather", &(0..3000).map(row).collect::<Vec<_>>()).await;
+        db.ok(rawdoc! { "flush": 1 }).await;
+        let newest = || rawdoc! { "find": "weather", "filter": { "m.id": 7 }, "sort": { "at": -1 }, "limit": 1 };
+        let mut read = Vec::new();
+        for _ in 0..3 {
+            read.push(explain(&db, newest()).await.counts()[0]);
+            assert_eq!(db.find(newest()).await.len(), 1);
+        }
+        assert!(read[0] > 2000 && read[2] == 1, "{read:?}");
+    });
+}
+
+#[test]
 fn what_is_remembered_of_an_expression_is_not_taken_for_the_same_one_with_a_collation() {
     block_on(async {
         let db = created(&(Rc::new(MemoryStorage::new()) as Rc<dyn Storage>), 1).await;

@@ -247,7 +247,7 @@ impl Engine {
     pub(in crate::engine) async fn order_scan(&self, scan: &mut Scan, ascending: bool) -> Result<()> {
         let rest = std::mem::replace(&mut scan.rest, Rest::Done);
         scan.rest = match rest {
-            Rest::Range(range) if !ascending => Rest::Ids(buckets_of(&self.scan_keys(vec![range]).await?)?),
+            Rest::Range(range) if !ascending => Rest::Ids(self.listed(&scan.collection, range).await?),
             rest => rest,
         };
         let mut journal: Vec<(BucketId, usize)> = scan
