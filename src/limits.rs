@@ -206,6 +206,8 @@ pub const LISTED_KEYS_A_BUCKET: usize = 4;
 /// Maximum number of keys of the default index listed to know the series of a collection's buckets, if few of them are in
 /// memory. A collection with more is not asked again.
 pub const LISTED_KEYS_MAX: usize = 4096;
+/// How far back the first part of a range reaches that is listed from its end, as a multiple of the longest span of a bucket.
+pub const FIRST_PART_SPANS: i64 = 4;
 /// With more buckets per series than this, those in a range of times are not chosen from the list of all.
 pub const LISTED_A_SERIES: usize = 64;
 /// With fewer buckets than half of this in a range, they are read without listing the series of a collection.

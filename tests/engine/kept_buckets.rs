@@ -174,6 +174,37 @@ fn scans_from_the_end_read_cached_buckets_without_listing_their_keys_and_see_cha
     });
 }
 
+/// Rows of one series in hours before now, ascending: without gaps, or some of them long ago and some in the future.
+#[test]
+fn scans_from_the_end_list_only_the_last_of_many_buckets_and_find_every_row() {
+    block_on(async {
+        let now_hour = TestEnv::new(1).now_ms.get() / HOUR_MS;
+        let scattered = [-200_000, -90_000, -89_999, -3000, -300, -40, -5, -4, -3, -2, -1, 0, 1, 9, 20_000];
+        for hours in [(-1999..=0).collect::<Vec<i64>>(), scattered.to_vec()] {
+            let storage = Rc::new(Counting::default());
+            let [writer, reader] = [1, 2].map(|seed| Db::open(storage.clone(), TestEnv::new(seed)));
+            writer.ok(rawdoc! { "create": "c", "timeseries": { "timeField": "t", "metaField": "m" } }).await;
+            let row = |hour: &i64| {
+                let at = DateTime::from_millis((now_hour + hour) * HOUR_MS + 5);
+                rawdoc! { "t": at, "m": 1, "n": *hour }
+            };
+            insert(&writer, &hours.iter().map(row).collect::<Vec<_>>()).await;
+            let newest = async |limit: i64| {
+                let command = rawdoc! { "find": "c", "sort": { "t": -1 }, "limit": limit, "batchSize": 100_000 };
+                let found = reader.find(command).await;
+                found.iter().map(|row| row.get_i64("n").unwrap()).collect::<Vec<_>>()
+            };
+            let expected = |limit: usize| hours.iter().rev().take(limit).copied().collect::<Vec<_>>();
+            storage.keys.take();
+            assert_eq!(newest(2).await, expected(2));
+            assert!(storage.keys.take() < 20);
+            for limit in [5, 13, 400, 5000] {
+                assert_eq!(newest(limit).await, expected(limit as usize), "{limit}");
+            }
+        }
+    });
+}
+
 #[test]
 fn a_scan_larger_than_the_cache_finds_every_row_and_reuses_the_beginning() {
     block_on(async {

@@ -67,7 +67,7 @@ impl Engine {
             }
         }
         if let Some(ascending) = plan.order {
-            self.order_scan(&mut scan, ascending).await?;
+            self.order_scan(&mut scan, ascending);
         }
         Ok(Some((FindCursor::new(scan, plan, entries.max(asked.unwrap_or(0)), asked.is_some()), options)))
     }

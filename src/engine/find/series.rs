@@ -223,9 +223,10 @@ impl Engine {
         })
     }
 
-    /// How many buckets of the range that is scanned there are, if all are in memory.
+    /// How many buckets of the range that is scanned are in memory, if these are all or many.
     fn buckets_in_memory(&self, scan: &Scan) -> Option<usize> {
-        self.buckets.borrow().count(&scan.collection().id(), scan.range()?)
+        let (count, is_all) = self.buckets.borrow().count(&scan.collection().id(), scan.range()?);
+        (is_all || 2 * count > NARROWED_SERIES_MAX).then_some(count)
     }
 
     /// Notes the metadata of a series that is not known yet, from one of its buckets, if that is in memory.

@@ -7,6 +7,7 @@
 use std::cmp::Ordering;
 use std::rc::Rc;
 
+use super::listed::Older;
 use super::unit::Unit;
 use super::windows::KnownRows;
 use crate::bucket::BucketId;
@@ -28,9 +29,9 @@ pub enum Access {
     Ids(Vec<BucketId>),
 }
 
-enum Rest {
+pub(super) enum Rest {
     Range(KeyRange),
-    /// In reverse order.
+    /// In reverse order. Those of a range that is listed from its end come before what is left of it (`older`).
     Ids(Vec<BucketId>),
     /// These units, which were already fetched.
     Units(Vec<Unit>),
@@ -40,7 +41,8 @@ enum Rest {
 /// The state of a scan between two pages. It owns everything it holds: no transaction lives between pages.
 pub struct Scan {
     collection: Rc<Collection>,
-    rest: Rest,
+    pub(super) rest: Rest,
+    pub(super) older: Option<Older>,
     /// The journals when the scan began.
     journal: Rc<ByBucket>,
     /// Which groups of the journals have been returned, by number.
@@ -117,7 +119,7 @@ impl Scan {
         let order = self.order.as_ref()?;
         let stored = match &self.rest {
             Rest::Range(range) => keyspace::lowest_bucket(range),
-            Rest::Ids(ids) => ids.last().copied(),
+            Rest::Ids(ids) => ids.last().copied().or_else(|| self.older.as_ref().and_then(Older::highest)),
             Rest::Units(_) | Rest::Done => None,
         };
         let unmet = order.journal.iter().rev().find(|(_, number)| self.met.get(*number) == Some(&false));
@@ -225,6 +227,7 @@ impl Engine {
         let scan = Scan {
             collection: Rc::clone(collection),
             rest: Rest::Done,
+            older: None,
             journal,
             left_out: met.clone(),
             met,
@@ -240,14 +243,14 @@ impl Engine {
         Ok((scan, snapshot.also))
     }
 
-    /// Puts an aimed scan in the order of bucket ids. Storage is only read forwards: for descending order, the ids are
-    /// listed first.
-    ///
-    /// Errors: those of storage.
-    pub(in crate::engine) async fn order_scan(&self, scan: &mut Scan, ascending: bool) -> Result<()> {
+    /// Puts an aimed scan in the order of bucket ids.
+    pub(in crate::engine) fn order_scan(&self, scan: &mut Scan, ascending: bool) {
         let rest = std::mem::replace(&mut scan.rest, Rest::Done);
         scan.rest = match rest {
-            Rest::Range(range) if !ascending => Rest::Ids(self.listed(&scan.collection, range).await?),
+            Rest::Range(range) if !ascending => {
+                scan.older = Some(Older::new(range));
+                Rest::Ids(Vec::new())
+            }
             rest => rest,
         };
         let mut journal: Vec<(BucketId, usize)> = scan
@@ -263,7 +266,6 @@ impl Engine {
             sort_by(ids, |a, b| in_order(!ascending, a, b));
         }
         scan.order = Some(InOrder { ascending, journal });
-        Ok(())
     }
 
     /// The next page; `None` after the last. The last page holds the journal rows of buckets that were not returned.
@@ -274,6 +276,7 @@ impl Engine {
         scan.covered = None;
         let page = Page { entries_max: scan.page_max, keys_only: false };
         scan.page_max = (4 * scan.page_max).min(SCAN_PAGE_BUCKETS);
+        self.list_older(scan).await?;
         match &mut scan.rest {
             Rest::Range(_) => {}
             Rest::Units(units) => {
@@ -284,7 +287,7 @@ impl Engine {
             Rest::Ids(buckets) => {
                 let mut page = buckets.split_off(buckets.len().saturating_sub(page.entries_max));
                 page.reverse();
-                if buckets.is_empty() {
+                if buckets.is_empty() && scan.older.is_none() {
                     scan.rest = Rest::Done;
                 }
                 let found = self.fetch(&scan.collection, &page).await?;

@@ -130,12 +130,14 @@ impl BucketCache {
         Some((found, KeyRange { start: range.start.clone(), end }))
     }
 
-    /// The number of entries in `range`; `None` if not all buckets stored there are cached.
-    pub fn count(&self, collection: &CollectionId, range: &KeyRange) -> Option<usize> {
-        let (_, known) = self.covered.as_ref().filter(|(of, _)| of == collection)?;
+    /// The number of entries in `range`, and whether all buckets stored there are cached.
+    pub fn count(&self, collection: &CollectionId, range: &KeyRange) -> (usize, bool) {
         let place =
             |key: &Bytes| self.kept.partition_point(|((of, id), ..)| keyspace::bucket_key(of, id)[..] < key[..]);
-        (known.start <= range.start && range.end <= known.end).then(|| place(&range.end) - place(&range.start))
+        let holds = |(of, known): &(CollectionId, KeyRange)| {
+            of == collection && known.start <= range.start && range.end <= known.end
+        };
+        (place(&range.end) - place(&range.start), self.covered.as_ref().is_some_and(holds))
     }
 
     /// Drops a bucket.
@@ -308,16 +310,16 @@ mod tests {
     }
 
     #[test]
-    fn entries_are_counted_only_in_a_range_of_which_all_buckets_are_known() {
+    fn entries_are_counted_in_a_range_and_it_is_known_whether_they_are_all() {
         let mut cache = BucketCache::new(READ_CACHE_BYTES);
         (1..6).for_each(|number| cache.put(&[1; 8], &id(number), stored(1)));
         let range = |low: u8, high: u8| keyspace::buckets(&[1; 8], &id(low), &id(high));
-        assert_eq!(cache.count(&[1; 8], &range(2, 4)), None);
+        assert_eq!(cache.count(&[1; 8], &range(2, 4)), (3, false));
         cache.cover(&[1; 8], &range(2, 4));
-        assert_eq!(cache.count(&[1; 8], &range(2, 4)), Some(3));
-        assert_eq!(cache.count(&[1; 8], &range(3, 3)), Some(1));
-        assert_eq!(cache.count(&[1; 8], &range(1, 3)), None);
-        assert_eq!(cache.count(&[1; 8], &range(3, 5)), None);
-        assert_eq!(cache.count(&[2; 8], &range(2, 4)), None);
+        assert_eq!(cache.count(&[1; 8], &range(2, 4)), (3, true));
+        assert_eq!(cache.count(&[1; 8], &range(3, 3)), (1, true));
+        assert_eq!(cache.count(&[1; 8], &range(1, 3)), (3, false));
+        assert_eq!(cache.count(&[1; 8], &range(3, 5)), (3, false));
+        assert!(!cache.count(&[2; 8], &range(2, 4)).1);
     }
 }

@@ -294,6 +294,11 @@ pub fn lowest_bucket(range: &KeyRange) -> Option<BucketId> {
     bucket_id(range.start.get(..BUCKET_KEY_LEN)?).ok()
 }
 
+/// An id that no bucket in a range of bucket keys exceeds.
+pub fn highest_bucket(range: &KeyRange) -> Option<BucketId> {
+    bucket_id(range.end.get(..BUCKET_KEY_LEN)?).ok()
+}
+
 /// All buckets that begin from the second of `low` to the second of `high`, judged by their ids.
 pub fn buckets_of_seconds(collection: &CollectionId, low: &BucketId, high: &BucketId) -> KeyRange {
     buckets(collection, &low.second().0, &high.second().1)
