@@ -345,6 +345,7 @@ with_long_codes! {
         /** A stage that a `$lookup` must not have. */ Location51047 = 51047,
         /** Options in `$regex` and, before it, in `$options`. */ Location51074 = 51074,
         /** Options in `$regex` and, after it, in `$options`. */ Location51075 = 51075,
+        /** `$round` or `$trunc` of an integer whose result has more than 64 bits. */ Location51080 = 51080,
         /** `$round` or `$trunc` of something that is not a number. */ Location51081 = 51081,
         /** A precision of `$round` or `$trunc` that is not an integer. */ Location51082 = 51082,
         /** A precision of `$round` or `$trunc` beyond its bounds. */ Location51083 = 51083,

@@ -170,6 +170,64 @@ fn numbers_widen_on_overflow_and_null_gives_null() {
 }
 
 #[test]
+fn the_exact_value_of_a_double_is_rounded() {
+    // What these doubles are in truth is in each comment.
+    check(rawdoc! { "$round": [1.115, 2] }, 1.11); // 1.11499…
+    check(rawdoc! { "$round": [-1.115, 2] }, -1.11);
+    check(rawdoc! { "$round": [4.35, 1] }, 4.3); // 4.34999…
+    check(rawdoc! { "$round": [1.15, 1] }, 1.1); // 1.14999…
+    check(rawdoc! { "$round": [8.345, 2] }, 8.35); // 8.34500…06
+    check(rawdoc! { "$round": [0.125, 2] }, 0.12); // 0.125
+    check(rawdoc! { "$round": [0.375, 2] }, 0.38); // 0.375
+    check(rawdoc! { "$trunc": [8.2, 1] }, 8.1); // 8.19999…
+    check(rawdoc! { "$trunc": [-8.2, 1] }, -8.1);
+    check(rawdoc! { "$trunc": [8.1, 1] }, 8.0); // 8.09999…
+    check(rawdoc! { "$trunc": [1.1, 1] }, 1.1); // 1.10000…08
+    check(rawdoc! { "$round": [25.0, -1] }, 20.0);
+    check(rawdoc! { "$round": [25.000_000_000_000_004, -1] }, 30.0);
+    check(rawdoc! { "$trunc": [29.999_999_999_999_996, -1] }, 20.0);
+    check(rawdoc! { "$round": [1e22, -20] }, 1e22);
+}
+
+#[test]
+fn a_double_without_digits_beyond_the_places_stays() {
+    let cases = [
+        (123_456_789.123, 9),
+        (123_456_789.123, 100),
+        (1.298, 16),
+        (1.298, 22),
+        (1.298, 100),
+        (-0.1, 20),
+        (1e300, -20),
+    ];
+    for (x, places) in cases {
+        check(rawdoc! { "$trunc": [x, places] }, x);
+        check(rawdoc! { "$round": [x, places] }, x);
+    }
+}
+
+#[test]
+fn integers_are_rounded_exactly_to_powers_of_ten() {
+    check(rawdoc! { "$trunc": [4_611_686_018_427_387_909_i64, -1] }, 4_611_686_018_427_387_900_i64);
+    check(rawdoc! { "$trunc": [-4_611_686_018_427_387_909_i64, -1] }, -4_611_686_018_427_387_900_i64);
+    check(rawdoc! { "$round": [4_611_686_018_427_387_909_i64, -1] }, 4_611_686_018_427_387_910_i64);
+    check(rawdoc! { "$round": [4_611_686_018_427_387_905_i64, -1] }, 4_611_686_018_427_387_900_i64);
+    check(rawdoc! { "$round": [4_611_686_018_427_387_915_i64, -1] }, 4_611_686_018_427_387_920_i64);
+    check(rawdoc! { "$trunc": ["$big", -18] }, 9_000_000_000_000_000_000_i64);
+    check(rawdoc! { "$trunc": [i64::MIN, -18] }, -9_000_000_000_000_000_000_i64);
+    check(rawdoc! { "$trunc": ["$big", -19] }, 0_i64);
+    check(rawdoc! { "$round": ["$big", -20] }, 0_i64);
+    check(rawdoc! { "$round": ["$max", -1] }, 2_147_483_650_i64);
+    check(rawdoc! { "$round": [25, -1] }, 20);
+    check(rawdoc! { "$round": [-35, -1] }, -40);
+    check(rawdoc! { "$trunc": [-39, -1] }, -30);
+    check(rawdoc! { "$round": [49, -2] }, 0);
+    fails(rawdoc! { "$round": ["$big", -1] }, ErrorCode::Location51080);
+    fails(rawdoc! { "$round": [i64::MIN, -1] }, ErrorCode::Location51080);
+    fails(rawdoc! { "$round": ["$big", -19] }, ErrorCode::Location51080);
+}
+
+#[test]
 fn dates_add_and_subtract_in_milliseconds() {
     check(rawdoc! { "$add": ["$t", 7] }, date(1_700_000_000_130));
     check(rawdoc! { "$add": [1.5, "$t"] }, date(1_700_000_000_125));
