@@ -24,7 +24,12 @@ pub(super) fn combine(operator: &Operator, arguments: Arguments<'_, '_>) -> Resu
         let step = binary(operator, sum.view().unwrap_or(Value::NULL), value.unwrap_or(Value::NULL))?;
         sum = step;
     }
-    Ok(sum)
+    // The operands decide whether it is an int32, not the sums on the way.
+    let narrow = arguments.iter().flatten().all(|value| value.kind() == Kind::Int32);
+    match sum.view().filter(|sum| narrow && sum.kind() == Kind::Int64).and_then(Value::as_integer) {
+        Some(n) => Ok(narrowed(n, true)),
+        None => Ok(sum),
+    }
 }
 
 /// The result of `$add` or `$multiply` for two numbers.

@@ -4,6 +4,8 @@
 
 use std::cmp::Ordering;
 
+use kernels::sum;
+
 use super::arguments::{Arguments, Want::*, argument, failure, number};
 use super::datum::Datum;
 use super::decimals::datum;
@@ -253,35 +255,47 @@ fn deviation(arguments: Arguments<'_, '_>, fewer: f64) -> Result<Datum<'static>>
     Ok(if count > fewer { Datum::double((squares / (count - fewer)).sqrt()) } else { Datum::NULL })
 }
 
-/// The sum or mean of numbers; of a single array, those of its elements. Other values do not count.
+/// The sum or mean of numbers; of a single array, those of its elements. Other values do not count. As in a group, integers
+/// are added exactly, and doubles without what rounding would take from them.
+#[allow(clippy::cast_precision_loss, clippy::cast_possible_truncation)]
 fn total(arguments: Arguments<'_, '_>, is_mean: bool) -> Result<Datum<'static>> {
-    let inner = values(arguments);
-    let (mut whole, mut fraction, mut count) = (0_i128, 0.0, 0_u32);
+    let (mut whole, mut doubles, mut lost, mut count) = (0_i128, 0.0, 0.0, 0_u32);
     let (mut is_double, mut narrow) = (false, true);
     let mut decimals: Option<Decimal> = None;
-    for value in inner {
+    for value in values(arguments) {
         let Some(number) = Number::of(value) else { continue };
         count += 1;
         narrow &= value.kind() == Kind::Int32;
         match number {
             Number::Integer(n) => whole += i128::from(n),
+            Number::Double(x) => {
+                is_double = true;
+                sum::add(&mut doubles, &mut lost, x);
+            }
             Number::Decimal(decimal) => {
                 decimals = Some(decimals.map_or(decimal, |sum| decimal::sum(sum, decimal)));
-                continue;
             }
-            _ => is_double = true,
         }
-        fraction += number.near_double();
     }
-    let whole = i64::try_from(whole).ok();
-    if let Some(decimals) = decimals {
-        let others = whole.filter(|_| !is_double).map_or(Number::Double(fraction), Number::Integer);
+    let integers = i64::try_from(whole).map_or(Number::Double(whole as f64), Number::Integer);
+    if let Some(mut decimals) = decimals {
+        let mut others = integers;
+        if is_double {
+            decimals = decimal::sum(decimals, decimal::of_number(integers));
+            others = Number::Double(sum::total(doubles, lost));
+        }
         return Ok(Datum::Shared(decimal::total(decimals, others, is_mean.then_some(count.into()))));
     }
-    Ok(match whole.filter(|_| !is_double) {
-        _ if is_mean && count == 0 => Datum::NULL,
-        _ if is_mean => Datum::double(fraction / f64::from(count)),
-        Some(whole) => integer(whole, narrow),
-        None => Datum::double(fraction),
+    if let (Number::Integer(n), false, false) = (integers, is_double, is_mean) {
+        return Ok(integer(n, narrow));
+    }
+    let near = whole as f64;
+    sum::add(&mut doubles, &mut lost, near);
+    sum::add(&mut doubles, &mut lost, (whole - near as i128) as f64);
+    let total = sum::total(doubles, lost);
+    Ok(match is_mean {
+        true if count == 0 => Datum::NULL,
+        true => Datum::double(total / f64::from(count)),
+        false => Datum::double(total),
     })
 }

@@ -170,6 +170,27 @@ fn numbers_widen_on_overflow_and_null_gives_null() {
 }
 
 #[test]
+fn int32s_give_an_int32_if_the_result_fits_whatever_is_on_the_way() {
+    check(rawdoc! { "$add": ["$max", 1, "$a", -10] }, i32::MAX - 4);
+    check(rawdoc! { "$multiply": ["$max", "$max", 0] }, 0);
+    check(rawdoc! { "$add": ["$max", 1_i64, -10] }, i64::from(i32::MAX - 9));
+    check(rawdoc! { "$add": ["$max", 1] }, 2_147_483_648_i64);
+}
+
+#[test]
+fn sums_and_means_of_expressions_lose_no_digits_on_the_way() {
+    let large = 9_007_199_254_740_993_i64;
+    check(rawdoc! { "$sum": [large, -9_007_199_254_740_992.0] }, 1.0);
+    check(rawdoc! { "$sum": [1e16, 1, "$a", -1e16] }, 6.0);
+    check(rawdoc! { "$sum": [[1e100, 1.0, -1e100]] }, 1.0);
+    check(rawdoc! { "$sum": [large, large, 0.5] }, 18_014_398_509_481_988.0);
+    check(rawdoc! { "$sum": ["$big", 1_i64, -5] }, i64::MAX - 4);
+    check(rawdoc! { "$sum": ["$big", f64::INFINITY] }, f64::INFINITY);
+    check(rawdoc! { "$avg": [1e16, 1, 1, -1e16] }, 0.5);
+    check(rawdoc! { "$avg": [large, -9_007_199_254_740_992_i64] }, 0.5);
+}
+
+#[test]
 fn the_exact_value_of_a_double_is_rounded() {
     // What these doubles are in truth is in each comment.
     check(rawdoc! { "$round": [1.115, 2] }, 1.11); // 1.11499…
