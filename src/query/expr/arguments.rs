@@ -1,6 +1,7 @@
 //! The values of an operator's arguments: what they must be, and how to read them after that was checked.
 
-use super::datum::type_name;
+use super::datum::{is_nullish, type_name};
+use super::operators::Nulls;
 use crate::error::{Error, ErrorCode, Result};
 use crate::value::{Doc, Kind, Number, Value};
 
@@ -15,6 +16,8 @@ pub(super) enum Want {
     Date,
     Natural,
     Numeric,
+    /// A number or a date.
+    Term,
     Text,
     Whole,
 }
@@ -28,6 +31,7 @@ impl Want {
             Want::Date => value.and_then(date_ms).is_some(),
             Want::Natural => whole().is_some_and(|n| n >= 0),
             Want::Numeric => value.is_some_and(|value| value.kind().is_number()),
+            Want::Term => value.is_some_and(|value| value.kind().is_number() || value.kind() == Kind::Date),
             Want::Text => value.is_some_and(|value| value.kind() == Kind::String),
             Want::Whole => whole().is_some(),
         }
@@ -40,6 +44,7 @@ impl Want {
             Want::Date => "a date",
             Want::Natural => "a non-negative integer",
             Want::Numeric => "a number",
+            Want::Term => "a number or a date",
             Want::Text => "a string",
             Want::Whole => "an integer",
         }
@@ -55,6 +60,33 @@ impl Want {
         let code = if below { ErrorCode::Location40097 } else { code };
         Err(failure(code, name, &format!("needs {} as argument {}, found {}", self.name(), at + 1, type_name(value))))
     }
+}
+
+/// Checks the arguments that are given. True if one is null and makes the result null.
+pub(super) fn is_null_call(
+    name: &str,
+    (wants, nulls): (&[(Want, ErrorCode)], Nulls),
+    arguments: Arguments<'_, '_>,
+    is_given: impl Fn(usize) -> bool,
+) -> Result<bool> {
+    let is_null = |at: usize| is_given(at) && is_nullish(argument(arguments, at));
+    let heed = match nulls {
+        Nulls::Any => arguments.len(),
+        Nulls::First => 1,
+        Nulls::Values | Nulls::InTurn => 0,
+    };
+    if (0..heed).any(is_null) {
+        return Ok(true);
+    }
+    for (at, value) in arguments.iter().enumerate().filter(|(at, _)| is_given(*at)) {
+        if nulls == Nulls::InTurn && is_null(at) {
+            return Ok(true);
+        }
+        if let Some((want, code)) = wants.get(at).or(wants.last()) {
+            want.check(name, at, *value, *code)?;
+        }
+    }
+    Ok(false)
 }
 
 /// The error of an operator that does not accept something.

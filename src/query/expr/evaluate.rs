@@ -1,6 +1,7 @@
 //! Evaluates an expression on a document.
 
-use super::datum::{ArrayWriter, Datum, container, is_nullish};
+use super::arguments::is_null_call;
+use super::datum::{ArrayWriter, Datum, container};
 use super::globals::Globals;
 use super::operators::{Evaluation, Function};
 use super::tree::{Expr, Variable};
@@ -83,13 +84,8 @@ impl Expr {
                     let values: Vec<Option<Value<'_>>> = data.iter().map(Datum::view).collect();
                     // An omitted argument differs from null.
                     let is_given = |at: usize| !operator.may_omit(at) || arguments.get(at) != Some(&Expr::MISSING);
-                    if *nulls && values.iter().enumerate().any(|(at, value)| is_nullish(*value) && is_given(at)) {
+                    if is_null_call(operator.name(), (wants, *nulls), &values, is_given)? {
                         return Ok(Datum::NULL);
-                    }
-                    for (at, value) in values.iter().enumerate().filter(|(at, _)| is_given(*at)) {
-                        if let Some((want, code)) = wants.get(at).or(wants.last()) {
-                            want.check(operator.name(), at, *value, *code)?;
-                        }
                     }
                     match run {
                         Function::Plain(run) => run(operator, &values)?,

@@ -147,13 +147,31 @@ pub(super) enum Function {
     Asking(Asking),
 }
 
+/// What a null argument does.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Nulls {
+    /// It is a value like others.
+    Values,
+    /// Any null gives null.
+    Any,
+    /// The first argument gives null, if it is null.
+    First,
+    /// A null gives null, unless an argument before it is wrong.
+    InTurn,
+}
+
+impl Nulls {
+    const fn any(nulls: bool) -> Nulls {
+        if nulls { Nulls::Any } else { Nulls::Values }
+    }
+}
+
 /// How an operator is evaluated.
 pub(super) enum Evaluation {
     Eager {
         /// What the arguments must be, with the error code otherwise. The last entry also applies to further arguments.
         wants: &'static [(Want, ErrorCode)],
-        /// True if a null argument gives null.
-        nulls: bool,
+        nulls: Nulls,
         run: Function,
     },
     Lazy(Lazy),
@@ -236,7 +254,13 @@ pub(super) const fn operator(
     nulls: bool,
     run: Eager,
 ) -> Operator {
-    Operator { op, name, syntax, run: Evaluation::Eager { wants, nulls, run: Function::Plain(run) }, of_double: None }
+    Operator {
+        op,
+        name,
+        syntax,
+        run: Evaluation::Eager { wants, nulls: Nulls::any(nulls), run: Function::Plain(run) },
+        of_double: None,
+    }
 }
 
 /// With as many arguments as `wants` has.
@@ -246,7 +270,7 @@ pub(super) const fn plain(op: Op, name: &'static str, wants: Wants, run: Eager) 
 
 /// The same with the collation.
 pub(super) const fn comparing(op: Op, name: &'static str, wants: Wants, run: Comparing) -> Operator {
-    let run = Evaluation::Eager { wants, nulls: false, run: Function::Comparing(run) };
+    let run = Evaluation::Eager { wants, nulls: Nulls::Values, run: Function::Comparing(run) };
     Operator { op, name, syntax: Syntax::Positional(2, 2), run, of_double: None }
 }
 
@@ -263,26 +287,26 @@ pub(super) const fn comparing_as(
         op,
         name,
         syntax,
-        run: Evaluation::Eager { wants, nulls, run: Function::Comparing(run) },
+        run: Evaluation::Eager { wants, nulls: Nulls::any(nulls), run: Function::Comparing(run) },
         of_double: None,
     }
 }
 
 /// With arguments in an object, null in giving null, and globals.
 pub(super) const fn asking(op: Op, name: &'static str, names: &'static Names, wants: Wants, run: Asking) -> Operator {
-    let run = Evaluation::Eager { wants, nulls: true, run: Function::Asking(run) };
+    let run = Evaluation::Eager { wants, nulls: Nulls::Any, run: Function::Asking(run) };
     Operator { op, name, syntax: Syntax::Named(names), run, of_double: None }
 }
 
 /// With as many arguments as `wants` has, and globals.
 pub(super) const fn asking_of(op: Op, name: &'static str, wants: Wants, run: Asking) -> Operator {
-    let run = Evaluation::Eager { wants, nulls: false, run: Function::Asking(run) };
+    let run = Evaluation::Eager { wants, nulls: Nulls::Values, run: Function::Asking(run) };
     Operator { op, name, syntax: Syntax::Positional(wants.len(), wants.len()), run, of_double: None }
 }
 
 /// The same with one argument, null giving null.
 pub(super) const fn asking_of_one(op: Op, name: &'static str, run: Asking) -> Operator {
-    let run = Evaluation::Eager { wants: ANY, nulls: true, run: Function::Asking(run) };
+    let run = Evaluation::Eager { wants: ANY, nulls: Nulls::Any, run: Function::Asking(run) };
     Operator { op, name, syntax: Syntax::Positional(1, 1), run, of_double: None }
 }
 
@@ -291,9 +315,9 @@ pub(super) const fn null_in(op: Op, name: &'static str, wants: Wants, run: Eager
     operator(op, name, Syntax::Positional(wants.len(), wants.len()), wants, true, run)
 }
 
-/// With any number of arguments, and null giving null.
+/// With any number of arguments, which are checked in turn until one is null, which gives null.
 pub(super) const fn variadic(op: Op, name: &'static str, wants: Wants, run: Eager) -> Operator {
-    operator(op, name, Syntax::Positional(0, MANY), wants, true, run)
+    with_nulls(Nulls::InTurn, operator(op, name, Syntax::Positional(0, MANY), wants, true, run))
 }
 
 pub(super) const fn named(op: Op, name: &'static str, names: &'static Names, wants: Wants, run: Eager) -> Operator {
@@ -302,6 +326,15 @@ pub(super) const fn named(op: Op, name: &'static str, names: &'static Names, wan
 
 pub(super) const fn lazy(op: Op, name: &'static str, syntax: Syntax, run: Lazy) -> Operator {
     Operator { op, name, syntax, run: Evaluation::Lazy(run), of_double: None }
+}
+
+/// An operator for which a null argument does something else.
+pub(super) const fn with_nulls(nulls: Nulls, operator: Operator) -> Operator {
+    let run = match operator.run {
+        Evaluation::Eager { wants, run, .. } => Evaluation::Eager { wants, nulls, run },
+        Evaluation::Lazy(run) => Evaluation::Lazy(run),
+    };
+    Operator { run, ..operator }
 }
 
 /// An operator together with its function of a single double.
@@ -362,8 +395,8 @@ static OPERATORS: &[Operator] = &[
     lazy(Op::Switch, "$switch", Syntax::Switch, control::switch),
     lazy(Op::Let, "$let", Syntax::Let, control::bind),
     lazy(Op::Rand, "$rand", Syntax::Positional(0, 0), control::rand),
-    variadic(Op::Add, "$add", ANY, arithmetic::combine),
-    variadic(Op::Multiply, "$multiply", ANY, arithmetic::combine),
+    variadic(Op::Add, "$add", &[(Term, TypeMismatch)], arithmetic::combine),
+    variadic(Op::Multiply, "$multiply", &[(Numeric, TypeMismatch)], arithmetic::combine),
     null_in(Op::Subtract, "$subtract", TWO, arithmetic::combine),
     null_in(Op::Divide, "$divide", TWO, arithmetic::combine),
     null_in(Op::Mod, "$mod", TWO, arithmetic::combine),
@@ -386,13 +419,16 @@ static OPERATORS: &[Operator] = &[
     variadic(Op::Concat, "$concat", &[(Text, Location16702)], string::concat),
     plain(Op::StrLenBytes, "$strLenBytes", &[(Text, Location34473)], string::len),
     plain(Op::StrLenCP, "$strLenCP", &[(Text, Location34471)], string::len),
-    operator(
-        Op::IndexOfCP,
-        "$indexOfCP",
-        Syntax::Positional(2, 4),
-        &[(Text, Location40093), (Text, Location40094), (Natural, Location40096)],
-        true,
-        string::index_of,
+    with_nulls(
+        Nulls::First,
+        operator(
+            Op::IndexOfCP,
+            "$indexOfCP",
+            Syntax::Positional(2, 4),
+            &[(Text, Location40093), (Text, Location40094), (Natural, Location40096)],
+            true,
+            string::index_of,
+        ),
     ),
     plain(Op::Type, "$type", ANY, types::type_of),
     plain(Op::IsNumber, "$isNumber", ANY, types::is_number),

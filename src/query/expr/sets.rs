@@ -2,9 +2,9 @@
 
 // Loaded later.
 
-use super::arguments::{self, Arguments, Want::*, failure};
+use super::arguments::{self, Arguments, Want::*};
 use super::datum::{ArrayWriter, Datum, is_nullish};
-use super::operators::{MANY, Op, Operator, Syntax, Wants, comparing_as, plain};
+use super::operators::{MANY, Nulls, Op, Operator, Syntax, Wants, comparing_as, plain, with_nulls};
 use crate::error::ErrorCode::*;
 use crate::error::Result;
 use crate::value::{Collation, Value, sort_by};
@@ -17,18 +17,24 @@ const SUBSET: Wants = &[(Array, Location17046), (Array, Location17042)];
 const TWO: Syntax = Syntax::Positional(2, 2);
 
 pub(super) static TABLE: &[Operator] = &[
-    comparing_as(Op::More, "$setUnion", Syntax::Positional(0, MANY), UNION, true, |_, a, by| {
-        let all: Vec<Value<'_>> = (0..a.len()).flat_map(|at| elements(a, at)).collect();
-        Ok(list(&distinct(all, by)))
-    }),
-    comparing_as(Op::More, "$setIntersection", Syntax::Positional(0, MANY), INTERSECTION, true, |_, a, by| {
-        let mut all = distinct(elements(a, 0), by);
-        (1..a.len()).for_each(|at| {
-            let other = distinct(elements(a, at), by);
-            all.retain(|value| holds(&other, *value, by));
-        });
-        Ok(list(&all))
-    }),
+    with_nulls(
+        Nulls::InTurn,
+        comparing_as(Op::More, "$setUnion", Syntax::Positional(0, MANY), UNION, true, |_, a, by| {
+            let all: Vec<Value<'_>> = (0..a.len()).flat_map(|at| elements(a, at)).collect();
+            Ok(list(&distinct(all, by)))
+        }),
+    ),
+    with_nulls(
+        Nulls::InTurn,
+        comparing_as(Op::More, "$setIntersection", Syntax::Positional(0, MANY), INTERSECTION, true, |_, a, by| {
+            let mut all = distinct(elements(a, 0), by);
+            (1..a.len()).for_each(|at| {
+                let other = distinct(elements(a, at), by);
+                all.retain(|value| holds(&other, *value, by));
+            });
+            Ok(list(&all))
+        }),
+    ),
     comparing_as(Op::More, "$setDifference", TWO, DIFFERENCE, true, |_, a, by| {
         let other = distinct(elements(a, 1), by);
         let mut left: Vec<Value<'_>> = Vec::new();
@@ -63,11 +69,11 @@ pub(super) static TABLE: &[Operator] = &[
     comparing_as(Op::More, "$max", Syntax::Positional(0, MANY), &[(Any, InternalError)], false, |_, a, by| {
         Ok(extreme(a, by, true))
     }),
-    comparing_as(Op::More, "$indexOfArray", Syntax::Positional(2, 4), &INDEX, false, index_of),
+    with_nulls(Nulls::First, comparing_as(Op::More, "$indexOfArray", Syntax::Positional(2, 4), &INDEX, true, index_of)),
 ];
 
 const INDEX: [(arguments::Want, crate::error::ErrorCode); 3] =
-    [(Any, InternalError), (Any, InternalError), (Natural, Location40096)];
+    [(Array, Location40090), (Any, InternalError), (Natural, Location40096)];
 
 fn elements<'b>(arguments: Arguments<'_, 'b>, at: usize) -> Vec<Value<'b>> {
     arguments::array(arguments, at).iter().map(|(_, element)| element).collect()
@@ -103,14 +109,7 @@ fn extreme(arguments: Arguments<'_, '_>, by: &Collation, is_max: bool) -> Datum<
 }
 
 /// The position of a value in an array, within two positions; -1 if there is none.
-fn index_of(operator: &Operator, arguments: Arguments<'_, '_>, by: &Collation) -> Result<Datum<'static>> {
-    let array = arguments::argument(arguments, 0);
-    if is_nullish(array) {
-        return Ok(Datum::NULL);
-    }
-    if array.and_then(Value::as_array).is_none() {
-        return Err(failure(Location40090, operator.name(), "needs an array as its first argument"));
-    }
+fn index_of(_: &Operator, arguments: Arguments<'_, '_>, by: &Collation) -> Result<Datum<'static>> {
     let (start, end) = (arguments::natural(arguments, 2, 0), arguments::natural(arguments, 3, usize::MAX));
     let wanted = arguments::argument(arguments, 1);
     let found = elements(arguments, 0).into_iter().enumerate().take(end).skip(start);

@@ -6,7 +6,7 @@ use super::date::civil;
 use super::datum::{ArrayWriter, Datum, is_nullish};
 use super::globals::Globals;
 use super::operators::{
-    ANY, Binds, Names, Op, Operator, Syntax, TWO, Wants, asking_of, named, names, null_in, operator,
+    ANY, Binds, Names, Nulls, Op, Operator, Syntax, TWO, Wants, asking_of, named, names, null_in, operator, with_nulls,
 };
 use crate::error::ErrorCode::*;
 use crate::error::Result;
@@ -39,13 +39,16 @@ pub(super) static TABLE: &[Operator] = &[
     asking_of(Op::More, "$substrCP", CHARACTER_WANTS, characters),
     asking_of(Op::More, "$toLower", ANY, |by, a, g| Ok(Datum::string(&written(by, a, 0, g)?.to_ascii_lowercase()))),
     asking_of(Op::More, "$toUpper", ANY, |by, a, g| Ok(Datum::string(&written(by, a, 0, g)?.to_ascii_uppercase()))),
-    operator(
-        Op::More,
-        "$indexOfBytes",
-        Syntax::Positional(2, 4),
-        &[(Text, Location40091), (Text, Location40092), (Natural, Location40096)],
-        true,
-        index_of_bytes,
+    with_nulls(
+        Nulls::First,
+        operator(
+            Op::More,
+            "$indexOfBytes",
+            Syntax::Positional(2, 4),
+            &[(Text, Location40091), (Text, Location40092), (Natural, Location40096)],
+            true,
+            index_of_bytes,
+        ),
     ),
     asking_of(Op::More, "$strcasecmp", TWO, compare),
 ];

@@ -170,6 +170,25 @@ fn numbers_widen_on_overflow_and_null_gives_null() {
 }
 
 #[test]
+fn arguments_are_checked_in_turn_until_one_is_null() {
+    check(rawdoc! { "$add": ["$n", "$s"] }, RawBson::Null);
+    check(rawdoc! { "$multiply": [2, "$absent", "$s"] }, RawBson::Null);
+    check(rawdoc! { "$concat": ["$s", "$n", "$a"] }, RawBson::Null);
+    check(rawdoc! { "$setUnion": ["$n", "$s"] }, RawBson::Null);
+    check(rawdoc! { "$indexOfCP": ["$n", "$n", "$s"] }, RawBson::Null);
+    check(rawdoc! { "$indexOfBytes": ["$n", 1] }, RawBson::Null);
+    check(rawdoc! { "$indexOfArray": ["$n", 1, "$s"] }, RawBson::Null);
+    fails(rawdoc! { "$add": ["$s", "$n"] }, ErrorCode::TypeMismatch);
+    fails(rawdoc! { "$multiply": ["$t", "$n"] }, ErrorCode::TypeMismatch);
+    fails(rawdoc! { "$concat": ["$a", "$n"] }, ErrorCode::Location16702);
+    fails(rawdoc! { "$concatArrays": ["$a", "$n"] }, ErrorCode::Location28664);
+    fails(rawdoc! { "$setIntersection": ["$a", "$n"] }, ErrorCode::Location17047);
+    fails(rawdoc! { "$indexOfCP": ["$s", "$n"] }, ErrorCode::Location40094);
+    fails(rawdoc! { "$indexOfBytes": ["$s", "$absent"] }, ErrorCode::Location40092);
+    fails(rawdoc! { "$indexOfArray": ["$a", 1] }, ErrorCode::Location40090);
+}
+
+#[test]
 fn int32s_give_an_int32_if_the_result_fits_whatever_is_on_the_way() {
     check(rawdoc! { "$add": ["$max", 1, "$a", -10] }, i32::MAX - 4);
     check(rawdoc! { "$multiply": ["$max", "$max", 0] }, 0);

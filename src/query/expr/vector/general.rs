@@ -8,7 +8,8 @@ use super::mask::Mask;
 use super::run::VectorArguments;
 use crate::block::{Bitmap, Column, ColumnBuilder, ColumnData};
 use crate::error::Result;
-use crate::query::expr::datum::{ArrayWriter, Datum, container, is_nullish};
+use crate::query::expr::arguments::is_null_call;
+use crate::query::expr::datum::{ArrayWriter, Datum, container};
 use crate::query::expr::evaluate::reach;
 use crate::query::expr::globals::Globals;
 use crate::query::expr::operators::{Evaluation, Function, Operator};
@@ -70,13 +71,8 @@ pub fn called<'a>(operator: &Operator, arguments: &VectorArguments<'_, 'a>, glob
     let vectors: Vec<&Vector<'_>> = arguments.vectors.iter().map(|vector| &**vector).collect();
     let is_given = |at: usize| !operator.may_omit(at) || arguments.is_given(at);
     each_row(&vectors, arguments.rows, &mut |values| {
-        if *nulls && values.iter().enumerate().any(|(at, value)| is_nullish(*value) && is_given(at)) {
+        if is_null_call(operator.name(), (wants, *nulls), values, is_given)? {
             return Ok(Datum::NULL);
-        }
-        for (at, value) in values.iter().enumerate().filter(|(at, _)| is_given(*at)) {
-            if let Some((want, code)) = wants.get(at).or(wants.last()) {
-                want.check(operator.name(), at, *value, *code)?;
-            }
         }
         match run {
             Function::Plain(run) => run(operator, values),
