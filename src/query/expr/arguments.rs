@@ -63,11 +63,12 @@ impl Want {
 }
 
 /// Checks the arguments that are given. True if one is null and makes the result null.
+#[inline(never)]
 pub(super) fn is_null_call(
     name: &str,
     (wants, nulls): (&[(Want, ErrorCode)], Nulls),
     arguments: Arguments<'_, '_>,
-    is_given: impl Fn(usize) -> bool,
+    is_given: &dyn Fn(usize) -> bool,
 ) -> Result<bool> {
     let is_null = |at: usize| is_given(at) && is_nullish(argument(arguments, at));
     let heed = match nulls {

@@ -180,6 +180,7 @@ pub(super) fn to_places(operator: &Operator, arguments: Arguments<'_, '_>) -> Re
 }
 
 /// An integer cut, or rounded half to even, to a power of ten. `None` beyond 64 bits.
+#[inline(never)]
 fn cut_integer(n: i64, places: i64, rounds: bool) -> Option<i64> {
     if places >= 0 {
         return Some(n);
@@ -198,6 +199,7 @@ fn cut_integer(n: i64, places: i64, rounds: bool) -> Option<i64> {
 
 /// A double cut, or rounded half to even, to a number of decimal places. Its exact value counts, as on the server: 1.115 is
 /// less than it looks, and rounded to 1.11; 8.2 is cut to 8.1.
+#[inline(never)]
 pub(super) fn cut_to_places(x: f64, places: i64, rounds: bool) -> f64 {
     let power = (0..places.abs()).fold(1.0, |power, _| power * 10.0);
     let scaled = if places < 0 { x / power } else { x * power };
@@ -234,6 +236,7 @@ pub(super) fn cut_to_places(x: f64, places: i64, rounds: bool) -> f64 {
 }
 
 /// By how much a product of doubles exceeds its double, exactly (Dekker).
+#[inline(never)]
 fn product_error(a: f64, b: f64, product: f64) -> f64 {
     let split = |x: f64| {
         let large = x * 134_217_729.0;

@@ -84,7 +84,7 @@ impl Expr {
                     let values: Vec<Option<Value<'_>>> = data.iter().map(Datum::view).collect();
                     // An omitted argument differs from null.
                     let is_given = |at: usize| !operator.may_omit(at) || arguments.get(at) != Some(&Expr::MISSING);
-                    if is_null_call(operator.name(), (wants, *nulls), &values, is_given)? {
+                    if is_null_call(operator.name(), (wants, *nulls), &values, &is_given)? {
                         return Ok(Datum::NULL);
                     }
                     match run {

@@ -71,7 +71,7 @@ pub fn called<'a>(operator: &Operator, arguments: &VectorArguments<'_, 'a>, glob
     let vectors: Vec<&Vector<'_>> = arguments.vectors.iter().map(|vector| &**vector).collect();
     let is_given = |at: usize| !operator.may_omit(at) || arguments.is_given(at);
     each_row(&vectors, arguments.rows, &mut |values| {
-        if is_null_call(operator.name(), (wants, *nulls), values, is_given)? {
+        if is_null_call(operator.name(), (wants, *nulls), values, &is_given)? {
             return Ok(Datum::NULL);
         }
         match run {
