@@ -1,17 +1,11 @@
 //! Arithmetic: int32 widens to int64 and that to double; dates move by milliseconds.
 
-use std::cmp::Ordering;
-
-use super::arguments::{Arguments, argument, failure, integer, number};
+use super::arguments::{Arguments, argument, failure, number};
 use super::datum::Datum;
 use super::decimals::decimals_if_loaded;
 use super::operators::{Op, Operator};
 use crate::error::{Error, ErrorCode, Result};
 use crate::value::{Kind, Number, Value};
-
-/// From here on, doubles are integers, and not all integers are doubles.
-const TWO_TO_53: f64 = 9_007_199_254_740_992.0;
-const TWO_TO_55: f64 = 4.0 * TWO_TO_53;
 
 /// `$add`, `$multiply`, `$subtract`, `$divide`, `$mod`, from left to right.
 pub(super) fn combine(operator: &Operator, arguments: Arguments<'_, '_>) -> Result<Datum<'static>> {
@@ -68,7 +62,7 @@ fn binary(operator: &Operator, a: Value<'_>, b: Value<'_>) -> Result<Datum<'stat
         }
     }
     if matches!((x, y), (Number::Decimal(_), _) | (_, Number::Decimal(_))) {
-        return decimals(operator.op, [x, y], 0);
+        return decimals(operator.op, [x, y]);
     }
     let (x, y) = (x.near_double(), y.near_double());
     Ok(Datum::double(match operator.op {
@@ -114,23 +108,23 @@ fn move_date(operator: &Operator, sign: i64, a: Value<'_>, b: Value<'_>) -> Resu
 ///
 /// Errors: 168 if the second half of the module is needed, as for operators that the first half does not know.
 #[inline(never)]
-fn decimals(op: Op, numbers: [Number; 2], places: i64) -> Result<Datum<'static>> {
+fn decimals(op: Op, numbers: [Number; 2]) -> Result<Datum<'static>> {
     let mut result = Datum::Missing;
-    if decimals_if_loaded(op, numbers, places, &mut result) {
+    if decimals_if_loaded(op, numbers, &mut result) {
         return Ok(result);
     }
     Err(Error::new(ErrorCode::InvalidPipelineOperator, "Arithmetic on decimals is not loaded yet: try again"))
 }
 
 /// An int32 if the operands were int32 and it fits.
-fn narrowed(n: i64, narrow: bool) -> Datum<'static> {
+pub(super) fn narrowed(n: i64, narrow: bool) -> Datum<'static> {
     match i32::try_from(n) {
         Ok(n) if narrow => Datum::int32(n),
         _ => Datum::int64(n),
     }
 }
 
-fn is_int32(arguments: Arguments<'_, '_>) -> bool {
+pub(super) fn is_int32(arguments: Arguments<'_, '_>) -> bool {
     argument(arguments, 0).is_some_and(|value| value.kind() == Kind::Int32)
 }
 
@@ -149,7 +143,7 @@ pub(super) fn unary(operator: &Operator, arguments: Arguments<'_, '_>) -> Result
         return Err(failure(ErrorCode::Location28714, operator.name(), "needs a non-negative number"));
     }
     if let Number::Decimal(_) = number {
-        return decimals(operator.op, [number; 2], 0);
+        return decimals(operator.op, [number; 2]);
     }
     let x = number.near_double();
     Ok(Datum::double(match operator.op {
@@ -158,91 +152,4 @@ pub(super) fn unary(operator: &Operator, arguments: Arguments<'_, '_>) -> Result
         Op::Floor => x.floor(),
         _ => x.sqrt(),
     }))
-}
-
-/// `$trunc` and `$round` (half to even), to a number of decimal places.
-pub(super) fn to_places(operator: &Operator, arguments: Arguments<'_, '_>) -> Result<Datum<'static>> {
-    let places = integer(arguments, 1, 0);
-    if !(-20..=100).contains(&places) {
-        return Err(failure(ErrorCode::Location51083, operator.name(), "needs a precision from -20 to 100"));
-    }
-    let number = number(arguments, 0);
-    let rounds = operator.op == Op::Round;
-    if let Number::Integer(n) = number {
-        let cut = cut_integer(n, places, rounds);
-        let cut = cut.ok_or_else(|| failure(ErrorCode::Location51080, operator.name(), "needs a result of 64 bits"))?;
-        return Ok(narrowed(cut, is_int32(arguments)));
-    }
-    if let Number::Decimal(_) = number {
-        return decimals(operator.op, [number; 2], places);
-    }
-    Ok(Datum::double(cut_to_places(number.near_double(), places, rounds)))
-}
-
-/// An integer cut, or rounded half to even, to a power of ten. `None` beyond 64 bits.
-#[inline(never)]
-fn cut_integer(n: i64, places: i64, rounds: bool) -> Option<i64> {
-    if places >= 0 {
-        return Some(n);
-    }
-    // Of 10^20, an integer is less than a half.
-    let Some(unit) = u32::try_from(-places).ok().and_then(|power| 10_u64.checked_pow(power)) else { return Some(0) };
-    let (units, rest) = (n.unsigned_abs() / unit, n.unsigned_abs() % unit);
-    let is_more = match rest.cmp(&(unit - rest)) {
-        Ordering::Less => false,
-        Ordering::Equal => units % 2 == 1,
-        Ordering::Greater => true,
-    };
-    let cut = (units + u64::from(rounds && is_more)).checked_mul(unit)?;
-    if n < 0 { 0_i64.checked_sub_unsigned(cut) } else { 0_i64.checked_add_unsigned(cut) }
-}
-
-/// A double cut, or rounded half to even, to a number of decimal places. Its exact value counts, as on the server: 1.115 is
-/// less than it looks, and rounded to 1.11; 8.2 is cut to 8.1.
-#[inline(never)]
-pub(super) fn cut_to_places(x: f64, places: i64, rounds: bool) -> f64 {
-    let power = (0..places.abs()).fold(1.0, |power, _| power * 10.0);
-    let scaled = if places < 0 { x / power } else { x * power };
-    // So many digits would be left that the nearest double is the same.
-    if scaled.is_nan() || scaled.abs() >= TWO_TO_55 {
-        return x;
-    }
-    // What `scaled` lacks of the exact value. Powers of ten are exact up to the 22nd.
-    let lack = match places {
-        1..=22 => product_error(x, power, scaled),
-        ..=-1 => {
-            let product = scaled * power;
-            (x - product - product_error(scaled, power, product)) / power
-        }
-        _ => 0.0,
-    };
-    if scaled.abs() >= TWO_TO_53 {
-        let sign = scaled.signum();
-        let cut = if rounds { lack.round_ties_even() } else { (lack * sign).floor() * sign };
-        return x + (cut - lack) / power;
-    }
-    let mut cut = if rounds { scaled.round_ties_even() } else { scaled.trunc() };
-    let part = (scaled - scaled.trunc()).abs();
-    // The double is on the edge, the exact value beside it.
-    #[allow(clippy::float_cmp)]
-    if lack != 0.0 && part == if rounds { 0.5 } else { 0.0 } {
-        if rounds {
-            cut = scaled + lack.signum() / 2.0;
-        } else if lack.is_sign_negative() != scaled.is_sign_negative() {
-            cut -= scaled.signum();
-        }
-    }
-    if places < 0 { cut * power } else { cut / power }
-}
-
-/// By how much a product of doubles exceeds its double, exactly (Dekker).
-#[inline(never)]
-fn product_error(a: f64, b: f64, product: f64) -> f64 {
-    let split = |x: f64| {
-        let large = x * 134_217_729.0;
-        let high = large - (large - x);
-        (high, x - high)
-    };
-    let ((a, a_rest), (b, b_rest)) = (split(a), split(b));
-    a * b - product + a * b_rest + a_rest * b + a_rest * b_rest
 }

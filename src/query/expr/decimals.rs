@@ -9,10 +9,10 @@ use crate::value::decimal::{
     Decimal, Rounding, absolute, difference, of_number, product, quotient, remainder, rounded, sqrt, sum, to_value,
 };
 
-/// The result of an arithmetic operator for two numbers, of which one is a decimal, or for one number to `places`.
+/// The result of an arithmetic operator for two numbers, of which one is a decimal, or for one number.
 /// False if the second half of the module is not loaded.
 #[inline(never)]
-pub(super) fn decimals_if_loaded(op: Op, numbers: [Number; 2], places: i64, result: &mut Datum<'_>) -> bool {
+pub(super) fn decimals_if_loaded(op: Op, numbers: [Number; 2], result: &mut Datum<'_>) -> bool {
     let [a, b] = numbers.map(of_number);
     *result = datum(match op {
         Op::Add => sum(a, b),
@@ -23,8 +23,6 @@ pub(super) fn decimals_if_loaded(op: Op, numbers: [Number; 2], places: i64, resu
         Op::Abs => absolute(a),
         Op::Ceil => rounded(a, 0, Rounding::Ceil),
         Op::Floor => rounded(a, 0, Rounding::Floor),
-        Op::Trunc => rounded(a, places, Rounding::Trunc),
-        Op::Round => rounded(a, places, Rounding::HalfEven),
         Op::Sqrt => sqrt(a),
         // Not needed at run time, but without this answer the compiler would drop the operators.
         _ => return false,

@@ -23,6 +23,7 @@ mod parse;
 mod patterns;
 mod quantiles;
 mod regex;
+mod rounding;
 #[cfg(test)]
 pub mod samples;
 mod sets;

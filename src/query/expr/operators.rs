@@ -9,7 +9,8 @@ use super::evaluate::Scope;
 use super::globals::Globals;
 use super::tree::Expr;
 use super::{
-    arithmetic, array, compare, control, convert, date, math, objects, patterns, quantiles, sets, string, types,
+    arithmetic, array, compare, control, convert, date, math, objects, patterns, quantiles, rounding, sets, string,
+    types,
 };
 use crate::error::{Error, ErrorCode, ErrorCode::*, Result};
 use crate::value::{Collation, Value};
@@ -221,6 +222,7 @@ fn operator_if_loaded(name: &str) -> Option<&'static Operator> {
         objects::TABLE,
         sets::TABLE,
         math::TABLE,
+        rounding::TABLE,
         units,
         parts,
         texts,
@@ -346,7 +348,6 @@ pub(super) const MANY: usize = usize::MAX;
 pub(super) const ANY: Wants = &[(Any, InternalError)];
 pub(super) const TWO: Wants = &[(Any, InternalError), (Any, InternalError)];
 pub(super) const NUMBER: Wants = &[(Numeric, Location28765)];
-const PLACES: Wants = &[(Numeric, Location51081), (Whole, Location51082)];
 const ELEMENTS: Wants = &[(Array, Location28689)];
 
 pub(super) const fn names(
@@ -404,8 +405,6 @@ static OPERATORS: &[Operator] = &[
     null_in(Op::Ceil, "$ceil", NUMBER, arithmetic::unary),
     null_in(Op::Floor, "$floor", NUMBER, arithmetic::unary),
     null_in(Op::Sqrt, "$sqrt", NUMBER, arithmetic::unary),
-    operator(Op::Trunc, "$trunc", Syntax::Positional(1, 2), PLACES, true, arithmetic::to_places),
-    operator(Op::Round, "$round", Syntax::Positional(1, 2), PLACES, true, arithmetic::to_places),
     plain(Op::IsArray, "$isArray", ANY, array::is_array),
     plain(Op::Size, "$size", &[(Array, Location17124)], array::size),
     comparing(Op::In, "$in", &[(Any, InternalError), (Array, Location40081)], array::contains),

@@ -11,8 +11,9 @@ use super::cells::{Cells, Int32s, Vector};
 use super::mask::Mask;
 use super::run::VectorArguments;
 use crate::block::Bitmap;
-use crate::query::expr::arithmetic::{cut_to_places, rounded_duration};
+use crate::query::expr::arithmetic::rounded_duration;
 use crate::query::expr::operators::{Op, Operator};
+use crate::query::expr::rounding::cut_to_places;
 use crate::value::{Kind, Number};
 
 /// An argument as numbers of one type.
