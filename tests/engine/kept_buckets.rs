@@ -190,16 +190,64 @@ fn scans_from_the_end_list_only_the_last_of_many_buckets_and_find_every_row() {
             };
             insert(&writer, &hours.iter().map(row).collect::<Vec<_>>()).await;
             let newest = async |limit: i64| {
-                let command = rawdoc! { "find": "c", "sort": { "t": -1 }, "limit": limit, "batchSize": 100_000 };
-                let found = reader.find(command).await;
-                found.iter().map(|row| row.get_i64("n").unwrap()).collect::<Vec<_>>()
+                let mut found = Vec::new();
+                // All buckets, and those of a series, which an index names.
+                for filter in [rawdoc! {}, rawdoc! { "m": 1 }] {
+                    let sort = rawdoc! { "t": -1 };
+                    let command =
+                        rawdoc! { "find": "c", "filter": filter, "sort": sort, "limit": limit, "batchSize": 100_000 };
+                    let rows = reader.find(command).await;
+                    found.push(rows.iter().map(|row| row.get_i64("n").unwrap()).collect::<Vec<_>>());
+                }
+                found
             };
-            let expected = |limit: usize| hours.iter().rev().take(limit).copied().collect::<Vec<_>>();
+            let expected = |limit: usize| vec![hours.iter().rev().take(limit).copied().collect::<Vec<_>>(); 2];
             storage.keys.take();
             assert_eq!(newest(2).await, expected(2));
-            assert!(storage.keys.take() < 20);
+            let listed = storage.keys.take();
+            assert!(listed < 40, "{listed}");
             for limit in [5, 13, 400, 5000] {
                 assert_eq!(newest(limit).await, expected(limit as usize), "{limit}");
+            }
+        }
+    });
+}
+
+#[test]
+fn the_newest_rows_of_a_series_about_now_are_those_of_all_its_rows() {
+    block_on(async {
+        let now_ms = TestEnv::new(1).now_ms.get();
+        for seed in 0..40 {
+            let random = Random::new(seed);
+            let storage = Rc::new(Counting::default());
+            let [writer, reader] = [1, 2].map(|seed| Db::open(storage.clone(), TestEnv::new(seed)));
+            let timeseries = rawdoc! { "timeField": "t", "metaField": "m", "granularity": "seconds" };
+            writer.ok(rawdoc! { "create": "c", "timeseries": timeseries }).await;
+            let mut all: Vec<(i64, i64)> = Vec::new();
+            for _ in 0..4 {
+                // Up to ten hours back, in no order, and some of them in the future.
+                let ago = |_| 1000 * (random.below(36_000) as i64 - 3000) + random.below(1000) as i64;
+                let rows: Vec<(i64, i64)> =
+                    (0..15).map(ago).map(|ago| (now_ms - ago, random.below(3) as i64)).collect();
+                let documents = rows.iter().map(|(ms, m)| rawdoc! { "t": DateTime::from_millis(*ms), "m": *m });
+                let documents: Vec<_> = documents.collect();
+                match random.below(3) {
+                    0 => assert!(writer.insert("c", &documents).await.get("writeErrors").is_none()),
+                    _ => insert(&writer, &documents).await,
+                }
+                all.extend(rows);
+            }
+            for m in 0..3 {
+                let mut times: Vec<i64> = all.iter().filter(|(_, of)| *of == m).map(|(ms, _)| *ms).collect();
+                times.sort_unstable_by(|a, b| b.cmp(a));
+                for limit in [1, 3, 8, 100] {
+                    let (filter, sort) = (rawdoc! { "m": m }, rawdoc! { "t": -1 });
+                    let command = rawdoc! { "find": "c", "filter": filter, "sort": sort, "limit": limit as i64 };
+                    let found = reader.find(command).await;
+                    let found: Vec<i64> =
+                        found.iter().map(|row| row.get_datetime("t").unwrap().timestamp_millis()).collect();
+                    assert_eq!(found, times[..limit.min(times.len())], "{seed} {m} {limit}");
+                }
             }
         }
     });

@@ -53,7 +53,7 @@ impl PlannedQuery {
         PlannedQuery {
             collection: Rc::clone(scan.collection()),
             plan,
-            entries,
+            entries: entries + scan.entries_listed(),
             examined: scan.examined(),
             counters,
             rows_returned: Vec::new(),

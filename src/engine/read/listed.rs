@@ -3,30 +3,37 @@
 
 use std::rc::Rc;
 
-use super::scan::{Rest, Scan, buckets_of};
+use super::scan::{Rest, Scan};
 use crate::bucket::BucketId;
 use crate::engine::Engine;
 use crate::engine::store::keyspace;
 use crate::error::Result;
 use crate::limits::FIRST_PART_SPANS;
-use crate::storage::KeyRange;
+use crate::storage::{Bytes, KeyRange};
+use crate::value::{Interner, sort_by};
 
-/// The part of a range that is not listed yet.
-pub(super) struct Older {
-    range: KeyRange,
-    /// How often a part was listed.
-    parts: u32,
+/// Buckets that are not listed yet.
+pub(in crate::engine) enum Older {
+    /// Those of a range, and how many parts of it were listed.
+    Range(KeyRange, u32),
+    /// Those with entries in these ranges of an index, and ids below this one.
+    Entries(Vec<KeyRange>, BucketId),
 }
 
 impl Older {
-    /// A whole range.
-    pub fn new(range: KeyRange) -> Older {
-        Older { range, parts: 0 }
-    }
-
     /// An id that none of its buckets exceeds.
     pub fn highest(&self) -> Option<BucketId> {
-        keyspace::highest_bucket(&self.range)
+        match self {
+            Older::Range(range, _) => keyspace::highest_bucket(range),
+            Older::Entries(_, end) => Some(*end),
+        }
+    }
+}
+
+impl Scan {
+    /// How many index entries were read after those that it was aimed at.
+    pub(in crate::engine) fn entries_listed(&self) -> usize {
+        self.entries_listed
     }
 }
 
@@ -38,8 +45,19 @@ impl Engine {
         let collection = Rc::clone(scan.collection());
         let (id, epoch) = (collection.id(), collection.journal.epoch());
         while matches!(&scan.rest, Rest::Ids(ids) if ids.is_empty())
-            && let Some(Older { range, parts }) = scan.older.take()
+            && let Some(older) = scan.older.take()
         {
+            let (range, parts) = match older {
+                Older::Range(range, parts) => (range, parts),
+                Older::Entries(ranges, end) => {
+                    let mut ids = buckets_of(&self.scan_keys(ranges).await?)?;
+                    ids.retain(|id| *id < end);
+                    scan.entries_listed = ids.len();
+                    sort_by(&mut ids, Ord::cmp);
+                    scan.rest = Rest::Ids(ids);
+                    break;
+                }
+            };
             let kept = self.buckets.borrow().scan(&id, &range, usize::MAX);
             if let Some((kept, covered)) = kept
                 && range.end <= covered.end
@@ -62,8 +80,21 @@ impl Engine {
             }
             scan.rest = Rest::Ids(ids);
             let left = KeyRange { start: range.start, end: start };
-            scan.older = (!left.is_empty()).then_some(Older { range: left, parts: parts + 1 });
+            scan.older = (!left.is_empty()).then_some(Older::Range(left, parts + 1));
         }
         Ok(())
     }
+}
+
+/// The buckets at the ends of index entries, each once.
+pub(in crate::engine) fn buckets_of(entries: &[Bytes]) -> Result<Vec<BucketId>> {
+    let mut seen = Interner::default();
+    let mut found = Vec::with_capacity(entries.len());
+    for entry in entries {
+        let bucket = keyspace::bucket_id(entry)?;
+        if seen.add(bucket.as_bytes()).1 {
+            found.push(bucket);
+        }
+    }
+    Ok(found)
 }

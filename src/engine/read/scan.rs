@@ -19,7 +19,7 @@ use crate::engine::store::stored_bucket::StoredBucket;
 use crate::error::{Error, Result};
 use crate::limits::{FIRST_PAGE_BUCKETS, SCAN_PAGE_BUCKETS, scan_cache_bytes};
 use crate::storage::{Bytes, KeyRange, Page};
-use crate::value::{Interner, sort_by};
+use crate::value::sort_by;
 
 /// The buckets to fetch.
 pub enum Access {
@@ -42,7 +42,9 @@ pub(super) enum Rest {
 pub struct Scan {
     collection: Rc<Collection>,
     pub(super) rest: Rest,
-    pub(super) older: Option<Older>,
+    pub(in crate::engine) older: Option<Older>,
+    /// How many index entries were read for it.
+    pub(super) entries_listed: usize,
     /// The journals when the scan began.
     journal: Rc<ByBucket>,
     /// Which groups of the journals have been returned, by number.
@@ -228,6 +230,7 @@ impl Engine {
             collection: Rc::clone(collection),
             rest: Rest::Done,
             older: None,
+            entries_listed: 0,
             journal,
             left_out: met.clone(),
             met,
@@ -248,7 +251,7 @@ impl Engine {
         let rest = std::mem::replace(&mut scan.rest, Rest::Done);
         scan.rest = match rest {
             Rest::Range(range) if !ascending => {
-                scan.older = Some(Older::new(range));
+                scan.older = Some(Older::Range(range, 0));
                 Rest::Ids(Vec::new())
             }
             rest => rest,
@@ -484,17 +487,4 @@ impl Scan {
 /// The order of two buckets.
 pub(in crate::engine) fn in_order(ascending: bool, a: &BucketId, b: &BucketId) -> Ordering {
     if ascending { a.cmp(b) } else { b.cmp(a) }
-}
-
-/// The buckets at the ends of index entries, each once.
-pub(in crate::engine) fn buckets_of(entries: &[Bytes]) -> Result<Vec<BucketId>> {
-    let mut seen = Interner::default();
-    let mut found = Vec::with_capacity(entries.len());
-    for entry in entries {
-        let bucket = keyspace::bucket_id(entry)?;
-        if seen.add(bucket.as_bytes()).1 {
-            found.push(bucket);
-        }
-    }
-    Ok(found)
 }

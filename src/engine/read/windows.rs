@@ -8,7 +8,8 @@
 
 use std::rc::Rc;
 
-use super::scan::{Scan, buckets_of};
+use super::listed::buckets_of;
+use super::scan::Scan;
 use super::unit::Unit;
 use crate::block::Block;
 use crate::bucket::{

@@ -3,7 +3,7 @@
 use super::arguments::{self, Arguments, Want::*, argument, failure, number};
 use super::datum::{ArrayWriter, Datum, is_nullish};
 use super::evaluate::Scope;
-use super::operators::{Binds, Names, Op, Operator, Syntax, Wants, comparing_as, names, null_in, operator};
+use super::operators::{Binds, Names, Op, Operator, Syntax, Wants, comparing_as, lazy, names, null_in, operator};
 use super::tree::Expr;
 use crate::error::ErrorCode::*;
 use crate::error::{ErrorCode, Result};
@@ -28,6 +28,22 @@ static EDGE: Names =
     names(&["n", "input"], 2, 0, Binds::Nothing, &[Location5787801, Location5787901, Location5787906, Location5787907]);
 static EXTREME: Names =
     names(&["n", "input"], 2, 0, Binds::Nothing, &[Location5787900, Location5787901, Location5787906, Location5787907]);
+static MAP: Names =
+    names(&["input", "in"], 2, 0, Binds::Element, &[Location16878, Location16879, Location16880, Location16882]);
+static FILTER: Names = names(
+    &["input", "cond", "limit"],
+    2,
+    0,
+    Binds::Element,
+    &[Location28646, Location28647, Location28648, Location28650],
+);
+static REDUCE: Names = names(
+    &["input", "initialValue", "in"],
+    3,
+    0,
+    Binds::ValueAndThis,
+    &[Location40075, Location40076, Location40077, Location40078, Location40079],
+);
 const RANGE: Wants = &[(Numeric, Location34443), (Numeric, Location34445), (Numeric, Location34447)];
 const SLICE: Wants = &[(Array, Location28724), (Numeric, Location28725), (Numeric, Location28727)];
 const EDGE_WANTS: Wants = &[(Numeric, Location5787902), (Array, Location5788200)];
@@ -35,6 +51,9 @@ const EDGE_WANTS: Wants = &[(Numeric, Location5787902), (Array, Location5788200)
 const RANGE_COUNT_MAX: i64 = 5_000_000;
 
 pub(super) static TABLE: &[Operator] = &[
+    lazy(Op::Map, "$map", Syntax::Named(&MAP), map),
+    lazy(Op::Filter, "$filter", Syntax::Named(&FILTER), filter),
+    lazy(Op::Reduce, "$reduce", Syntax::Named(&REDUCE), reduce),
     null_in(Op::More, "$reverseArray", &[(Array, Location34435)], |_, a| {
         Ok(list(elements(arguments::array(a, 0)).into_iter().rev()))
     }),
@@ -112,7 +131,7 @@ fn each_of(
 }
 
 /// Arguments: the input, and the expression for an element, which is bound.
-pub(super) fn map<'s>(arguments: &'s [Expr], scope: &Scope<'s>) -> Result<Datum<'s>> {
+fn map<'s>(arguments: &'s [Expr], scope: &Scope<'s>) -> Result<Datum<'s>> {
     let [_, body] = arguments else { return Ok(Datum::NULL) };
     let mut mapped = ArrayWriter::new();
     let found = each_of("$map", arguments, scope, ErrorCode::Location16883, &mut |element| {
@@ -123,7 +142,7 @@ pub(super) fn map<'s>(arguments: &'s [Expr], scope: &Scope<'s>) -> Result<Datum<
 }
 
 /// Arguments: the input, the condition for an element, which is bound, and how many are wanted.
-pub(super) fn filter<'s>(arguments: &'s [Expr], scope: &Scope<'s>) -> Result<Datum<'s>> {
+fn filter<'s>(arguments: &'s [Expr], scope: &Scope<'s>) -> Result<Datum<'s>> {
     let [_, test, limit] = arguments else { return Ok(Datum::NULL) };
     let limit = limit.evaluate(scope)?;
     let mut left = match limit.view().filter(|_| !is_nullish(limit.view())) {
@@ -146,7 +165,7 @@ pub(super) fn filter<'s>(arguments: &'s [Expr], scope: &Scope<'s>) -> Result<Dat
 
 /// Arguments: the input, the initial value, and the expression for the value so far and an element, which are bound in
 /// this order.
-pub(super) fn reduce<'s>(arguments: &'s [Expr], scope: &Scope<'s>) -> Result<Datum<'s>> {
+fn reduce<'s>(arguments: &'s [Expr], scope: &Scope<'s>) -> Result<Datum<'s>> {
     let [_, initial, body] = arguments else { return Ok(Datum::NULL) };
     let mut value = initial.evaluate(scope)?.into_static();
     let found = each_of("$reduce", arguments, scope, ErrorCode::Location40080, &mut |element| {

@@ -364,22 +364,6 @@ static COND: Names =
     names(&["if", "then", "else"], 3, 3, Binds::Nothing, &[Location16020, Location17083, Location17080]);
 static GET_FIELD: Names =
     names(&["field", "input"], 1, 1, Binds::Nothing, &[Location3041701, Location3041701, Location3041702]);
-static MAP: Names =
-    names(&["input", "in"], 2, 0, Binds::Element, &[Location16878, Location16879, Location16880, Location16882]);
-static FILTER: Names = names(
-    &["input", "cond", "limit"],
-    2,
-    0,
-    Binds::Element,
-    &[Location28646, Location28647, Location28648, Location28650],
-);
-static REDUCE: Names = names(
-    &["input", "initialValue", "in"],
-    3,
-    0,
-    Binds::ValueAndThis,
-    &[Location40075, Location40076, Location40077, Location40078, Location40079],
-);
 static OPERATORS: &[Operator] = &[
     comparing(Op::Eq, "$eq", TWO, compare::compare),
     comparing(Op::Ne, "$ne", TWO, compare::compare),
@@ -412,9 +396,6 @@ static OPERATORS: &[Operator] = &[
     null_in(Op::First, "$first", ELEMENTS, array::element_at),
     null_in(Op::Last, "$last", ELEMENTS, array::element_at),
     variadic(Op::ConcatArrays, "$concatArrays", &[(Array, Location28664)], array::concat),
-    lazy(Op::Map, "$map", Syntax::Named(&MAP), array::map),
-    lazy(Op::Filter, "$filter", Syntax::Named(&FILTER), array::filter),
-    lazy(Op::Reduce, "$reduce", Syntax::Named(&REDUCE), array::reduce),
     variadic(Op::Concat, "$concat", &[(Text, Location16702)], string::concat),
     plain(Op::StrLenBytes, "$strLenBytes", &[(Text, Location34473)], string::len),
     plain(Op::StrLenCP, "$strLenCP", &[(Text, Location34471)], string::len),
