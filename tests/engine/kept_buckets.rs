@@ -222,8 +222,20 @@ fn the_newest_rows_of_a_series_about_now_are_those_of_all_its_rows() {
             let storage = Rc::new(Counting::default());
             let [writer, reader] = [1, 2].map(|seed| Db::open(storage.clone(), TestEnv::new(seed)));
             let timeseries = rawdoc! { "timeField": "t", "metaField": "m", "granularity": "seconds" };
-            writer.ok(rawdoc! { "create": "c", "timeseries": timeseries }).await;
+            let create = rawdoc! { "create": "c", "timeseries": timeseries };
+            let with_dedupe = {
+                let mut create = create.clone();
+                create.append(bson::raw::cstr!("dedupe"), rawdoc! {});
+                create
+            };
+            writer.ok(if seed % 4 == 1 { with_dedupe } else { create }).await;
             let mut all: Vec<(i64, i64)> = Vec::new();
+            if seed % 4 == 0 {
+                // Of 1938 and 2096: ids of their buckets say nothing about order.
+                all = vec![(-1_000_000_000_000, 0), (4_000_000_000_000, 0), (4_000_000_000_000, 1)];
+                let documents = all.iter().map(|(ms, m)| rawdoc! { "t": DateTime::from_millis(*ms), "m": *m });
+                insert(&writer, &documents.collect::<Vec<_>>()).await;
+            }
             for _ in 0..4 {
                 // Up to ten hours back, in no order, and some of them in the future.
                 let ago = |_| 1000 * (random.below(36_000) as i64 - 3000) + random.below(1000) as i64;

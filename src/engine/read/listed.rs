@@ -1,5 +1,5 @@
-//! Lists the buckets of a range from its end. Storage is only read forwards, and the last of many buckets often suffice: so
-//! the range is listed in parts, the newest one first.
+//! Lists the buckets of a range, or of a series, from its end. Storage is only read forwards, and the last of many buckets
+//! often suffice: so they are listed in parts, the newest one first.
 
 use std::rc::Rc;
 
@@ -75,7 +75,7 @@ impl Engine {
             let ids = buckets_of(&self.scan_keys(vec![part.clone()]).await?)?;
             let mut cache = self.buckets.borrow_mut();
             // If earlier scans have fetched all of them, later ones need no storage.
-            if collection.journal.epoch() == epoch && ids.iter().all(|one| cache.get(&id, one).is_some()) {
+            if collection.journal.epoch() == epoch && ids.iter().all(|one| cache.get(&id, one).flatten().is_some()) {
                 cache.cover(&id, &part);
             }
             scan.rest = Rest::Ids(ids);
