@@ -19,35 +19,34 @@ impl Catalog {
         measurements: &BatchRows<'_>,
     ) -> Option<(usize, Taken)> {
         let slot = series.slot;
-        let open = self.series.get(slot)?.buckets.len();
-        series.search.saw_bucket |= open > 0;
-        if open == 1 && self.bucket(slot, 0).is_some_and(|bucket| bucket.reason.is_none()) {
-            let taken = self.offer_rows(series, 0, measurements)?;
-            return Some((0, taken));
-        }
         let time_ms = measurements.next_ms(series);
         let span_ms = self.timeseries.span_ms();
-        // Class, number of measurements, position.
-        let mut candidates: Vec<(u8, usize, usize)> = Vec::new();
-        let mut index = 0;
-        while let Some(bucket) = self.bucket(slot, index) {
-            let class = match bucket.reason {
-                None => Some(3),
-                Some(reason) if reason.is_soft() && bucket.spans(time_ms, span_ms) => {
-                    Some(if reason == RolloverReason::TimeForward { 1 } else { 2 })
+        let of_slot = self.series.get(slot)?;
+        series.search.saw_bucket |= of_slot.len() > 0;
+        series.search.query_forbidden |= of_slot.forbids_query();
+        if of_slot.has_due() {
+            for index in 0..of_slot.buckets().len() {
+                if self.bucket(slot, index).is_some_and(|bucket| !bucket.may_take(time_ms, span_ms)) {
+                    self.roll_over(slot, index);
                 }
-                Some(_) => None,
-            };
-            series.search.query_forbidden |= bucket.reason.is_some_and(|r| r != RolloverReason::TimeBackward);
-            match class {
-                Some(class) => candidates.push((class, bucket.count, index)),
-                None if self.roll_over(slot, index) => continue,
-                None => {}
             }
-            index += 1;
+            self.sweep(slot);
         }
+        let of_slot = self.series.get(slot)?;
+        // Class, number of measurements, order of opening, position.
+        let mut candidates: Vec<(u8, usize, u64, usize)> = Vec::new();
+        for index in of_slot.spanning(time_ms, span_ms) {
+            let Some(bucket) = of_slot.buckets().get(index) else { continue };
+            let class = match bucket.reason {
+                Some(RolloverReason::TimeForward) => 1,
+                Some(RolloverReason::TimeBackward) => 2,
+                _ => continue,
+            };
+            candidates.push((class, bucket.count, bucket.number, index));
+        }
+        candidates.extend(of_slot.current().map(|index| (3, 0, 0, index)));
         sort_by(&mut candidates, |a, b| a.cmp(b));
-        candidates.into_iter().find_map(|(_, _, index)| Some((index, self.offer_rows(series, index, measurements)?)))
+        candidates.into_iter().find_map(|(.., index)| Some((index, self.offer_rows(series, index, measurements)?)))
     }
 
     /// Offers rows to one open bucket. If it takes none, it is marked with the reason.
@@ -64,11 +63,13 @@ impl Catalog {
             limit: SizeLimit::new(&self.options, self.totals.active.get()),
             meta_bytes: meta_bytes(series.meta.as_ref()),
         };
-        let bucket = self.series.get_mut(series.slot)?.buckets.get_mut(index)?;
-        let taken = bucket.take(measurements, measurements.left(series), &terms);
-        if taken.reason.is_some() {
-            bucket.reason = taken.reason;
-        }
+        let taken = self.series.get_mut(series.slot)?.change(index, |bucket| {
+            let taken = bucket.take(measurements, measurements.left(series), &terms);
+            if taken.reason.is_some() {
+                bucket.reason = taken.reason;
+            }
+            taken
+        })?;
         self.stats[Counter::KeptOpenDueToLargeMeasurements] += u64::from(taken.kept_open);
         self.count_memory(taken.memory_bytes.cast_signed());
         if taken.rows == 0 {
@@ -78,7 +79,8 @@ impl Catalog {
         Some(taken)
     }
 
-    /// Rolls over a marked bucket: closes or archives it, unless rows of it are uncommitted. True if it is gone.
+    /// Rolls over a marked bucket: closes or archives it, unless rows of it are uncommitted. True if it is gone;
+    /// `OpenSeries::sweep` must follow.
     pub(super) fn roll_over(&mut self, slot: usize, index: usize) -> bool {
         let Some(bucket) = self.bucket(slot, index) else { return false };
         let Some(reason) = bucket.reason.filter(|_| bucket.staged == 0) else { return false };
@@ -110,7 +112,7 @@ impl Catalog {
         let min_time_ms = bucket_start_ms(measurements.next_ms(series), self.timeseries.effective_rounding_seconds());
         let mut id = self.ids.next(min_time_ms);
         let mut left = self.options.duplicate_retries_max;
-        while self.registry.state(id).is_some() || self.index_of(series.slot, id).is_some() {
+        while self.registry.state(id).is_some() || self.index_of(series.slot, min_time_ms, id).is_some() {
             if left == 0 {
                 return Err(Error::new(ErrorCode::Location6130900, "Found no free id for a new bucket"));
             }
@@ -169,7 +171,7 @@ mod tests {
         for (place, reason) in reasons.into_iter().enumerate() {
             let mut catalog = catalog();
             insert(&mut catalog, &[at(0)]);
-            catalog.bucket(0, 0).unwrap().reason = Some(reason);
+            catalog.series[0].change(0, |bucket| bucket.reason = Some(reason));
             assert!(catalog.roll_over(0, 0));
             let mut expected = [0; 6];
             expected[place] = 1;

@@ -15,7 +15,7 @@ impl Catalog {
         let rows: usize = staged.iter().map(|bucket| bucket.rows).sum();
         let share = |n: usize| (stored_bytes as u64 * n as u64).checked_div(rows as u64).unwrap_or_default();
         let mut begun = Vec::new();
-        for part in staged {
+        for part in &staged {
             if part.is_insert {
                 begun.push(part.id);
             }
@@ -25,13 +25,14 @@ impl Catalog {
             stats[if part.is_insert { Counter::BucketInserts } else { Counter::BucketUpdates }] += 1;
             stats[Counter::OpenedDueToMetadata] += u64::from(part.opened_due_to_metadata);
             // It may have been dropped meanwhile; its rows are stored all the same.
-            let Some(index) = self.index_of(part.slot, part.id) else { continue };
-            let Some(bucket) = self.bucket(part.slot, index) else { continue };
-            bucket.commit(usize::try_from(share(part.rows)).unwrap_or(usize::MAX));
+            let Some(index) = self.index_of(part.slot, part.min_time_ms, part.id) else { continue };
+            let Some(series) = self.series.get_mut(part.slot) else { continue };
+            series.change(index, |bucket| bucket.commit(usize::try_from(share(part.rows)).unwrap_or(usize::MAX)));
             if !self.roll_over(part.slot, index) {
                 self.make_idle(part.slot, index);
             }
         }
+        staged.iter().for_each(|part| self.sweep(part.slot));
         self.prepared = false;
         self.round += 1;
         begun
@@ -40,11 +41,13 @@ impl Catalog {
     /// The rows of the batch were not stored. The buckets that took them are dropped, because their counts, sizes and
     /// schemas include rows that do not exist.
     pub fn abort(&mut self) {
-        for part in std::mem::take(&mut self.staged) {
-            if let Some(index) = self.index_of(part.slot, part.id) {
+        let staged = std::mem::take(&mut self.staged);
+        for part in &staged {
+            if let Some(index) = self.index_of(part.slot, part.min_time_ms, part.id) {
                 self.close(part.slot, index);
             }
         }
+        staged.iter().for_each(|part| self.sweep(part.slot));
         self.answers.clear();
         self.prepared = false;
         self.round += 1;
@@ -134,7 +137,7 @@ mod tests {
     fn the_stored_size_replaces_the_estimate_for_large_cells() {
         let mut catalog = catalog();
         let sections = stage(&mut catalog, &[text_at(0, &"y".repeat(1000)), of(0, "b")]);
-        let size = |catalog: &super::Catalog, slot: usize| catalog.series[slot].buckets[0].size_bytes;
+        let size = |catalog: &super::Catalog, slot: usize| catalog.series[slot].buckets()[0].size_bytes;
         let cell = 1 + 1005 + 1;
         let summary = 35 + (12 + 1 + 2 * (2 + 1 + 1005)) + 11;
         assert_eq!((sections.len(), size(&catalog, 0), size(&catalog, 1)), (2, summary + cell, 81));

@@ -80,15 +80,15 @@ impl Catalog {
             let mut index = 0;
             while let Some(bucket) = self.bucket(slot, index) {
                 let (id, staged) = (bucket.id, bucket.staged);
-                if self.registry.state(id).is_none() {
-                    index += 1;
-                    continue;
+                if self.registry.state(id).is_some() {
+                    if staged > 0 && !self.prepared {
+                        self.round += 1;
+                    }
+                    self.close(slot, index);
                 }
-                if staged > 0 && !self.prepared {
-                    self.round += 1;
-                }
-                self.close(slot, index);
+                index += 1;
             }
+            self.sweep(slot);
         }
     }
 

@@ -1,6 +1,7 @@
 //! Memory of idle buckets, and which of them go when there are too many.
 
 use super::archive::ARCHIVED_BUCKET_BYTES;
+use super::open_bucket::OpenBucket;
 use super::state::Catalog;
 use super::stats::Counter;
 
@@ -9,14 +10,14 @@ impl Catalog {
     pub(super) fn make_idle(&mut self, slot: usize, index: usize) {
         self.moment += 1;
         let moment = self.moment;
-        let Some(bucket) = self.bucket(slot, index) else { return };
-        if std::mem::replace(&mut bucket.idle_since, moment) == 0 {
+        let Some(series) = self.series.get_mut(slot) else { return };
+        if series.set_idle_since(index, moment) == Some(0) {
             self.stats.idle += 1;
         }
         if self.idle.len() > 2 * self.stats.idle + 64 {
             let series = &self.series;
             self.idle.retain(|(slot, moment)| {
-                series.get(*slot).is_some_and(|series| series.buckets.iter().any(|b| b.idle_since == *moment))
+                series.get(*slot).is_some_and(|series| series.buckets().iter().any(|b| b.idle_since == *moment))
             });
             self.idle_met = 0;
         }
@@ -25,7 +26,8 @@ impl Catalog {
 
     /// The bucket is in use, or is being removed.
     pub(super) fn make_busy(&mut self, slot: usize, index: usize) {
-        if self.bucket(slot, index).is_some_and(|bucket| std::mem::take(&mut bucket.idle_since) != 0) {
+        let Some(series) = self.series.get_mut(slot) else { return };
+        if series.set_idle_since(index, 0).is_some_and(|moment| moment != 0) {
             self.stats.idle -= 1;
         }
     }
@@ -35,7 +37,7 @@ impl Catalog {
         while let Some((slot, moment)) = self.idle.get(self.idle_met).copied() {
             self.idle_met += 1;
             let series = self.series.get(slot);
-            let index = series.and_then(|series| series.buckets.iter().position(|b| b.idle_since == moment));
+            let index = series.and_then(|series| series.buckets().iter().position(|b| b.idle_since == moment));
             if let Some(index) = index {
                 return Some((slot, index));
             }
@@ -56,6 +58,7 @@ impl Catalog {
         {
             self.stats[Counter::ArchivedDueToMemoryThreshold] += 1;
             self.put_aside(slot, index);
+            self.sweep(slot);
             expired += 1;
         }
         while is_over(self, expired) && self.archive.pop() {
@@ -72,16 +75,17 @@ impl Catalog {
     }
 
     /// Archives an open bucket, or closes it if it is full or another bucket has its place in the archive.
+    /// `OpenSeries::sweep` must follow.
     pub(super) fn put_aside(&mut self, slot: usize, index: usize) {
         let options = self.options;
         let Some(hash) = self.series.get(slot).map(|series| series.hash) else { return };
-        let Some(bucket) = self.remove(slot, index) else { return };
-        let full = bucket.count >= options.bucket_count_max;
-        if full {
+        let Some(OpenBucket { count, size_bytes, min_time_ms, id, .. }) = self.remove(slot, index) else { return };
+        let (count, size_bytes, min_time_ms, id) = (*count, *size_bytes, *min_time_ms, *id);
+        if count >= options.bucket_count_max {
             self.stats[Counter::ClosedDueToCount] += 1;
-        } else if bucket.size_bytes >= options.bucket_size_bytes_max && bucket.count >= options.bucket_count_min {
+        } else if size_bytes >= options.bucket_size_bytes_max && count >= options.bucket_count_min {
             self.stats[Counter::ClosedDueToSize] += 1;
-        } else if self.archive.insert(hash, bucket.min_time_ms, bucket.id) {
+        } else if self.archive.insert(hash, min_time_ms, id) {
             self.count_memory(ARCHIVED_BUCKET_BYTES.cast_signed());
             return;
         }
@@ -135,7 +139,7 @@ mod tests {
         catalog.options.memory_bytes_max = 0;
         catalog.expire();
         assert_eq!(catalog.stats()[Counter::ArchivedDueToMemoryThreshold], 4);
-        assert_eq!(catalog.series.iter().map(|s| s.buckets.len()).collect::<Vec<_>>(), [1, 0, 0, 0, 0, 1]);
+        assert_eq!(catalog.series.iter().map(|s| s.len()).collect::<Vec<_>>(), [1, 0, 0, 0, 0, 1]);
         catalog.expire();
         // Two were idle; the other two of the four are archived.
         let stats = catalog.stats();

@@ -17,6 +17,7 @@ mod measurements;
 mod model;
 mod offer;
 mod open_bucket;
+mod open_series;
 mod options;
 mod registry;
 mod reopening;

@@ -97,8 +97,8 @@ impl ReopenFailure {
 /// What a batch keeps of an offer.
 #[derive(Debug)]
 pub(super) struct OfferAnswer {
-    /// The bucket, if it is now open.
-    pub installed: Option<BucketId>,
+    /// Start and id of the bucket, if it is now open.
+    pub installed: Option<(i64, BucketId)>,
     /// True if a stored bucket was found, usable or not.
     pub fetched: bool,
 }

@@ -28,6 +28,10 @@ pub struct OpenBucket {
     /// When it became idle; 0 while it is in use.
     pub idle_since: u64,
     pub memory_bytes: usize,
+    /// How many buckets of the catalog were opened before.
+    pub number: u64,
+    /// True if it was removed, and its place is not cleared yet.
+    pub is_gone: bool,
     kept_open: bool,
     /// The hash of the last block whose column names the bucket all knew.
     known_shape: u64,
@@ -72,6 +76,8 @@ impl OpenBucket {
             reason: None,
             idle_since: 0,
             memory_bytes: OPEN_BUCKET_BYTES + meta_bytes,
+            number: 0,
+            is_gone: false,
             kept_open: false,
             known_shape: 0,
             known_types: None,
@@ -94,8 +100,13 @@ impl OpenBucket {
         OpenBucket { count, size_bytes: size_bytes.max(1), schema, ..self }
     }
 
+    /// True if the bucket is open for rows, or marked and may take rows of this time until it rolls over.
+    pub fn may_take(&self, time_ms: i64, span_ms: i64) -> bool {
+        self.reason.is_none_or(|reason| reason.is_soft() && self.spans(time_ms, span_ms))
+    }
+
     /// True if a measurement of this time lies within the bucket's span.
-    pub fn spans(&self, time_ms: i64, span_ms: i64) -> bool {
+    fn spans(&self, time_ms: i64, span_ms: i64) -> bool {
         self.min_time_ms <= time_ms && time_ms.saturating_sub(self.min_time_ms) < span_ms
     }
 

@@ -71,9 +71,9 @@ impl Catalog {
     }
 
     /// Reopens a stored bucket, in place of the open bucket that takes rows of its series.
-    fn install(&mut self, request: &ReopenRequest, found: Reopened) -> Option<BucketId> {
+    fn install(&mut self, request: &ReopenRequest, found: Reopened) -> Option<(i64, BucketId)> {
         let slot = self.slot(request.meta.as_ref());
-        if self.index_of(slot, found.id).is_some() {
+        if self.index_of(slot, found.min_time_ms, found.id).is_some() {
             self.stats[Counter::DuplicateReopened] += 1;
             return None;
         }
@@ -82,21 +82,20 @@ impl Catalog {
         if self.archive.remove(hash, found.min_time_ms, found.id) {
             self.drop_archived(1);
         }
-        let displaced = self.series.get(slot)?.buckets.iter().position(|bucket| bucket.reason.is_none());
-        if let Some(index) = displaced
-            && let Some(bucket) = self.bucket(slot, index)
-        {
-            if bucket.staged > 0 {
-                bucket.reason = Some(RolloverReason::TimeForward);
+        let series = self.series.get_mut(slot)?;
+        if let Some(index) = series.current() {
+            if series.buckets().get(index).is_some_and(|bucket| bucket.staged > 0) {
+                series.change(index, |bucket| bucket.reason = Some(RolloverReason::TimeForward));
             } else {
                 self.stats[Counter::ClosedDueToReopening] += 1;
                 self.close(slot, index);
+                self.sweep(slot);
             }
         }
         let bucket = OpenBucket::new(found.id, found.min_time_ms, super::state::meta_bytes(request.meta.as_ref()));
         self.open(slot, bucket.with_stored(found.count, found.size_bytes, found.schema, &found.field_names));
         self.stats[Counter::Reopened] += 1;
-        Some(found.id)
+        Some((found.min_time_ms, found.id))
     }
 }
 
@@ -190,7 +189,7 @@ mod tests {
             let sections = stage_answering(&mut catalog, &[at(7)], &mut |_| Offer::Found(stored(id(1), 0))).sections;
             assert_eq!(sections[0].bucket, id(1));
             catalog.finish(0);
-            catalog.bucket(0, 0).unwrap().staged = staged;
+            catalog.series[0].change(1, |bucket| bucket.staged = staged);
             let request = ReopenRequest {
                 meta: sections[0].meta.clone(),
                 time_ms: 7,
@@ -199,11 +198,11 @@ mod tests {
                 series: 0,
             };
             // The bucket at five hours was marked for archiving; id 1 takes the rows.
-            catalog.bucket(0, 0).unwrap().reason = None;
-            catalog.bucket(0, 1).unwrap().reason = Some(RolloverReason::TimeForward);
+            catalog.series[0].change(0, |bucket| bucket.reason = Some(RolloverReason::TimeForward));
+            catalog.series[0].change(1, |bucket| bucket.reason = None);
             catalog.offer(&request, Offer::Found(stored(id(2), 0)));
-            let buckets: Vec<_> = catalog.series[0].buckets.iter().map(|b| (b.id, b.reason)).collect();
-            assert_eq!(buckets.last(), Some(&(id(2), None)));
+            let buckets: Vec<_> = catalog.series[0].buckets().iter().map(|b| (b.id, b.reason)).collect();
+            assert!(buckets.contains(&(id(2), None)));
             assert_eq!(buckets.iter().filter(|(_, reason)| reason.is_none()).count(), 1);
             assert_eq!(
                 (buckets.len(), catalog.stats()[Counter::ClosedDueToReopening]),
@@ -257,7 +256,7 @@ mod tests {
     fn an_open_bucket_is_not_opened_a_second_time() {
         let mut catalog = reopening_catalog();
         let open = insert(&mut catalog, &[at(HOUR)])[0].bucket;
-        let sections = stage_answering(&mut catalog, &[at(0)], &mut |_| Offer::Found(stored(open, 0))).sections;
+        let sections = stage_answering(&mut catalog, &[at(0)], &mut |_| Offer::Found(stored(open, HOUR))).sections;
         assert_ne!(sections[0].bucket, open);
         assert_eq!((catalog.stats()[Counter::DuplicateReopened], catalog.stats()[Counter::Reopened]), (1, 0));
     }

@@ -114,7 +114,8 @@ impl Catalog {
                 return Ok(NextStep::Ask(archived));
             }
         } else if let Some(installed) = series.search.answer.as_ref().and_then(|answer| answer.installed)
-            && let Some(index) = self.index_of(series.slot, installed)
+            && let (min_time_ms, id) = installed
+            && let Some(index) = self.index_of(series.slot, min_time_ms, id)
             && let Some(taken) = self.offer_rows(series, index, measurements)
         {
             return Ok(NextStep::Run(index, taken));
@@ -137,7 +138,7 @@ impl Catalog {
     ) -> Option<Section> {
         let search = std::mem::take(&mut series.search);
         let slot = series.slot;
-        let bucket = self.series.get(slot)?.buckets.get(index)?;
+        let bucket = self.series.get(slot)?.buckets().get(index)?;
         let run = measurements.left(series).get(..taken.rows)?;
         series.next += taken.rows;
         // Most buckets get one run per batch, so there is nothing to search.
@@ -146,6 +147,7 @@ impl Catalog {
             Some(staged) => staged.rows += taken.rows,
             None => self.staged.push(StagedBucket {
                 slot,
+                min_time_ms: bucket.min_time_ms,
                 id: bucket.id,
                 rows: taken.rows,
                 is_insert: bucket.count == bucket.staged,

@@ -5,6 +5,7 @@ use std::rc::Rc;
 use super::archive::Archive;
 use super::offer::OfferAnswer;
 use super::open_bucket::OpenBucket;
+use super::open_series::OpenSeries;
 use super::options::{CatalogOptions, Totals};
 use super::registry::Registry;
 use super::stats::{Counter, Stats};
@@ -30,6 +31,8 @@ pub struct Catalog {
     /// How many entries of `idle` were reached.
     pub(super) idle_met: usize,
     pub(super) moment: u64,
+    /// How many buckets were opened.
+    opened: u64,
     /// Buckets that inserts must not use.
     pub(super) registry: Registry,
     /// Answers that the running batch has not processed.
@@ -42,17 +45,10 @@ pub struct Catalog {
     pub(super) round: u64,
 }
 
-/// The open buckets of a series. At most one of them has no reason to roll over.
-pub(super) struct OpenSeries {
-    pub hash: u64,
-    /// Shared by everything that names the series: batches, sections, journal records.
-    pub meta: Option<OwnedValue>,
-    pub buckets: Vec<OpenBucket>,
-}
-
 /// What a batch adds to one bucket.
 pub(super) struct StagedBucket {
     pub slot: usize,
+    pub min_time_ms: i64,
     pub id: BucketId,
     pub rows: usize,
     /// True if nothing of the bucket is stored yet.
@@ -76,6 +72,7 @@ impl Catalog {
             idle: Vec::new(),
             idle_met: 0,
             moment: 0,
+            opened: 0,
             registry: Registry::default(),
             answers: Vec::new(),
             staged: Vec::new(),
@@ -109,7 +106,7 @@ impl Catalog {
         let key = meta.map_or(&[][..], OwnedValue::tagged);
         let (slot, is_new) = self.slots.add(key);
         if is_new {
-            self.series.push(OpenSeries { hash: hash(0, key), meta: meta.cloned(), buckets: Vec::new() });
+            self.series.push(OpenSeries::new(hash(0, key), meta.cloned()));
         }
         slot
     }
@@ -122,52 +119,54 @@ impl Catalog {
         let mut numbers = Vec::with_capacity(self.series.len());
         let mut next = 0;
         for series in &self.series {
-            let used = !series.buckets.is_empty();
+            let used = series.len() > 0;
             numbers.push(used.then_some(next));
             next += usize::from(used);
         }
         let renumber = |slot: usize| numbers.get(slot).copied().flatten();
         self.slots.renumber(&renumber);
-        self.series.retain(|series| !series.buckets.is_empty());
+        self.series.retain(|series| series.len() > 0);
         self.idle.retain_mut(|(slot, _)| renumber(*slot).map(|new| *slot = new).is_some());
         // Some of the entries already reached may be gone; reaching others twice does no harm.
         self.idle_met = 0;
     }
 
-    pub(super) fn bucket(&mut self, slot: usize, index: usize) -> Option<&mut OpenBucket> {
-        self.series.get_mut(slot)?.buckets.get_mut(index)
+    pub(super) fn bucket(&self, slot: usize, index: usize) -> Option<&OpenBucket> {
+        self.series.get(slot)?.buckets().get(index)
     }
 
-    /// The position of an open bucket among those of its series.
-    pub(super) fn index_of(&self, slot: usize, id: BucketId) -> Option<usize> {
-        self.series.get(slot)?.buckets.iter().position(|bucket| bucket.id == id)
+    /// The position of an open bucket, which begins at `min_time_ms`, among those of its series.
+    pub(super) fn index_of(&self, slot: usize, min_time_ms: i64, id: BucketId) -> Option<usize> {
+        self.series.get(slot)?.position(min_time_ms, id)
     }
 
     /// Adds an open bucket, which also counts as active.
-    pub(super) fn open(&mut self, slot: usize, bucket: OpenBucket) -> usize {
+    pub(super) fn open(&mut self, slot: usize, mut bucket: OpenBucket) -> usize {
         self.count_memory(bucket.memory_bytes.cast_signed());
         self.count_active(1);
+        bucket.number = self.opened;
+        self.opened += 1;
         let Some(series) = self.series.get_mut(slot) else { return 0 };
-        if series.buckets.is_empty() {
-            self.stats.open_series += 1;
-        }
-        series.buckets.push(bucket);
-        series.buckets.len() - 1
+        self.stats.open_series += usize::from(series.len() == 0);
+        series.add(bucket)
     }
 
-    /// Removes an open bucket; the caller decides whether it stays active.
-    pub(super) fn remove(&mut self, slot: usize, index: usize) -> Option<OpenBucket> {
+    /// Removes an open bucket; the caller decides whether it stays active. `OpenSeries::sweep` must follow.
+    pub(super) fn remove(&mut self, slot: usize, index: usize) -> Option<&OpenBucket> {
         self.make_busy(slot, index);
-        let series = self.series.get_mut(slot).filter(|series| index < series.buckets.len())?;
-        let bucket = series.buckets.remove(index);
-        if series.buckets.is_empty() {
-            self.stats.open_series -= 1;
-        }
-        self.count_memory(-bucket.memory_bytes.cast_signed());
-        Some(bucket)
+        let memory_bytes = self.series.get_mut(slot)?.remove(index)?.memory_bytes;
+        self.count_memory(-memory_bytes.cast_signed());
+        let series = self.series.get(slot)?;
+        self.stats.open_series -= usize::from(series.len() == 0);
+        series.buckets().get(index)
     }
 
-    /// Drops an open bucket.
+    /// Clears the places of removed buckets.
+    pub(super) fn sweep(&mut self, slot: usize) {
+        self.series.get_mut(slot).into_iter().for_each(OpenSeries::sweep);
+    }
+
+    /// Drops an open bucket. `OpenSeries::sweep` must follow.
     pub(super) fn close(&mut self, slot: usize, index: usize) {
         if self.remove(slot, index).is_some() {
             self.count_active(-1);
