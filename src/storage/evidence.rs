@@ -1,5 +1,6 @@
 //! Finds out whether a commit whose answer was lost has taken place (I33).
 
+use super::sorted_parts::SortedParts;
 use super::{Bytes, Change, Changeset, Storage, memory};
 use crate::error::Result;
 
@@ -14,7 +15,7 @@ pub(super) async fn holds(storage: &dyn Storage, changes: &Changeset) -> Result<
 
 /// The keys that `changes` inserts, and their values after it.
 fn evidence(changes: &Changeset) -> (Vec<Bytes>, Vec<Option<Bytes>>) {
-    let mut after = Vec::new();
+    let mut after = SortedParts::default();
     changes.changes().iter().for_each(|change| memory::apply(&mut after, change.clone()));
     let inserted = changes.changes().iter().filter_map(Change::inserted_key);
     // A key that is absent afterwards proves nothing, because it was absent before.

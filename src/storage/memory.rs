@@ -1,13 +1,11 @@
 //! A map in memory: for tests, for Node, and for data that need not persist.
 //!
-//! Entries are kept in one sorted list. An insert moves all entries after it, some 50 bytes each: with twenty thousand
-//! entries, as many as buckets of twenty million measurements, that is a twentieth of a millisecond. A tree would add
-//! three kilobytes to the module.
+//! Entries are kept in a sorted list.
 
 use std::cell::RefCell;
-use std::ops::Range;
 use std::rc::Rc;
 
+use super::sorted_parts::{PartPlace, SortedParts};
 use super::{Bytes, Change, Changeset, Entry, KeyRange, LocalFuture, Page, Storage, guard};
 use crate::error::Result;
 
@@ -21,7 +19,7 @@ use crate::error::Result;
 #[derive(Clone, Debug, Default)]
 pub struct MemoryStorage {
     /// Ascending by key.
-    entries: Rc<RefCell<Vec<Entry>>>,
+    entries: Rc<RefCell<SortedParts<Entry>>>,
 }
 
 impl MemoryStorage {
@@ -52,7 +50,7 @@ impl MemoryStorage {
         let entries = self.entries.borrow();
         ranges
             .iter()
-            .flat_map(|range| entries.get(within(&entries, range)).unwrap_or_default())
+            .flat_map(|range| entries.between(place(&entries, &range.start), place(&entries, &range.end)).flatten())
             .take(page.entries_max)
             .map(|entry| match page.keys_only {
                 true => Entry { key: entry.key.clone(), value: Bytes::new() },
@@ -62,41 +60,34 @@ impl MemoryStorage {
     }
 }
 
-/// The position of `key` in a sorted list, or where it would be inserted.
-fn place(entries: &[Entry], key: &[u8]) -> std::result::Result<usize, usize> {
-    entries.binary_search_by(|entry| entry.key.as_slice().cmp(key))
-}
-
-/// The positions of the entries in `range`, which may be empty.
-fn within(entries: &[Entry], range: &KeyRange) -> Range<usize> {
-    let [start, end] = [&range.start, &range.end].map(|key| place(entries, key).unwrap_or_else(|at| at));
-    start..end.max(start)
+/// The place of the first entry whose key is `key` or behind it.
+fn place(entries: &SortedParts<Entry>, key: &[u8]) -> PartPlace {
+    entries.place(&|entry| entry.key.as_slice() < key)
 }
 
 /// The value of `key` in a sorted list.
-pub(super) fn get<'a>(entries: &'a [Entry], key: &[u8]) -> Option<&'a Bytes> {
-    entries.get(place(entries, key).ok()?).map(|entry| &entry.value)
+pub(super) fn get<'a>(entries: &'a SortedParts<Entry>, key: &[u8]) -> Option<&'a Bytes> {
+    entries.get(place(entries, key)).filter(|entry| entry.key == key).map(|entry| &entry.value)
 }
 
 /// Applies one write to a sorted list, without its guard.
-pub(super) fn apply(entries: &mut Vec<Entry>, change: Change) {
+pub(super) fn apply(entries: &mut SortedParts<Entry>, change: Change) {
     match change {
-        Change::Put(key, value) | Change::Insert(key, value) => match place(entries, &key) {
-            Ok(at) => {
-                if let Some(entry) = entries.get_mut(at) {
-                    entry.value = value;
-                }
+        Change::Put(key, value) | Change::Insert(key, value) => {
+            let place = place(entries, &key);
+            match entries.get_mut(place).filter(|entry| entry.key == key) {
+                Some(entry) => entry.value = value,
+                None => entries.insert(place, Entry { key, value }),
             }
-            Err(at) => entries.insert(at, Entry { key, value }),
-        },
+        }
         Change::Delete(key) => {
-            if let Ok(at) = place(entries, &key) {
-                entries.remove(at);
+            let place = place(entries, &key);
+            if entries.get(place).is_some_and(|entry| entry.key == key) {
+                entries.remove(place);
             }
         }
         Change::DeleteRange(range) => {
-            let doomed = within(entries, &range);
-            entries.drain(doomed);
+            entries.remove_between(place(entries, &range.start), place(entries, &range.end));
         }
         Change::Require(_) | Change::Expect(_) => {}
     }

@@ -14,6 +14,7 @@ pub mod host;
 pub mod idb;
 // A map in memory, for tests and for runtimes without persistence.
 pub mod memory;
+mod sorted_parts;
 #[cfg(target_arch = "wasm32")]
 mod thrown;
 
@@ -21,6 +22,8 @@ use std::future::Future;
 use std::pin::Pin;
 
 use crate::error::Result;
+
+pub(crate) use sorted_parts::{PartPlace, SortedParts};
 
 /// A key or a value.
 pub type Bytes = Vec<u8>;

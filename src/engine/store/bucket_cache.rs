@@ -14,17 +14,19 @@ use super::keyspace::{self, CollectionId};
 use super::stored_bucket::StoredBucket;
 use crate::bucket::{BucketId, ColumnRoom};
 use crate::limits::{bucket_cache_bytes, kept_columns_bytes};
-use crate::storage::{Bytes, KeyRange};
+use crate::storage::{Bytes, KeyRange, PartPlace, SortedParts};
 
 type CacheKey = (CollectionId, BucketId);
+/// What is known of a bucket, and which entry of `order` is current.
+type CacheEntry = (CacheKey, u64, Option<Rc<StoredBucket>>);
 /// A stored bucket.
 type Kept = (BucketId, Rc<StoredBucket>);
 
 /// Stored buckets up to a size; the oldest is evicted first.
 pub struct BucketCache {
     size_bytes_max: usize,
-    /// In key order. The number says which entry of `order` is current.
-    kept: Vec<(CacheKey, u64, Option<Rc<StoredBucket>>)>,
+    /// In key order.
+    kept: SortedParts<CacheEntry>,
     /// Keys and numbers, oldest first.
     order: VecDeque<(CacheKey, u64)>,
     next: u64,
@@ -40,7 +42,7 @@ impl BucketCache {
     pub fn new(read_cache_bytes: usize) -> BucketCache {
         BucketCache {
             size_bytes_max: bucket_cache_bytes(read_cache_bytes),
-            kept: Vec::new(),
+            kept: SortedParts::default(),
             order: VecDeque::new(),
             next: 0,
             size_bytes: 0,
@@ -56,8 +58,8 @@ impl BucketCache {
 
     /// What is known of a bucket: its stored form, or that it is not stored. `None` if nothing is known.
     pub fn get(&self, collection: &CollectionId, bucket: &BucketId) -> Option<Option<Rc<StoredBucket>>> {
-        let at = self.place(&(*collection, *bucket)).ok()?;
-        self.kept.get(at).map(|(_, _, stored)| stored.clone())
+        let key = (*collection, *bucket);
+        self.kept.get(self.place(&key)).filter(|kept| kept.0 == key).map(|(_, _, stored)| stored.clone())
     }
 
     /// Caches what is known of a bucket, replacing earlier knowledge.
@@ -67,14 +69,10 @@ impl BucketCache {
         stored.iter().for_each(|stored| stored.keep_columns(&self.room));
         self.next += 1;
         let new = (key, self.next, stored);
-        match self.place(&key) {
-            Ok(at) => {
-                // The entries behind stay where they are: a fold replaces many.
-                if let Some(kept) = self.kept.get_mut(at) {
-                    self.size_bytes -= size_bytes(std::mem::replace(kept, new).2.as_deref());
-                }
-            }
-            Err(at) => self.kept.insert(at, new),
+        let place = self.place(&key);
+        match self.kept.get_mut(place).filter(|kept| kept.0 == key) {
+            Some(kept) => self.size_bytes -= size_bytes(std::mem::replace(kept, new).2.as_deref()),
+            None => self.kept.insert(place, new),
         }
         self.order.push_back((key, self.next));
         self.drop_outdated();
@@ -115,8 +113,7 @@ impl BucketCache {
         }
         let mut end = known.end.clone().min(range.end.clone());
         let mut found = Vec::new();
-        let from = self.kept.partition_point(|((of, id), ..)| keyspace::bucket_key(of, id)[..] < range.start[..]);
-        for ((of, id), _, stored) in self.kept.iter().skip(from) {
+        for ((of, id), _, stored) in self.kept.iter_from(self.place_of_key(&range.start)) {
             if of != collection || keyspace::bucket_key(of, id)[..] >= end[..] {
                 break;
             }
@@ -132,12 +129,11 @@ impl BucketCache {
 
     /// The number of entries in `range`, and whether all buckets stored there are cached.
     pub fn count(&self, collection: &CollectionId, range: &KeyRange) -> (usize, bool) {
-        let place =
-            |key: &Bytes| self.kept.partition_point(|((of, id), ..)| keyspace::bucket_key(of, id)[..] < key[..]);
         let holds = |(of, known): &(CollectionId, KeyRange)| {
             of == collection && known.start <= range.start && range.end <= known.end
         };
-        (place(&range.end) - place(&range.start), self.covered.as_ref().is_some_and(holds))
+        let entries = self.kept.between(self.place_of_key(&range.start), self.place_of_key(&range.end));
+        (entries.map(<[CacheEntry]>::len).sum(), self.covered.as_ref().is_some_and(holds))
     }
 
     /// Drops a bucket.
@@ -150,34 +146,39 @@ impl BucketCache {
         // Many replacements of few buckets would fill `order` with outdated entries.
         if self.order.len() > 2 * self.kept.len() + 16 {
             let kept = &self.kept;
-            let present = |key: &CacheKey, number: u64| {
-                kept.binary_search_by(|(kept, ..)| kept.cmp(key))
-                    .is_ok_and(|at| kept.get(at).is_some_and(|k| k.1 == number))
-            };
-            self.order.retain(|(key, number)| present(key, *number));
+            self.order.retain(|(key, number)| {
+                kept.get(kept.place(&|kept| kept.0 < *key)).is_some_and(|kept| kept.0 == *key && kept.1 == *number)
+            });
         }
     }
 
     /// Drops every bucket of a collection.
     pub fn forget(&mut self, collection: &CollectionId) {
-        self.kept.retain(|((of, _), ..)| of != collection);
+        self.kept.retain(&|((of, _), ..)| of != collection);
         self.order.retain(|((of, _), _)| of != collection);
-        self.size_bytes = self.kept.iter().map(|(_, _, stored)| size_bytes(stored.as_deref())).sum();
+        self.size_bytes = self.kept.iter_from((0, 0)).map(|(_, _, stored)| size_bytes(stored.as_deref())).sum();
         self.covered.take_if(|(of, _)| of == collection);
     }
 
     /// Removes the cached form of a bucket; true if there was one.
     fn take(&mut self, key: &CacheKey, number: Option<u64>) -> bool {
-        let Ok(at) = self.place(key) else { return false };
-        let found = self.kept.get(at).is_some_and(|kept| number.is_none_or(|number| number == kept.1));
-        if found {
-            self.size_bytes -= size_bytes(self.kept.remove(at).2.as_deref());
+        let place = self.place(key);
+        let is_it = |kept: &&CacheEntry| kept.0 == *key && number.is_none_or(|number| number == kept.1);
+        if self.kept.get(place).filter(is_it).is_none() {
+            return false;
         }
-        found
+        let removed = self.kept.remove(place);
+        self.size_bytes -= removed.map_or(0, |(_, _, stored)| size_bytes(stored.as_deref()));
+        true
     }
 
-    fn place(&self, key: &CacheKey) -> Result<usize, usize> {
-        self.kept.binary_search_by(|(kept, ..)| kept.cmp(key))
+    /// The place of the first entry that is not before `key`.
+    fn place(&self, key: &CacheKey) -> PartPlace {
+        self.kept.place(&|kept| kept.0 < *key)
+    }
+
+    fn place_of_key(&self, key: &Bytes) -> PartPlace {
+        self.kept.place(&|((of, id), ..)| keyspace::bucket_key(of, id)[..] < key[..])
     }
 }
 
@@ -250,7 +251,7 @@ mod tests {
         cache.put(&[1; 8], &id(0), stored(SIZE_BYTES_MAX / 4));
         assert_eq!(kept(&cache), [true, false, true, false, true]);
         cache.put(&[1; 8], &id(9), stored(SIZE_BYTES_MAX));
-        assert!(cache.kept.is_empty() && cache.order.is_empty() && cache.size_bytes == 0);
+        assert!(cache.kept.len() == 0 && cache.order.is_empty() && cache.size_bytes == 0);
     }
 
     /// The numbers of the buckets in a scan from `from` to `to`, and where it ends.
