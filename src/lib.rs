@@ -7,8 +7,8 @@
 // `talc` takes 2 KB less of compressed module than the allocator of the standard library, and is as fast.
 #[cfg(target_arch = "wasm32")]
 #[global_allocator]
-static ALLOCATOR: allocator::SmallBlocks<talc::wasm::WasmDynamicTalc> =
-    allocator::SmallBlocks::new(talc::wasm::new_wasm_dynamic_allocator());
+static ALLOCATOR: allocator::SmallBlocks<talc::cell::TalcSyncCell<allocator::Growth, talc::wasm::WasmBinning>> =
+    allocator::SmallBlocks::new(talc::cell::TalcSyncCell::new_wasm(allocator::Growth));
 
 pub mod allocator;
 
