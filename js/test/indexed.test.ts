@@ -68,3 +68,16 @@ test("a collection with a geospatial index waits for the second half", async () 
   await assert.rejects(db.collection("c").insertOne(row(1)), /not today/);
   await db.close();
 });
+
+test("a collection with a collation waits for the second half", async () => {
+  const storage = new MemoryStorage();
+  const whole = await openWhole("plant", { storage });
+  await whole.createCollection("c", { timeseries, collation: { locale: "en", strength: 2 } });
+  await whole.createCollection("plain", { timeseries });
+  await whole.close();
+  const db = await open("plant", halved(storage));
+  await assert.rejects(db.collection("c").find().toArray(), /not today/);
+  await assert.rejects(db.collection("c").insertOne(row(1)), /not today/);
+  await db.collection("plain").insertOne(row(1));
+  await db.close();
+});

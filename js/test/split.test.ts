@@ -45,6 +45,9 @@ test("common commands need one half, others wait for the second and continue onc
   const valid = { $jsonSchema: { properties: { v: { bsonType: "double", maximum: 2 } } } };
   await assert.rejects(c.countDocuments(near), LoadError);
   await assert.rejects(c.find(valid).toArray(), LoadError);
+  const anyCase = { locale: "en", strength: 2 };
+  await assert.rejects(c.find({ list: "X" }).collation(anyCase).toArray(), /not today/);
+  await assert.rejects(db.createCollection("named", { timeseries: { timeField: "at" }, collation: anyCase }), /not today/);
   await assert.rejects(db.command({ nonsense: 1 }), /not today/);
   // Operators of the second half.
   const trimmed = { $expr: { $eq: [{ $trim: { input: { $toString: "$m.id" } } }, "1"] } };
@@ -63,6 +66,7 @@ test("common commands need one half, others wait for the second and continue onc
   await assert.rejects(db.command({ delete: "system.buckets.c", deletes: [{ q: {}, limit: 0 }] }), { code: 20 });
   assert.deepEqual([await c.countDocuments(trimmed), (await c.find({ v: 2 }).project({ x: { $pow: ["$v", 2] } }).next())!["x"]], [8, 4]);
   assert.equal(await c.countDocuments(exact), 2);
+  assert.equal((await c.find({ list: "X" }).collation(anyCase).toArray()).length, await c.countDocuments({ list: "x" }));
   await assert.rejects(c.find({ $expr: { $nonsense: 1 } }).toArray(), { code: 168 });
   await assert.rejects(db.command({ nonsense: 1 }), { code: 59 });
   await c.insertOne({ at: new Date(), m: { id: 9 }, place: { type: "Point", coordinates: [10.01, 50] } });

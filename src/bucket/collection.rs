@@ -264,6 +264,7 @@ impl CollectionOptions {
     /// Errors: as `Collation::parse`.
     pub fn collate(&mut self, env: &dyn Env) -> Result<()> {
         if let Some(collation) = &self.collation {
+            // Loaded by now: the door awaits it to create a collection, `CollectionEntry::prepare` to use one.
             let collation = Collation::parse(collation.view(), env)?;
             self.collation = collation.options().map(Doc::to_owned);
             self.timeseries.collation = collation;

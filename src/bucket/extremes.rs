@@ -18,12 +18,10 @@ pub(super) fn extremes<'a>(column: &'a Column, rows: Rows<'_>, collation: &Colla
         ColumnData::F64(v) => of_cells(column, v, rows, below),
         ColumnData::I32(v) => of_cells(column, v, rows, |a, b| a < b),
         ColumnData::I64(v) | ColumnData::Date(v) => of_cells(column, v, rows, |a, b| a < b),
-        ColumnData::Bool(v) => of_cells(column, v, rows, |a, b| a < b),
-        ColumnData::ObjectId(v) => of_cells(column, v, rows, |a, b| a < b),
-        ColumnData::String(v) => {
-            let present = rows.iter().filter(|row| column.is_present(*row));
-            scan(present.map(|row| (row, v.get(row))), |a, b| collation.compare_texts(a, b).is_lt())
-        }
+        // One loop for the types that are less common.
+        ColumnData::Bool(v) => of_rows(column, rows, &|a, b| v.get(a) < v.get(b)),
+        ColumnData::ObjectId(v) => of_rows(column, rows, &|a, b| v.get(a) < v.get(b)),
+        ColumnData::String(v) => of_rows(column, rows, &|a, b| collation.compare_texts(v.get(a), v.get(b)).is_lt()),
         ColumnData::Bson(_) | ColumnData::Objects(_) => None,
         ColumnData::Dictionary(codes, values) => {
             return extremes(values, Rows::List(&used(column, codes, values, rows)), collation);
@@ -49,6 +47,10 @@ fn of_cells<T>(column: &Column, cells: &[T], rows: Rows<'_>, less: impl Fn(&T, &
             scan(present.filter_map(|row| Some((row, cells.get(row)?))), less)
         }
     }
+}
+
+fn of_rows(column: &Column, rows: Rows<'_>, less: &dyn Fn(usize, usize) -> bool) -> Option<(usize, usize)> {
+    scan(rows.iter().filter(|row| column.is_present(*row)).map(|row| (row, row)), less)
 }
 
 #[inline]

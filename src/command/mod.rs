@@ -68,7 +68,8 @@ pub fn is_rare(command: &[u8]) -> bool {
     // An invalid command gives the same error in either half.
     request.is_ok_and(|request| {
         let name = request.name();
-        !COMMON.contains(&name) || name != "insert" && request.doc().mentions(&RARE_OPERATORS)
+        !COMMON.contains(&name)
+            || name != "insert" && (request.doc().mentions(&RARE_OPERATORS) || request.field("collation").is_some())
     })
 }
 

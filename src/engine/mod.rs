@@ -184,6 +184,7 @@ impl Engine {
     ///
     /// Errors: as `Collation::parse_optional`.
     pub fn collation(&self, value: Option<Value<'_>>) -> Result<Option<Collation>> {
+        // Loaded by now: the door awaits it for every command with a collation.
         Collation::parse_optional(value, &*self.env)
     }
 

@@ -48,15 +48,18 @@ impl MemoryStorage {
 
     fn page(&self, ranges: &[KeyRange], page: Page) -> Vec<Entry> {
         let entries = self.entries.borrow();
-        ranges
-            .iter()
-            .flat_map(|range| entries.between(place(&entries, &range.start), place(&entries, &range.end)).flatten())
-            .take(page.entries_max)
-            .map(|entry| match page.keys_only {
-                true => Entry { key: entry.key.clone(), value: Bytes::new() },
-                false => entry.clone(),
-            })
-            .collect()
+        let mut found = Vec::new();
+        for range in ranges {
+            entries.visit(place(&entries, &range.start), &mut |entry| {
+                let is_in = found.len() < page.entries_max && entry.key < range.end;
+                if is_in {
+                    let value = if page.keys_only { Bytes::new() } else { entry.value.clone() };
+                    found.push(Entry { key: entry.key.clone(), value });
+                }
+                is_in
+            });
+        }
+        found
     }
 }
 

@@ -106,6 +106,8 @@ impl Collation {
     /// Errors: `TypeMismatch`; 40414 without a locale; 40415 for unknown options; `BadValue` for values and
     /// combinations that make no sense, for locales that the host does not know, and for what no host can do;
     /// `FailedToParse` for options together with the simple locale.
+    // Loaded later.
+    #[inline(never)]
     pub fn parse(doc: Doc<'_>, env: &dyn Env) -> Result<Collation> {
         let (mut locale, mut options) = ("", [None; OPTIONS.len()]);
         for (name, value) in doc {

@@ -113,17 +113,17 @@ impl BucketCache {
         }
         let mut end = known.end.clone().min(range.end.clone());
         let mut found = Vec::new();
-        for ((of, id), _, stored) in self.kept.iter_from(self.place_of_key(&range.start)) {
+        self.kept.visit(self.place_of_key(&range.start), &mut |((of, id), _, stored)| {
             if of != collection || keyspace::bucket_key(of, id)[..] >= end[..] {
-                break;
+                return false;
             }
-            let Some(stored) = stored else { continue };
-            found.push((*id, Rc::clone(stored)));
-            if found.len() == count {
+            found.extend(stored.iter().map(|stored| (*id, Rc::clone(stored))));
+            if stored.is_some() && found.len() == count {
                 end = keyspace::buckets(of, id, id).end;
-                break;
+                return false;
             }
-        }
+            true
+        });
         Some((found, KeyRange { start: range.start.clone(), end }))
     }
 
@@ -132,8 +132,8 @@ impl BucketCache {
         let holds = |(of, known): &(CollectionId, KeyRange)| {
             of == collection && known.start <= range.start && range.end <= known.end
         };
-        let entries = self.kept.between(self.place_of_key(&range.start), self.place_of_key(&range.end));
-        (entries.map(<[CacheEntry]>::len).sum(), self.covered.as_ref().is_some_and(holds))
+        let [start, end] = [&range.start, &range.end].map(|key| self.kept.rank(self.place_of_key(key)));
+        (end - start, self.covered.as_ref().is_some_and(holds))
     }
 
     /// Drops a bucket.
@@ -156,7 +156,11 @@ impl BucketCache {
     pub fn forget(&mut self, collection: &CollectionId) {
         self.kept.retain(&|((of, _), ..)| of != collection);
         self.order.retain(|((of, _), _)| of != collection);
-        self.size_bytes = self.kept.iter_from((0, 0)).map(|(_, _, stored)| size_bytes(stored.as_deref())).sum();
+        self.size_bytes = 0;
+        self.kept.visit((0, 0), &mut |(_, _, stored)| {
+            self.size_bytes += size_bytes(stored.as_deref());
+            true
+        });
         self.covered.take_if(|(of, _)| of == collection);
     }
 

@@ -150,10 +150,10 @@ impl CollectionEntry {
     /// Errors: as `CollectionOptions::collate`, `read_indexes` and `Index::new`; `OperationFailed` if code that its
     /// indexes need cannot be loaded.
     pub async fn prepare(&mut self, env: &dyn Env, globals: &Globals) -> Result<()> {
-        self.options.collate(env)?;
-        if self.options.dedupe.is_some() {
+        if self.options.dedupe.is_some() || self.options.collation.is_some() {
             env.complete().await.map_err(|why| Error::new(ErrorCode::OperationFailed, why))?;
         }
+        self.options.collate(env)?;
         if self.has_more_indexes() {
             self.read_indexes()?;
             if self.specs.iter().any(|spec| is_rare(spec)) {
