@@ -8,7 +8,7 @@ export interface TimeSeriesCollectionOptions<TSchema = Document> {
   timeField: keyof TSchema & string;
   /** The field that names the source of a measurement. Measurements with equal metadata share buckets. Default: none. */
   metaField?: keyof TSchema & string | undefined;
-  /** The rough distance between measurements of one source. Default `"seconds"`. */
+  /** The rough distance between measurements of one source. It decides how long a bucket is: an hour, a day or 30 days. Default `"seconds"`. */
   granularity?: "seconds" | "minutes" | "hours" | undefined;
   /** The longest time of one bucket, in seconds. Replaces `granularity`, and requires an equal `bucketRoundingSeconds`. */
   bucketMaxSpanSeconds?: number | undefined;
