@@ -9,6 +9,9 @@ use super::stats::Counter;
 use crate::bucket::BucketId;
 use crate::error::{Error, Result};
 
+/// Ids with equal remainders of their counters are looked up alike.
+const SIEVE_LEN: usize = 4096;
+
 impl Catalog {
     /// Announces a change of stored buckets: of all `ids`, or of none if this fails.
     ///
@@ -46,7 +49,7 @@ impl Catalog {
     pub fn freeze(&mut self, id: BucketId) {
         if self.registry.freeze(id) {
             self.stats[Counter::Frozen] += 1;
-            self.close_conflicting();
+            self.close_conflicting(&[id]);
             let archived = self.archive.forget(id);
             self.drop_archived(archived);
         }
@@ -70,25 +73,34 @@ impl Catalog {
         }
         if first {
             self.next_era();
-            self.close_conflicting();
+            self.close_conflicting(ids);
         }
     }
 
-    /// Closes open buckets that inserts must not use.
-    fn close_conflicting(&mut self) {
+    /// Closes those of the buckets `ids`, which inserts must not use, that are open.
+    fn close_conflicting(&mut self, ids: &[BucketId]) {
+        // A delete announces many buckets, page by page, and there may be as many open ones. Few of these pass the sieve.
+        let mut sieve = [false; SIEVE_LEN];
+        let hole = |id: BucketId| id.counter() as usize % SIEVE_LEN;
+        for id in ids {
+            sieve.get_mut(hole(*id)).into_iter().for_each(|passes| *passes = true);
+        }
         for slot in 0..self.series.len() {
-            let mut index = 0;
+            let (mut index, mut closed) = (0, false);
             while let Some(bucket) = self.bucket(slot, index) {
                 let (id, staged) = (bucket.id, bucket.staged);
-                if self.registry.state(id).is_some() {
+                if sieve.get(hole(id)) == Some(&true) && self.registry.state(id).is_some() {
                     if staged > 0 && !self.prepared {
                         self.round += 1;
                     }
                     self.close(slot, index);
+                    closed = true;
                 }
                 index += 1;
             }
-            self.sweep(slot);
+            if closed {
+                self.sweep(slot);
+            }
         }
     }
 
