@@ -15,12 +15,14 @@ pub(super) struct OpenSeries {
     pub hash: u64,
     /// Shared by everything that names the series: batches, sections, journal records.
     pub meta: Option<OwnedValue>,
-    /// By start; buckets with the same start are in the order in which they were opened.
+    /// By start and id.
     buckets: Vec<OpenBucket>,
-    /// The start of the bucket without a reason.
-    current_ms: Option<i64>,
+    /// Start and id of the bucket without a reason.
+    current: Option<(i64, BucketId)>,
     /// How many buckets rule out looking for stored ones.
     forbidding: usize,
+    /// How many buckets have a reason, and still take rows of their time.
+    soft: usize,
     /// How many buckets have a reason and no uncommitted rows.
     due: usize,
     /// How many buckets were removed and are still in `buckets`.
@@ -29,7 +31,7 @@ pub(super) struct OpenSeries {
 
 impl OpenSeries {
     pub fn new(hash: u64, meta: Option<OwnedValue>) -> OpenSeries {
-        OpenSeries { hash, meta, buckets: Vec::new(), current_ms: None, forbidding: 0, due: 0, gone: 0 }
+        OpenSeries { hash, meta, buckets: Vec::new(), current: None, forbidding: 0, soft: 0, due: 0, gone: 0 }
     }
 
     pub fn buckets(&self) -> &[OpenBucket] {
@@ -43,7 +45,7 @@ impl OpenSeries {
 
     /// Adds a bucket; returns its position.
     pub fn add(&mut self, bucket: OpenBucket) -> usize {
-        let at = self.buckets.partition_point(|other| other.min_time_ms <= bucket.min_time_ms);
+        let at = self.place(bucket.min_time_ms, bucket.id);
         self.buckets.insert(at, bucket);
         self.tally(at, 1);
         at
@@ -51,22 +53,25 @@ impl OpenSeries {
 
     /// The position of a bucket that begins at `min_time_ms`.
     pub fn position(&self, min_time_ms: i64, id: BucketId) -> Option<usize> {
-        self.find(min_time_ms, &|bucket| bucket.id == id)
+        let at = self.place(min_time_ms, id);
+        self.buckets.get(at).is_some_and(|bucket| bucket.id == id && !bucket.is_gone).then_some(at)
+    }
+
+    fn place(&self, min_time_ms: i64, id: BucketId) -> usize {
+        self.buckets.partition_point(|bucket| (bucket.min_time_ms, bucket.id) < (min_time_ms, id))
     }
 
     /// The position of the bucket that has no reason to roll over.
     pub fn current(&self) -> Option<usize> {
-        self.find(self.current_ms?, &|bucket| bucket.reason.is_none())
+        let (min_time_ms, id) = self.current?;
+        self.position(min_time_ms, id)
     }
 
-    fn find(&self, min_time_ms: i64, is_it: &dyn Fn(&OpenBucket) -> bool) -> Option<usize> {
-        let from = self.buckets.partition_point(|bucket| bucket.min_time_ms < min_time_ms);
-        let mut rest = self.buckets.get(from..)?.iter().take_while(|bucket| bucket.min_time_ms == min_time_ms);
-        Some(from + rest.position(|bucket| !bucket.is_gone && is_it(bucket))?)
-    }
-
-    /// The positions of the buckets whose span includes `time_ms`.
+    /// The positions of the buckets whose span includes `time_ms`; none if none of these has a reason and takes rows.
     pub fn spanning(&self, time_ms: i64, span_ms: i64) -> Range<usize> {
+        if self.soft == 0 {
+            return 0..0;
+        }
         let from = self.buckets.partition_point(|bucket| time_ms.saturating_sub(bucket.min_time_ms) >= span_ms);
         from..self.buckets.partition_point(|bucket| bucket.min_time_ms <= time_ms).max(from)
     }
@@ -116,9 +121,10 @@ impl OpenSeries {
         let Some(bucket) = self.buckets.get(index) else { return };
         let add = |n: &mut usize, counts: bool| *n = n.wrapping_add_signed(if counts { by } else { 0 });
         match bucket.reason {
-            None => self.current_ms = (by > 0).then_some(bucket.min_time_ms),
+            None => self.current = (by > 0).then_some((bucket.min_time_ms, bucket.id)),
             Some(reason) => {
                 add(&mut self.forbidding, reason != RolloverReason::TimeBackward);
+                add(&mut self.soft, reason.is_soft());
                 add(&mut self.due, bucket.staged == 0);
             }
         }
