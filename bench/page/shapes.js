@@ -27,9 +27,9 @@ function* commits(count, { series, late = 0, start = START }) {
   }
 }
 
-async function fresh(name) {
+async function fresh(name, more) {
   const db = await open(name, { storage: "indexeddb" });
-  const points = await db.createCollection("points", { timeseries });
+  const points = await db.createCollection("points", { timeseries: { ...timeseries, ...more } });
   return { db, points };
 }
 
@@ -80,6 +80,31 @@ export async function shapes({ commits: count, growth, rounds, log }) {
   }
   log("growth");
   results.push({ task: `ingest of points up to ${(growth / 1e6).toFixed(1)} million`, value: median(grown), unit: "k points/s", ratio: median(grown) / median(early), of: "those behind 0.2 million" });
+
+  // Rows an hour apart fill a bucket each, unless the collection knows.
+  const hourly = async (count, more) => {
+    const store = await fresh(`hourly-${count}`, more);
+    const at = Array.from({ length: count }, (_, hour) => START + hour * 3600_000);
+    const begin = performance.now();
+    await store.points.insertColumns({ at, a: at.map((ms) => cents(Math.sin(ms))) }, { meta: "s0" });
+    const inserted = performance.now() - begin;
+    await store.db.flush();
+    const folded = performance.now() - begin - inserted;
+    await drop(store, `hourly-${count}`);
+    return [inserted / count, folded / count].map((ms) => ms * 1000);
+  };
+  const spread = { few: [], many: [], known: [] };
+  for (let round = 0; round < rounds; round++) {
+    spread.few.push(await hourly(4000));
+    spread.many.push(await hourly(16_000));
+    spread.known.push(await hourly(16_000, { granularity: "hours" }));
+  }
+  log("hourly rows");
+  for (const [place, step] of ["insert", "fold"].entries()) {
+    const [few, many, known] = Object.values(spread).map((of) => median(of.map((times) => times[place])));
+    results.push({ task: `${step} of 16 000 hourly rows, a bucket each`, value: many, unit: "us a row", ratio: many / few, of: "a row of 4000" });
+    results.push({ task: `${step} of 16 000 hourly rows with granularity "hours"`, value: known, unit: "us a row" });
+  }
 
   // Just below the size that a context folds by itself; many small sections take longest to read.
   const full = await fresh("full");
