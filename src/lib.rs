@@ -8,7 +8,7 @@
 #[cfg(target_arch = "wasm32")]
 #[global_allocator]
 static ALLOCATOR: allocator::SmallBlocks<talc::cell::TalcSyncCell<allocator::Growth, talc::wasm::WasmBinning>> =
-    allocator::SmallBlocks::new(talc::cell::TalcSyncCell::new_wasm(allocator::Growth));
+    allocator::SmallBlocks::new(talc::cell::TalcSyncCell::new_wasm(allocator::Growth::NONE));
 
 pub mod allocator;
 
