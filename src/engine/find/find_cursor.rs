@@ -90,9 +90,16 @@ impl FindCursor {
         Ok(true)
     }
 
-    /// Takes the rows of the next buckets at once, if it can.
+    /// Takes the rows of the next buckets at once, if it can, or has `failed`.
     // Loaded later.
     #[inline(never)]
+    fn take_joined_if_loaded(&mut self, room: &Rc<ColumnRoom>, failed: &mut Result<()>) -> bool {
+        self.take_joined(room).unwrap_or_else(|error| {
+            *failed = Err(error);
+            true
+        })
+    }
+
     fn take_joined(&mut self, room: &Rc<ColumnRoom>) -> Result<bool> {
         let FindCursor { scan, plan, sieve, exec, units, .. } = self;
         // The rows of a group are released before those of the next one are taken.
@@ -307,8 +314,11 @@ impl Engine {
                 continue;
             }
             let mut work = BUCKET_WORK;
-            // Loaded by now: `query::stage` has made the pipeline.
-            if cursor.pipeline.is_some() && cursor.take_joined(&self.buckets.borrow().room())? {
+            // A small batch does not unpack what it does not return.
+            let joins = cursor.pipeline.is_some() || rows.saturating_sub(cursor.exec.ready()) >= FEW_ROWS;
+            let mut failed = Ok(());
+            if joins && cursor.take_joined_if_loaded(&self.buckets.borrow().room(), &mut failed) {
+                failed?;
                 work = LOOK_WORK;
             } else if let Some(next) = cursor.units.pop() {
                 let FindCursor { scan, plan, sieve, exec, .. } = &mut *cursor;

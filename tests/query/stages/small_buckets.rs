@@ -123,6 +123,29 @@ fn rows_of_joined_buckets_show_their_fields_in_the_order_in_which_their_bucket_h
 }
 
 #[test]
+fn a_find_gives_the_rows_of_small_buckets_in_the_same_order_in_large_batches_and_in_small_ones() {
+    let late = doc! { "$match": { "at": { "$gte": super::at((ROWS / 3).into()) } } };
+    let finds = [
+        vec![],
+        vec![late.clone()],
+        vec![doc! { "$match": { "x": { "$gt": 30 } } }, doc! { "$project": { "_id": 0, "n": 1, "x": 1 } }],
+        vec![late.clone(), doc! { "$sort": { "at": 1 } }],
+        vec![late, doc! { "$sort": { "at": -1 } }, doc! { "$project": { "n": 1, "y": 1 } }],
+        vec![doc! { "$sort": { "station": 1, "at": 1 } }],
+        vec![doc! { "$sort": { "y": 1, "n": -1 } }],
+    ];
+    with_inserts(async |db| {
+        for find in &finds {
+            let expected = run_in(db, find.clone(), 7).await;
+            assert!(expected.len() > ROWS as usize / 4);
+            for batch in [101, 5000, 5000, 300, 5000] {
+                assert_eq!(run_in(db, find.clone(), batch).await, expected, "{find:?} in batches of {batch}");
+            }
+        }
+    });
+}
+
+#[test]
 fn rows_that_come_between_two_queries_are_found_behind_the_joined_ones() {
     let count = [doc! { "$group": { "_id": "$station", "n": { "$max": "$n" }, "rows": { "$sum": 1 } } }];
     let newest = [doc! { "$sort": { "at": -1 } }, doc! { "$group": { "_id": "$station", "n": { "$first": "$n" } } }];
