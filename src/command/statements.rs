@@ -11,14 +11,15 @@ use super::request::{Request, check_batch, missing_field, wrong_type};
 use crate::engine::{ChangeKind, Collection, Engine, MeasurementChange};
 use crate::error::{Error, ErrorCode, Result};
 use crate::query::{Filter, Globals, Hint, Update, check_query, not_allowed};
-use crate::value::{Collation, Doc, DocWriter, Value};
+use crate::value::{Collation, Doc, DocWriter, Kind, Value};
 
 /// A statement of either command.
 struct Statement<'a> {
     filter: Doc<'a>,
-    collation: Option<Collation>,
-    hint: Option<Hint>,
-    limit: Option<Value<'a>>,
+    collation: Option<Value<'a>>,
+    hint: Option<Value<'a>>,
+    /// True for a delete of at most one measurement.
+    one: bool,
     update: Option<Value<'a>>,
     array_filters: Option<Value<'a>>,
     multi: bool,
@@ -27,11 +28,17 @@ struct Statement<'a> {
 
 /// What the filters of a command refer to.
 struct StatementScope<'a> {
+    engine: &'a Engine,
     globals: Globals,
     variables: Option<Doc<'a>>,
 }
 
-impl StatementScope<'_> {
+impl<'a> StatementScope<'a> {
+    fn new(engine: &'a Engine, request: &Request<'a>) -> StatementScope<'a> {
+        let variables = request.field("let").and_then(Value::as_doc);
+        StatementScope { engine, globals: engine.globals(), variables }
+    }
+
     /// Variables may depend on the collation, so each statement evaluates them again.
     fn with(&self, collation: &Collation) -> Result<Globals> {
         let globals = self.globals.with_collation(collation);
@@ -53,19 +60,16 @@ pub async fn run(engine: &Rc<Engine>, request: &Request<'_>) -> Result<Reply> {
     let ordered = request.bool("ordered")?.unwrap_or(true);
     let statements: Vec<Value<'_>> = request.array(list)?.ok_or_else(|| missing_field(request.name(), list))?.collect();
     check_batch(statements.len())?;
-    let scope = StatementScope { globals: engine.globals(), variables: request.field("let").and_then(Value::as_doc) };
+    let scope = StatementScope::new(engine, request);
     scope.with(&Collation::default())?;
+    // As on the server, a malformed statement fails the whole command before anything changes.
+    let parsed = statements.into_iter().map(|statement| parse(statement, request.name(), list));
+    let statements = parsed.collect::<Result<Vec<_>>>()?;
     let (mut n, mut modified) = (0_u64, 0_u64);
     let mut errors = Vec::new();
-    for (index, statement) in statements.into_iter().enumerate() {
-        let outcome = match parse(statement, engine, request.name(), list) {
-            Err(error) => Err(error),
-            Ok(statement) => {
-                let change = |collection: Option<&Collection>| statement.change(collection, is_update, raw, &scope);
-                engine.change(name, &change).await
-            }
-        };
-        match outcome {
+    for (index, statement) in statements.iter().enumerate() {
+        let change = |collection: Option<&Collection>| statement.change(collection, is_update, raw, &scope);
+        match engine.change(name, &change).await {
             Ok(changed) => {
                 n += changed.matched;
                 modified += changed.modified;
@@ -104,19 +108,20 @@ pub fn only_change<'a>(
     let (Some(statement), None) = (statements.next(), statements.next()) else {
         return Err(Error::new(ErrorCode::InvalidLength, "Explained write batches must be of size 1"));
     };
-    let scope = StatementScope { globals: engine.globals(), variables: request.field("let").and_then(Value::as_doc) };
-    parse(statement, engine, request.name(), list)?.change(collection, is_update, raw, &scope)
+    let scope = StatementScope::new(engine, request);
+    parse(statement, request.name(), list)?.change(collection, is_update, raw, &scope)
 }
 
-fn parse<'a>(value: Value<'a>, engine: &Engine, command: &str, list: &str) -> Result<Statement<'a>> {
+/// The parts of a statement, of the right types. Their content is the matter of the statement alone.
+fn parse<'a>(value: Value<'a>, command: &str, list: &str) -> Result<Statement<'a>> {
     let doc: Doc<'a> = value.as_doc().ok_or_else(|| wrong_type(command, list, "an array of objects", value))?;
     let of = [command, ".", list].concat();
-    let mut filter = None;
+    let (mut filter, mut limit) = (None, None);
     let mut statement = Statement {
         filter: Doc::EMPTY,
         collation: None,
         hint: None,
-        limit: None,
+        one: false,
         update: None,
         array_filters: None,
         multi: false,
@@ -125,25 +130,53 @@ fn parse<'a>(value: Value<'a>, engine: &Engine, command: &str, list: &str) -> Re
     let is_update = command == "update";
     for (name, value) in doc {
         let flag = || value.as_truthy().ok_or_else(|| wrong_type(&of, name, "a bool", value));
+        let object = || value.as_doc().ok_or_else(|| wrong_type(&of, name, "an object", value));
         match name {
-            "q" => filter = Some(value.as_doc().ok_or_else(|| wrong_type(&of, "q", "an object", value))?),
-            "collation" => statement.collation = engine.collation(Some(value))?,
-            "hint" => statement.hint = Hint::parse(value)?,
+            "q" => filter = Some(object()?),
+            "collation" => statement.collation = object().map(|_| Some(value))?,
+            "hint" => {
+                if !matches!(value.kind(), Kind::String | Kind::Object) {
+                    Hint::parse(value)?;
+                }
+                statement.hint = Some(value);
+            }
             "comment" => {}
-            "limit" if !is_update => statement.limit = Some(value),
-            "u" if is_update => statement.update = Some(value),
+            "limit" if !is_update => limit = Some(parse_limit(value)?),
+            "u" if is_update && matches!(value.kind(), Kind::Object | Kind::Array) => statement.update = Some(value),
+            "u" if is_update => {
+                return Err(Error::new(ErrorCode::FailedToParse, "An update must be an object or an array"));
+            }
             "multi" if is_update => statement.multi = flag()?,
             "upsert" if is_update => statement.upsert = flag()?,
-            "arrayFilters" if is_update => statement.array_filters = Some(value),
+            "arrayFilters" if is_update => {
+                let filters = value.as_array().filter(|list| list.iter().all(|(_, one)| one.as_doc().is_some()));
+                filters.ok_or_else(|| wrong_type(&of, name, "an array of objects", value))?;
+                statement.array_filters = Some(value);
+            }
             // Constants need a pipeline.
             "c" | "upsertSupplied" if is_update => {}
             _ => return Err(Error::unknown_field(&of, name)),
         }
     }
-    let last = if is_update { ("u", statement.update) } else { ("limit", statement.limit) };
     statement.filter = filter.ok_or_else(|| missing_field(&of, "q"))?;
-    last.1.ok_or_else(|| missing_field(&of, last.0))?;
+    if is_update {
+        statement.update.ok_or_else(|| missing_field(&of, "u"))?;
+    } else {
+        statement.one = limit.ok_or_else(|| missing_field(&of, "limit"))?;
+    }
     Ok(statement)
+}
+
+/// True if a delete is of at most one measurement.
+fn parse_limit(value: Value<'_>) -> Result<bool> {
+    match value.as_integer() {
+        Some(0) => Ok(false),
+        Some(1) => Ok(true),
+        _ => Err(Error::new(
+            ErrorCode::FailedToParse,
+            format!("The limit field in delete objects must be 0 or 1. Got {value:?}"),
+        )),
+    }
 }
 
 impl<'a> Statement<'a> {
@@ -161,27 +194,16 @@ impl<'a> Statement<'a> {
         let meta_field = if is_update && !raw { self.check_update(collection)? } else { "" };
         let default = Collation::default();
         let default = collection.map_or(&default, Collection::collation);
-        let globals = scope.with(self.collation.as_ref().unwrap_or(default))?;
-        let kind = match self.limit.and_then(Value::as_integer) {
-            _ if is_update => {
-                let document = self.update.unwrap_or(Value::NULL);
-                if raw {
-                    self.raw_update(document, &globals)?
-                } else {
-                    ChangeKind::Update(Update::parse(document, self.array_filters, meta_field, &globals)?)
-                }
-            }
-            Some(0) => ChangeKind::Delete,
-            Some(1) => ChangeKind::DeleteOne,
-            _ => {
-                let message = format!(
-                    "The limit field in delete objects must be 0 or 1. Got {:?}",
-                    self.limit.unwrap_or(Value::NULL)
-                );
-                return Err(Error::new(ErrorCode::FailedToParse, message));
-            }
+        let collation = scope.engine.collation(self.collation)?;
+        let globals = scope.with(collation.as_ref().unwrap_or(default))?;
+        let kind = match self.update {
+            Some(document) if raw => self.raw_update(document, &globals)?,
+            Some(document) => ChangeKind::Update(Update::parse(document, self.array_filters, meta_field, &globals)?),
+            None if self.one => ChangeKind::DeleteOne,
+            None => ChangeKind::Delete,
         };
-        Ok(MeasurementChange { filter: Filter::parse(self.filter, &globals)?, hint: self.hint.clone(), kind, raw })
+        let hint = self.hint.map(Hint::parse).transpose()?.flatten();
+        Ok(MeasurementChange { filter: Filter::parse(self.filter, &globals)?, hint, kind, raw })
     }
 
     /// An update of bucket documents.

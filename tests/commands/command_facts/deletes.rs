@@ -312,6 +312,47 @@ fn let_variables_apply_to_deletes_and_ordered_statements_stop_at_the_first_error
 }
 
 #[test]
+fn a_malformed_statement_fails_its_command_before_anything_changes() {
+    block_on(async {
+        let rows: Vec<Document> = (1..=4).map(|n| row(n, n)).collect();
+        let filled = Filled::new(Form::Both, doc! { "timeseries": tagged() }, &rows).await;
+        let fails = async |list: &str, first: &Document, second: &Document| {
+            let command = doc! { (&list[..6]): "c", list: [first.clone(), second.clone()], "ordered": false };
+            let code = filled.db.fails(raw(&command)).await.0;
+            assert_eq!(filled.all().await, [1, 2, 3, 4], "{command}");
+            code
+        };
+        let first = doc! { "q": { "tag": 1 }, "limit": 0 };
+        for (wanted, second) in [
+            (40414, doc! { "q": {} }),
+            (40414, doc! { "limit": 0 }),
+            (40415, doc! { "q": {}, "limit": 0, "multi": true }),
+            (9, doc! { "q": {}, "limit": 2 }),
+            (9, doc! { "q": {}, "limit": 0, "hint": 1 }),
+            (14, doc! { "q": 1, "limit": 0 }),
+            (14, doc! { "q": {}, "limit": 0, "collation": 1 }),
+        ] {
+            assert_eq!(fails("deletes", &first, &second).await, wanted, "{second}");
+        }
+        let first = doc! { "q": { "tag": 1 }, "u": { "$set": { "tag": 9 } }, "multi": true };
+        for (wanted, second) in [
+            (40414, doc! { "q": {} }),
+            (40415, doc! { "q": {}, "u": {}, "limit": 0 }),
+            (9, doc! { "q": {}, "u": 1 }),
+            (14, doc! { "q": {}, "u": {}, "multi": "yes" }),
+            (14, doc! { "q": {}, "u": {}, "arrayFilters": [1] }),
+        ] {
+            assert_eq!(fails("updates", &first, &second).await, wanted, "{second}");
+        }
+        // What a statement asks for is its own matter.
+        let wrong = doc! { "q": {}, "limit": 0, "collation": { "locale": "nowhere" } };
+        let reply = filled.ok(doc! { "delete": "c", "deletes": [wrong, { "q": { "tag": 1 }, "limit": 0 }] }).await;
+        assert_eq!((reply.get_i32("n").unwrap(), reply.get_array("writeErrors").unwrap().len()), (0, 1));
+        assert_eq!(filled.all().await, [1, 2, 3, 4]);
+    });
+}
+
+#[test]
 fn a_read_plan_has_no_condition_on_closed_buckets() {
     block_on(async {
         let filled = Filled::new(Form::Buckets(2), doc! { "timeseries": tagged() }, &[row(1, 1)]).await;
