@@ -36,9 +36,13 @@ impl ElemMatch {
 pub(super) fn parse_elem_match(path: &Path, operand: Value<'_>, parser: FilterParser<'_>) -> Result<Filter> {
     let wanted = operand.as_doc().ok_or_else(|| wrong("$elemMatch", "needs an Object", operand))?;
     let inner = parser.nested();
-    let is_logical = |name: &str| matches!(name, "$and" | "$or" | "$nor" | "$where");
+    // Operators without a path read the element as a document.
+    let is_of_document = |name: &str| {
+        let logical = matches!(name, "$and" | "$or" | "$nor" | "$where" | "$expr" | "$text" | "$comment");
+        logical || matches!(name, "$jsonSchema" | "$alwaysTrue" | "$alwaysFalse")
+    };
     let elem_match = match operators_of(operand) {
-        Some(tests) if tests.iter().next().is_some_and(|(name, _)| !is_logical(name)) => {
+        Some(tests) if tests.iter().next().is_some_and(|(name, _)| !is_of_document(name)) => {
             ElemMatch::Value(Box::new(inner.operators(path, tests)?))
         }
         _ => ElemMatch::Object(Box::new(inner.filter(wanted)?)),
@@ -168,12 +172,27 @@ mod tests {
     }
 
     #[test]
-    fn expressions_and_schemas_are_refused_inside_elem_match() {
-        for inner in [
-            rawdoc! { "$expr": true },
-            rawdoc! { "$and": [{ "$jsonSchema": {} }] },
-            rawdoc! { "$and": [{ "$expr": true }] },
-        ] {
+    fn operators_without_a_path_read_an_element_of_elem_match_as_a_document() {
+        let docs = [
+            rawdoc! { "a": [{ "b": 1 }, { "b": "x" }] },
+            rawdoc! { "a": [{ "b": 1 }] },
+            rawdoc! { "a": [["x"]] },
+            rawdoc! { "a": ["x"] },
+            rawdoc! { "a": { "b": "x" } },
+        ];
+        let text = rawdoc! { "required": ["b"], "properties": { "b": { "bsonType": "string" } } };
+        assert_eq!(hits(&docs, rawdoc! { "a": { "$elemMatch": { "$jsonSchema": text.clone() } } }), [0]);
+        assert_eq!(hits(&docs, rawdoc! { "a": { "$elemMatch": { "$jsonSchema": text.clone(), "b": 1 } } }), NONE);
+        assert_eq!(hits(&docs, rawdoc! { "a": { "$elemMatch": { "$nor": [{ "$jsonSchema": text }] } } }), [0, 1, 2]);
+        assert_eq!(hits(&docs, rawdoc! { "a": { "$elemMatch": { "$jsonSchema": {} } } }), [0, 1, 2]);
+        assert_eq!(hits(&docs, rawdoc! { "a": { "$elemMatch": { "$comment": "first", "b": "x" } } }), [0]);
+        assert_eq!(hits(&docs, rawdoc! { "a": { "$elemMatch": { "$alwaysTrue": 1 } } }), [0, 1, 2]);
+        assert_eq!(hits(&docs, rawdoc! { "a": { "$elemMatch": { "$alwaysFalse": 1 } } }), NONE);
+    }
+
+    #[test]
+    fn expressions_are_refused_inside_elem_match() {
+        for inner in [rawdoc! { "$expr": true }, rawdoc! { "$and": [{ "$expr": true }] }] {
             assert_eq!(error(rawdoc! { "a": { "$elemMatch": inner } }).code, ErrorCode::BadValue);
         }
         assert_eq!(error(rawdoc! { "a": { "$elemMatch": 1 } }).code, ErrorCode::BadValue);

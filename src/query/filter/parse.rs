@@ -122,7 +122,7 @@ impl<'g> FilterParser<'g> {
             }
             "$alwaysTrue" => Ok(Filter::AlwaysTrue),
             "$alwaysFalse" => Ok(Filter::AlwaysFalse),
-            "$expr" | "$jsonSchema" if self.nested => Err(bad(name, "can only be applied to the top-level document")),
+            "$expr" if self.nested => Err(bad(name, "can only be applied to the top-level document")),
             "$expr" => expression::parse(operand, self.globals),
             // Loaded by now: who has a filter with one of `RARE_OPERATORS` awaits it.
             "$jsonSchema" => schema::parse(operand, self.globals),
