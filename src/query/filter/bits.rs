@@ -2,7 +2,7 @@
 
 use super::parse::wrong;
 use super::tree::{Filter, Test};
-use crate::error::Result;
+use crate::error::{Error, ErrorCode, Result};
 use crate::value::{Number, Path, Value};
 
 /// The bits to test, and their wanted state.
@@ -60,6 +60,8 @@ pub(super) fn parse(path: &Path, name: &str, bits: Bits, operand: Value<'_>) -> 
         let whole = Number::of(value).and_then(Number::whole).filter(|n| *n >= 0);
         whole.ok_or_else(|| wrong(name, "expects non-negative integers", value))
     };
+    // A mask has another code than a position.
+    let of_mask = |error: Error| Error::new(ErrorCode::FailedToParse, error.message.clone());
     let mut positions = Vec::new();
     if let Some(list) = operand.as_array() {
         for (_, item) in list {
@@ -69,7 +71,7 @@ pub(super) fn parse(path: &Path, name: &str, bits: Bits, operand: Value<'_>) -> 
         let end = u32::try_from(bytes.len()).unwrap_or(u32::MAX).saturating_mul(8);
         positions.extend((0..end).filter(|at| is_set(bytes, *at)));
     } else if operand.kind().is_number() {
-        let mask = natural(operand)?;
+        let mask = natural(operand).map_err(of_mask)?;
         positions.extend((0..63).filter(|at| mask >> at & 1 == 1));
     } else {
         return Err(wrong(name, "needs an array, a number, or binary data", operand));
@@ -118,8 +120,12 @@ mod tests {
 
     #[test]
     fn malformed_masks_are_refused() {
-        for mask in [rawbson!(-1), rawbson!(1.5), rawbson!([-1]), rawbson!(["1"]), rawbson!("1"), rawbson!(1e300)] {
-            assert_eq!(error(rawdoc! { "a": { "$bitsAnySet": mask.clone() } }).code, ErrorCode::BadValue, "{mask:?}");
+        let code = |mask: &RawBson| error(rawdoc! { "a": { "$bitsAnySet": mask.clone() } }).code;
+        for mask in [rawbson!(-1), rawbson!(1.5), rawbson!(1e300), rawbson!(f64::NAN)] {
+            assert_eq!(code(&mask), ErrorCode::FailedToParse, "{mask:?}");
+        }
+        for mask in [rawbson!([-1]), rawbson!([1.5]), rawbson!(["1"]), rawbson!("1"), rawbson!({ "a": 1 })] {
+            assert_eq!(code(&mask), ErrorCode::BadValue, "{mask:?}");
         }
     }
 }

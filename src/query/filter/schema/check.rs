@@ -9,7 +9,7 @@ use crate::query::expr::{Globals, Regex};
 use crate::query::filter::kinds::Kinds;
 use crate::query::filter::parse::bad;
 use crate::query::filter::tree::Filter;
-use crate::value::{Doc, Kind, Number, Value};
+use crate::value::{Doc, Kind, Number, Value, equal, normalize};
 
 /// The filter of `{$jsonSchema: operand}`.
 ///
@@ -88,6 +88,9 @@ impl Checker<'_> {
             Shape::Items => true,
             _ => value.as_array().is_none_or(|list| !list.is_empty()),
         };
+        if !fits && shape == Shape::Schemas {
+            return Err(bad(keyword, "must be a non-empty array"));
+        }
         if !fits {
             return Err(malformed(keyword, "is empty or too small"));
         }
@@ -108,6 +111,10 @@ impl Checker<'_> {
                 Shape::Names if list.iter().take(at).any(|(_, other)| other == item) => {
                     return Err(malformed(keyword, "has a duplicate name"));
                 }
+                // Fields in another order make no difference here, as in the validation.
+                Shape::List if list.iter().take(at).any(|(_, other)| is_same(other, item)) => {
+                    return Err(malformed(keyword, "has a duplicate value"));
+                }
                 Shape::Dependencies if item.kind() == Kind::Array => self.keyword(keyword, Shape::Names, item)?,
                 Shape::Patterns => {
                     self.pattern(name)?;
@@ -124,6 +131,10 @@ impl Checker<'_> {
         self.patterns.push((pattern.into(), Regex::new(pattern, "", self.globals)?));
         Ok(())
     }
+}
+
+fn is_same(a: Value<'_>, b: Value<'_>) -> bool {
+    equal(normalize(a).view(), normalize(b).view())
 }
 
 /// JSON types have names of their own; those without a BSON type are refused.
@@ -160,6 +171,10 @@ mod tests {
             (rawbson!({ "bsonType": "int", "type": "number" }), ErrorCode::FailedToParse),
             (rawbson!({ "multipleOf": 0 }), ErrorCode::FailedToParse),
             (rawbson!({ "enum": [] }), ErrorCode::FailedToParse),
+            (rawbson!({ "enum": [1, "a", 1.0] }), ErrorCode::FailedToParse),
+            (rawbson!({ "enum": [{ "a": 1, "b": 2 }, { "b": 2, "a": 1 }] }), ErrorCode::FailedToParse),
+            (rawbson!({ "allOf": [] }), ErrorCode::BadValue),
+            (rawbson!({ "oneOf": [] }), ErrorCode::BadValue),
             (rawbson!({ "$ref": "x" }), ErrorCode::FailedToParse),
             (rawbson!({ "minimun": 1 }), ErrorCode::FailedToParse),
         ] {
