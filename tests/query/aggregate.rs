@@ -300,6 +300,14 @@ fn invalid_pipelines_are_refused_with_the_code_of_the_stage() {
             (51272, doc! { "$project": {} }),
             (40272, doc! { "$set": 1 }),
             (31002, doc! { "$unset": 1 }),
+            (40177, doc! { "$set": {} }),
+            (40180, doc! { "$set": { "a": { "b": {} } } }),
+            (40181, doc! { "$set": { "a": { "$add": [1, 2], "b": 1 } } }),
+            (40181, doc! { "$set": { "a": { "b": 1, "$add": [1, 2] } } }),
+            (40183, doc! { "$set": { "a": { "b.c": 1 } } }),
+            (40176, doc! { "$set": { "a": 1, "a.b": 1 } }),
+            (40176, doc! { "$addFields": { "a.b": 1, "a": { "$literal": {} } } }),
+            (31119, doc! { "$unset": [] }),
             (31120, doc! { "$unset": [1] }),
             (15947, doc! { "$group": 1 }),
             (15955, doc! { "$group": { "n": { "$sum": 1 } } }),
@@ -328,6 +336,8 @@ fn invalid_pipelines_are_refused_with_the_code_of_the_stage() {
             (40231, doc! { "$replaceRoot": {} }),
             (40228, doc! { "$replaceWith": "$temp" }),
             (15976, doc! { "$sort": {} }),
+            (15974, doc! { "$sort": { "a": "asc" } }),
+            (15975, doc! { "$sort": { "a": 2 } }),
         ] {
             assert_eq!(code(db, stage.clone()).await, wanted, "{stage}");
         }

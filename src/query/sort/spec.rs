@@ -29,8 +29,8 @@ pub struct SortSpec {
 impl SortSpec {
     /// Parses `{a: 1, "b.c": -1}`, with strings compared by `collation`.
     ///
-    /// Errors: 15973 if it is not an object; 15975 for a direction other than a number equal to 1 or -1; 15976 for an
-    /// empty object; those of paths; `BadValue` for `$natural`, `$meta`, and more than 32 keys.
+    /// Errors: 15973 if it is not an object; 15974 for a direction that is not a number, 15975 for another number than
+    /// 1 or -1; 15976 for an empty object; those of paths; `BadValue` for `$natural`, `$meta`, and more than 32 keys.
     pub fn parse(value: Value<'_>, collation: &Collation) -> Result<SortSpec> {
         let Some(doc) = value.as_doc() else {
             let message = format!("The sort specification must be an object, not {value:?}");
@@ -87,8 +87,9 @@ fn parse_part(name: &str, direction: Value<'_>, collation: &Collation) -> Result
     } else if equal(direction, OwnedValue::int32(-1).view()) {
         false
     } else {
+        let code = if direction.kind().is_number() { ErrorCode::Location15975 } else { ErrorCode::Location15974 };
         return Err(Error::new(
-            ErrorCode::Location15975,
+            code,
             format!("Sort direction of '{name}' must be 1 (ascending) or -1 (descending), not {direction:?}"),
         ));
     };
@@ -123,8 +124,11 @@ mod tests {
 
     #[test]
     fn invalid_directions_are_refused() {
-        for spec in [rawdoc! { "a": 0 }, rawdoc! { "a": 1.5 }, rawdoc! { "a": true }, rawdoc! { "a": "asc" }] {
+        for spec in [rawdoc! { "a": 0 }, rawdoc! { "a": 1.5 }, rawdoc! { "a": -2_i64 }] {
             assert_eq!(code(spec), ErrorCode::Location15975);
+        }
+        for spec in [rawdoc! { "a": true }, rawdoc! { "a": "asc" }, rawdoc! { "a": { "b": 1 } }] {
+            assert_eq!(code(spec), ErrorCode::Location15974);
         }
         assert_eq!(code(rawdoc! {}), ErrorCode::Location15976);
         assert_eq!(

@@ -70,17 +70,24 @@ impl PipelineParser<'_> {
 
     /// `$addFields` and `$set`.
     ///
-    /// Errors: 40272, and those of projections.
+    /// Errors: 40272, 40176 for colliding paths, 40177 and 40180 for empty objects, 40181 for an expression beside other
+    /// fields, 40183 for a path inside an object, and those of expressions.
     pub fn set(&mut self, argument: Value<'_>) -> Result<()> {
         let fields = object(argument, ErrorCode::Location40272, "$addFields specification stage must be an object")?;
-        let projection = Projection::parse_set(fields, self.globals)?;
+        check_set(fields, ErrorCode::Location40177)?;
+        let projection = Projection::parse_set(fields, self.globals).map_err(|error| match error.code {
+            ErrorCode::Location31249 | ErrorCode::Location31250 => {
+                Error::new(ErrorCode::Location40176, error.message.clone())
+            }
+            _ => error,
+        })?;
         self.find(FindPart::Projection).projection = projection;
         Ok(())
     }
 
     /// `$unset`.
     ///
-    /// Errors: 31002 and 31120, and those of paths and projections.
+    /// Errors: 31002, 31119 and 31120, and those of paths and projections.
     pub fn unset(&mut self, argument: Value<'_>) -> Result<()> {
         let mut dropped = DocWriter::new();
         for path in strings(argument)? {
@@ -106,6 +113,28 @@ impl PipelineParser<'_> {
     }
 }
 
+/// Checks the objects of `$addFields`; `empty` is the code of one without fields. Paths are written at the top, where no
+/// name begins with `$`: paths are checked later.
+fn check_set(fields: Doc<'_>, empty: ErrorCode) -> Result<()> {
+    let is_top = empty == ErrorCode::Location40177;
+    let refuse = |code, what: &str| Err(Error::new(code, ["$addFields cannot have ", what].concat()));
+    let count = fields.iter().count();
+    if count == 0 {
+        return refuse(empty, "an empty object");
+    }
+    for (name, value) in fields {
+        match name {
+            _ if is_top => {}
+            _ if name.starts_with('$') && count == 1 => return Ok(()),
+            _ if name.starts_with('$') => return refuse(ErrorCode::Location40181, "fields beside an expression"),
+            _ if name.contains('.') => return refuse(ErrorCode::Location40183, "a path inside an object"),
+            _ => {}
+        }
+        value.as_doc().map_or(Ok(()), |below| check_set(below, ErrorCode::Location40180))?;
+    }
+    Ok(())
+}
+
 /// An object.
 pub(super) fn object<'a>(argument: Value<'a>, code: ErrorCode, message: &str) -> Result<Doc<'a>> {
     argument.as_doc().ok_or_else(|| Error::new(code, message))
@@ -122,7 +151,10 @@ fn natural(name: &str, value: Value<'_>, code: ErrorCode) -> Result<u64> {
 fn strings(value: Value<'_>) -> Result<Vec<&str>> {
     let found: Option<Vec<&str>> = match value.as_array() {
         Some(array) if !array.is_empty() => array.iter().map(|(_, item)| item.as_str()).collect(),
-        Some(_) => None,
+        Some(_) => {
+            let message = "$unset specification must be a string or an array with at least one field";
+            return Err(Error::new(ErrorCode::Location31119, message));
+        }
         None => {
             let message = "$unset specification must be a string or an array";
             return value.as_str().map(|one| vec![one]).ok_or_else(|| Error::new(ErrorCode::Location31002, message));
