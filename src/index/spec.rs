@@ -186,6 +186,9 @@ impl IndexSpec {
         if sparse && parts.iter().any(|part| part.source != Source::Meta && part.path.as_str() != options.time_field) {
             return Err(Error::invalid_options("Sparse indexes are not supported on measurements"));
         }
+        if sparse && partial.is_some() {
+            return Err(cannot_create(Error::bad_value("'sparse' and 'partialFilterExpression' exclude each other")));
+        }
         let mut index = IndexSpec {
             number: 0,
             born: 0,

@@ -158,6 +158,7 @@ fn invalid_index_keys_are_refused_with_their_codes() {
             (14, doc! { "key": { "x": 1 }, "name": 1 }),
             (72, doc! { "key": { "x": 1 }, "name": "a", "unique": true }),
             (72, doc! { "key": { "x": 1 }, "name": "a", "sparse": true }),
+            (67, doc! { "key": { "mm.a": 1 }, "name": "a", "sparse": true, "partialFilterExpression": { "mm.a": 1 } }),
             (72, doc! { "key": { "mm": 1, "x": 1 }, "name": "a", "sparse": true }),
             (197, doc! { "key": { "x": 1 }, "name": "a", "what": 1 }),
             (10065, doc! { "key": { "x": 1 }, "name": "a", "partialFilterExpression": 123 }),
