@@ -197,6 +197,12 @@ fn translate(pattern: &str, flags: &mut Flags) -> String {
                             br"[ \t]"
                         }
                     }
+                    b'x' if rest.starts_with(b"{") => br"\u",
+                    // What a host without flags takes for the letter itself. The host refuses what is open at the end.
+                    letter if letter.is_ascii_alphabetic() && !b"bBcdDfknprsStuvwWPx".contains(letter) => {
+                        out.push(b'(');
+                        break;
+                    }
                     letter => {
                         // ECMAScript refuses unnecessary escapes.
                         let needed = letter.is_ascii_alphanumeric() || br"^$\.*+?()[]{}|/".contains(letter);
@@ -212,6 +218,8 @@ fn translate(pattern: &str, flags: &mut Flags) -> String {
                 in_class = false;
                 b"]"
             }
+            // A POSIX class, in a class that stays open, so that the host refuses it.
+            b'[' if in_class && rest.starts_with(b":") => break,
             b'[' if in_class => br"\[",
             _ if in_class => std::slice::from_ref(next),
             b'[' => {
@@ -307,6 +315,15 @@ mod tests {
         check(r"^[^]a]+$", "", &["b"], &["]"]);
         check(r"(?P<n>a)\k<n>", "", &["aa"], &["ab"]);
         check(r"[\d\-x]\h", "", &["1 ", "-\t"], &["a "]);
+        check(r"^\x{61}\x62$", "", &["ab"], &["x"]);
+    }
+
+    #[test]
+    fn syntax_that_the_host_would_take_for_something_else_is_refused() {
+        let escapes = [r"a\Kb", r"\Ga", r"^\X$", r"\Qa.b\E", r"a\R", r"\N", r"\o{141}", r"[\e]", r"\u{61}\L"];
+        for pattern in escapes.into_iter().chain([r"[[:alpha:]]", r"[a[:^digit:]]"]) {
+            assert_eq!(Regex::new(pattern, "", &globals()).unwrap_err().code, ErrorCode::Location51091, "{pattern}");
+        }
     }
 
     #[test]
