@@ -69,6 +69,10 @@ impl Applied<'_> {
         }
         let before = value.and_then(Value::as_container);
         let is_array = value.is_some_and(|value| value.kind() == Kind::Array);
+        let of_elements = |step: &PathStep| matches!(step, PathStep::All | PathStep::Filtered(_));
+        if !is_array && node.children.iter().any(|(step, _)| of_elements(step)) {
+            return Err(unfit(value.unwrap_or(Value::NULL), "An array update is not possible on"));
+        }
         // A removed array element leaves a null.
         let mut fields: Vec<(Box<str>, OwnedValue)> = Vec::new();
         for (name, field) in before.into_iter().flatten() {
@@ -92,8 +96,7 @@ impl Applied<'_> {
             let name = match step {
                 PathStep::Name(name) => name.clone(),
                 PathStep::Matched => self.matched.unwrap_or_default().to_string().into(),
-                _ if is_array => continue,
-                _ => return Err(unfit(value.unwrap_or(Value::NULL), "An array update is not possible on")),
+                PathStep::All | PathStep::Filtered(_) => continue,
             };
             if before.is_some_and(|before| before.get(&name).is_some()) {
                 continue;

@@ -216,6 +216,7 @@ fn all_elements_or_those_that_an_array_filter_matches_are_changed() {
     );
     fails(rawdoc! { "a": 1 }, rawdoc! { "$inc": { "m.a.$[]": 1 } }, ErrorCode::BadValue);
     fails(rawdoc! {}, rawdoc! { "$inc": { "m.a.$[]": 1 } }, ErrorCode::BadValue);
+    fails(rawdoc! { "a": { "x": 1 } }, rawdoc! { "$set": { "m.a.$[].y": 1 } }, ErrorCode::BadValue);
     let filtered = |meta: RawBson, update: RawDocumentBuf, filters: RawBson| {
         updated_by(rawdoc! {}, Some(meta), update, Some(filters)).map_err(|error| error.code)
     };
