@@ -197,7 +197,7 @@ pub const fn kept_columns_bytes(read_cache_bytes: usize) -> usize {
 /// Stored buckets examined for each series that asks for a bucket to reopen.
 pub const REOPEN_CANDIDATES_MAX: usize = 4;
 /// Buckets of a collection whose series is kept in memory, at 24 bytes each.
-pub const DIRECTORY_BUCKETS_MAX: usize = 1 << 17;
+pub const DIRECTORY_BUCKETS_MAX: usize = 1 << 18;
 /// Up to this many buckets from an index are fetched without knowing to which series they belong.
 pub const UNLISTED_BUCKETS_MAX: usize = 64;
 /// Maximum number of keys of the default index listed per bucket that another index has named, or that is in memory.
@@ -208,8 +208,6 @@ pub const LISTED_KEYS_A_BUCKET: usize = 4;
 pub const LISTED_KEYS_MAX: usize = 4096;
 /// How far back the first part of a range reaches that is listed from its end, as a multiple of the longest span of a bucket.
 pub const FIRST_PART_SPANS: i64 = 4;
-/// With more buckets per series than this, those in a range of times are not chosen from the list of all.
-pub const LISTED_A_SERIES: usize = 64;
 /// With fewer buckets than half of this in a range, they are read without listing the series of a collection.
 pub const LISTED_SERIES_MIN: usize = 64;
 /// With more series than this, buckets are read from storage without choosing among them by their series.

@@ -214,6 +214,48 @@ fn scans_from_the_end_list_only_the_last_of_many_buckets_and_find_every_row() {
 }
 
 #[test]
+fn a_filter_on_a_path_of_metadata_reads_a_bucket_of_each_series_and_those_that_match() {
+    block_on(async {
+        let storage = Rc::new(Counting::default());
+        let [writer, reader] = [1, 2].map(|seed| Db::open(storage.clone(), TestEnv::new(seed)));
+        writer.ok(rawdoc! { "create": "c", "timeseries": { "timeField": "t", "metaField": "m" } }).await;
+        let (series, hours) = (20, 300);
+        let row = |n: i64| {
+            let at = DateTime::from_millis(n / series * HOUR_MS);
+            rawdoc! { "t": at, "m": { "id": n % series, "site": n % 3 }, "n": n }
+        };
+        insert(&writer, &(0..series * hours).map(row).collect::<Vec<_>>()).await;
+        storage.values.take();
+        for round in 0..2 {
+            let found = count(&reader, rawdoc! { "m.id": 7_i64 }).await;
+            assert_eq!(found, hours as usize);
+            let read = storage.values.take();
+            assert!(read < (series + hours) as usize + 40, "{read} buckets in round {round}");
+        }
+        // A range of times with more buckets than stay in memory is read once.
+        let options = CatalogOptions { read_cache_bytes: 4_000_000, ..CatalogOptions::default() };
+        let small = Db::open_with(BucketFormat::default(), options, storage.clone(), TestEnv::new(3));
+        let mut read = Vec::new();
+        for _ in 0..3 {
+            let late = rawdoc! { "m.id": 7_i64, "t": { "$gte": DateTime::from_millis(30 * HOUR_MS) } };
+            assert_eq!(count(&small, late).await, 270);
+            read.push(storage.values.take());
+        }
+        assert!(read[0] > 5000 && read[1] < 400 && read[2] < 300, "{read:?}");
+        // Another filter, rows that are not folded, and series that are new.
+        writer.insert("c", &[row(7), row(series * hours + 7)]).await;
+        assert_eq!(count(&reader, rawdoc! { "m.id": 7_i64 }).await, hours as usize + 2);
+        let new = |id: i64| rawdoc! { "t": DateTime::from_millis(HOUR_MS), "m": { "id": id, "site": 9 }, "n": 1 };
+        insert(&writer, &[new(50), new(7)]).await;
+        assert_eq!(count(&reader, rawdoc! { "m.site": 9 }).await, 2);
+        assert_eq!(count(&reader, rawdoc! { "m.id": { "$in": [7_i64, 50_i64] } }).await, hours as usize + 4);
+        writer.ok(rawdoc! { "delete": "c", "deletes": [{ "q": { "m.id": 7_i64 }, "limit": 0 }] }).await;
+        assert_eq!(count(&reader, rawdoc! { "m.id": { "$in": [7_i64, 50_i64] } }).await, 1);
+        assert_eq!(count(&reader, rawdoc! {}).await, ((series - 1) * hours) as usize + 1);
+    });
+}
+
+#[test]
 fn the_newest_rows_of_a_series_about_now_are_those_of_all_its_rows() {
     block_on(async {
         let now_ms = TestEnv::new(1).now_ms.get();

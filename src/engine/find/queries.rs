@@ -167,8 +167,7 @@ impl Engine {
     async fn narrow(&self, scan: &mut Scan, plan: &ReadPlan) -> Result<()> {
         if self.narrow_if_loaded(scan, plan) {
             // Loaded by now: it has just answered.
-            self.list_series(scan).await?;
-            self.narrow_if_loaded(scan, plan);
+            self.prepare(scan, plan).await?;
         }
         Ok(())
     }

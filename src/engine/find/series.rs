@@ -15,10 +15,11 @@ use crate::engine::Engine;
 use crate::engine::collections::collection::Collection;
 use crate::engine::collections::directory::{Directory, Listed, series_key};
 use crate::engine::read::scan::{Access, Scan};
+use crate::engine::store::stored_bucket::StoredBucket;
 use crate::error::Result;
 use crate::limits::{
-    KEYS_PAGE, KNOWN_SERIES_MAX, LISTED_A_SERIES, LISTED_KEYS_A_BUCKET, LISTED_KEYS_MAX, LISTED_SERIES_MIN,
-    NARROWED_SERIES_MAX,
+    KEYS_PAGE, KNOWN_SERIES_MAX, LISTED_KEYS_A_BUCKET, LISTED_KEYS_MAX, LISTED_SERIES_MIN, NARROWED_SERIES_MAX,
+    SCAN_PAGE_BUCKETS,
 };
 use crate::query::{Filter, ReadAccess, ReadPlan};
 use crate::storage::LocalFuture;
@@ -124,9 +125,11 @@ impl Series {
         }
     }
 
-    /// True if nothing is known of the metadata of a series.
-    fn is_unknown(&self, number: usize) -> bool {
-        self.known.borrow().metas.get(number).is_none_or(Option::is_none)
+    /// Those of the first `count` series of whose metadata nothing is known.
+    fn unknown(&self, count: usize) -> Vec<u32> {
+        let known = self.known.borrow();
+        let is_unknown = |number: &usize| known.metas.get(*number).is_none_or(Option::is_none);
+        (0..count).filter(is_unknown).filter_map(|number| u32::try_from(number).ok()).collect()
     }
 }
 
@@ -155,49 +158,112 @@ impl Engine {
         new
     }
 
-    /// Aims a scan of a range of buckets at those whose metadata may match. True if the buckets of the collection must be
-    /// listed for that first.
+    /// Aims a scan of a range of buckets at those whose metadata may match. True if `prepare` must find something out for
+    /// that, which then aims the scan.
     #[inline(never)]
     pub(super) fn narrow_if_loaded(&self, scan: &mut Scan, plan: &ReadPlan) -> bool {
-        self.try_narrow(scan, plan).unwrap_or_default()
+        if self.wants_series(scan, plan) {
+            return true;
+        }
+        if let Some(directory) = known_directory(scan) {
+            // The rows raise its errors again.
+            let _ = self.try_narrow(scan, plan, &directory);
+        }
+        false
     }
 
-    /// Errors: those of filters; `DataCorruptionDetected`. The rows raise them again.
-    fn try_narrow(&self, scan: &mut Scan, plan: &ReadPlan) -> Result<bool> {
-        let (ReadAccess::Buckets { low, high }, Some(filter), Some(_)) =
-            (&plan.access, plan.metadata_filter(), scan.range())
-        else {
-            return Ok(false);
-        };
-        let collection = scan.collection();
+    /// True if what is known of the series is worth more storage calls.
+    fn wants_series(&self, scan: &Scan, plan: &ReadPlan) -> bool {
+        if narrowed_range(scan, plan).is_none() {
+            return false;
+        }
+        match known_directory(scan) {
+            Some(directory) => !samples(&directory, &self.series_of(&directory)).is_empty(),
+            None => self.keys_worth(scan, plan).is_some(),
+        }
+    }
+
+    /// How many keys of the default index are worth listing for a scan of a range, if any.
+    fn keys_worth(&self, scan: &Scan, plan: &ReadPlan) -> Option<usize> {
+        let id = scan.collection().id();
         // To read a few buckets is faster than to choose among them.
         let in_memory = self.buckets_in_memory(scan);
-        let series_max = in_memory.map_or(NARROWED_SERIES_MAX, |buckets| 2 * buckets);
-        let known = collection.known.directory.borrow().clone();
-        let Some(directory) = known.filter(|known| known.epoch() == scan.epoch()) else {
-            let has_more = (collection.id(), listed_max(in_memory));
-            let is_unlisted = self.unlisted.borrow().iter().any(|known| known.0 == has_more.0 && known.1 >= has_more.1);
-            return Ok(series_max >= LISTED_SERIES_MIN && !is_unlisted);
+        let may_be_many = in_memory.is_none_or(|buckets| 2 * buckets >= LISTED_SERIES_MIN);
+        // To read all buckets takes longer than to list them. If many buckets of a range were read before, and still not all
+        // are in memory, it is too long to stay there, and would be read from storage each time.
+        let (count, is_all) = scan.range().map_or((0, true), |range| self.buckets.borrow().count(&id, range));
+        let is_too_long = !is_all && count >= NARROWED_SERIES_MAX;
+        let lists_all = reads_all(plan) && (is_whole(plan) || is_too_long);
+        let keys_max = if lists_all { usize::MAX } else { listed_max(in_memory) };
+        let is_unlisted = self.unlisted.borrow().iter().any(|known| known.0 == id && known.1 >= keys_max);
+        (may_be_many && !is_unlisted).then_some(keys_max)
+    }
+
+    /// Lists the buckets of each series, as far as that is worth its storage calls. Then aims the scan.
+    ///
+    /// Errors: those of storage; `DataCorruptionDetected`.
+    pub(super) fn prepare<'a>(&'a self, scan: &'a mut Scan, plan: &'a ReadPlan) -> LocalFuture<'a, ()> {
+        Box::pin(async move {
+            let collection = Rc::clone(scan.collection());
+            if narrowed_range(scan, plan).is_none() {
+                return Ok(());
+            }
+            let mut known = known_directory(scan);
+            if known.is_none()
+                && let Some(keys_max) = self.keys_worth(scan, plan)
+            {
+                // One that is too large to be kept serves this scan.
+                known = self.directory(&collection, scan.epoch(), keys_max).await?;
+                if known.is_none() && keys_max < usize::MAX {
+                    self.unlisted.borrow_mut().push((collection.id(), keys_max));
+                }
+            }
+            let Some(directory) = known else { return Ok(()) };
+            let series = self.series_of(&directory);
+            for page in samples(&directory, &series).chunks(SCAN_PAGE_BUCKETS) {
+                let ids: Vec<BucketId> = page.iter().map(|one| one.id).collect();
+                for (one, stored) in page.iter().zip(self.fetch(&collection, &ids).await?) {
+                    stored.map_or(Ok(()), |stored| learn(&collection, &directory, &series, one, &stored))?;
+                }
+            }
+            // The rows raise its errors again.
+            let _ = self.try_narrow(scan, plan, &directory);
+            Ok(())
+        })
+    }
+
+    /// Errors: those of filters; `DataCorruptionDetected`.
+    fn try_narrow(&self, scan: &mut Scan, plan: &ReadPlan, directory: &Rc<Directory>) -> Result<()> {
+        let (Some((low, high)), Some(filter)) = (narrowed_range(scan, plan), plan.metadata_filter()) else {
+            return Ok(());
         };
-        let is_long = directory.count() > series_max || directory.buckets().len() > LISTED_A_SERIES * series_max;
-        if is_long || directory.has_arrays() {
-            return Ok(false);
+        let collection = scan.collection();
+        let mut series_max = self.buckets_in_memory(scan).map_or(NARROWED_SERIES_MAX, |buckets| 2 * buckets);
+        if reads_all(plan) {
+            series_max = series_max.max(directory.buckets().len() / LISTED_KEYS_A_BUCKET);
         }
-        let series = self.series_of(&directory);
+        if directory.count() > series_max || directory.has_arrays() {
+            return Ok(());
+        }
+        let series = self.series_of(directory);
         if !series.knows(directory.count()) {
-            for run in directory.buckets().chunk_by(|a, b| a.series == b.series) {
-                run.first().map_or(Ok(()), |first| self.learn_series(collection, &directory, &series, first))?;
+            for number in series.unknown(directory.count()) {
+                if let Some(first) = directory.buckets_of(number).first()
+                    && let Some(stored) = self.buckets.borrow().get(&collection.id(), &first.id).flatten()
+                {
+                    learn(collection, directory, &series, first, &stored)?;
+                }
             }
         }
         let mut wanted: Vec<BucketId> = Vec::new();
         for chosen in series.choose(filter, directory.count())? {
             let buckets = directory.buckets_of(chosen.number);
-            let from = buckets.partition_point(|one| one.id < *low);
-            wanted.extend(buckets.iter().skip(from).map(|one| one.id).take_while(|id| id <= high));
+            let from = buckets.partition_point(|one| one.id < low);
+            wanted.extend(buckets.iter().skip(from).map(|one| one.id).take_while(|id| *id <= high));
         }
         // Which of their rows are also journal rows, only the stored buckets can tell.
-        for group in scan.groups().filter(|group| *low <= group.bucket && group.bucket <= *high) {
-            let number = series.number_in(&directory, group.meta(), &collection.entry().options.timeseries);
+        for group in scan.groups().filter(|group| low <= group.bucket && group.bucket <= high) {
+            let number = series.number_in(directory, group.meta(), &collection.entry().options.timeseries);
             let buckets = number
                 .and_then(|number| u32::try_from(number).ok())
                 .map_or(&[][..], |number| directory.buckets_of(number));
@@ -206,21 +272,7 @@ impl Engine {
         sort_by(&mut wanted, Ord::cmp);
         wanted.dedup();
         scan.aim(Access::Ids(wanted));
-        Ok(false)
-    }
-
-    /// Lists the buckets of each series, if they are not too many.
-    ///
-    /// Errors: those of storage; `DataCorruptionDetected`.
-    pub(super) fn list_series<'a>(&'a self, scan: &'a Scan) -> LocalFuture<'a, ()> {
-        Box::pin(async move {
-            let collection = scan.collection();
-            let keys_max = listed_max(self.buckets_in_memory(scan));
-            if self.directory(collection, scan.epoch(), keys_max).await?.is_none() {
-                self.unlisted.borrow_mut().push((collection.id(), keys_max));
-            }
-            Ok(())
-        })
+        Ok(())
     }
 
     /// How many buckets of the range that is scanned are in memory, if these are all or many.
@@ -228,25 +280,59 @@ impl Engine {
         let (count, is_all) = self.buckets.borrow().count(&scan.collection().id(), scan.range()?);
         (is_all || 2 * count > NARROWED_SERIES_MAX).then_some(count)
     }
+}
 
-    /// Notes the metadata of a series that is not known yet, from one of its buckets, if that is in memory.
-    fn learn_series(
-        &self,
-        collection: &Collection,
-        directory: &Directory,
-        series: &Series,
-        one: &Listed,
-    ) -> Result<()> {
-        let number = one.series as usize;
-        if series.is_unknown(number)
-            && let Some(stored) = self.buckets.borrow().get(&collection.id(), &one.id).flatten()
-        {
-            let entry = collection.entry();
-            let meta = stored.view(&entry.options.timeseries)?.meta();
-            if directory.number(&series_key(&entry.options.timeseries, meta)) == Some(number) {
-                series.note(number, meta);
-            }
-        }
-        Ok(())
+/// The range of buckets that a scan reads, if a filter on metadata may leave out some of them.
+fn narrowed_range(scan: &Scan, plan: &ReadPlan) -> Option<(BucketId, BucketId)> {
+    match (&plan.access, plan.metadata_filter(), scan.range()) {
+        (ReadAccess::Buckets { low, high }, Some(_), Some(_)) => Some((*low, *high)),
+        _ => None,
     }
+}
+
+/// True if a plan needs so many rows that it probably reads most buckets of its range.
+fn reads_all(plan: &ReadPlan) -> bool {
+    let wanted = plan.plan.limit.map_or(u64::MAX, |limit| limit.saturating_add(plan.plan.skip));
+    wanted > SCAN_PAGE_BUCKETS as u64
+}
+
+/// True if that range is the whole collection.
+fn is_whole(plan: &ReadPlan) -> bool {
+    matches!(&plan.access, ReadAccess::Buckets { low, high } if (*low, *high) == (BucketId::MIN, BucketId::MAX))
+}
+
+/// The directory, if it is in memory and of the epoch of the scan.
+fn known_directory(scan: &Scan) -> Option<Rc<Directory>> {
+    scan.collection().known.directory.borrow().clone().filter(|known| known.epoch() == scan.epoch())
+}
+
+/// A bucket of each series of which nothing is known, if these have many more buckets.
+fn samples(directory: &Directory, series: &Series) -> Vec<Listed> {
+    let count = directory.count();
+    if directory.has_arrays() || count > KNOWN_SERIES_MAX || series.knows(count) {
+        return Vec::new();
+    }
+    let unknown = series.unknown(count);
+    let buckets: usize = unknown.iter().map(|number| directory.places_of(*number).len()).sum();
+    if buckets < LISTED_KEYS_A_BUCKET * unknown.len() {
+        return Vec::new();
+    }
+    unknown.iter().filter_map(|number| directory.buckets_of(*number).first().cloned()).collect()
+}
+
+/// Notes the metadata of a series from one of its buckets.
+fn learn(
+    collection: &Collection,
+    directory: &Directory,
+    series: &Series,
+    one: &Listed,
+    stored: &StoredBucket,
+) -> Result<()> {
+    let entry = collection.entry();
+    let meta = stored.view(&entry.options.timeseries)?.meta();
+    let number = one.series as usize;
+    if directory.number(&series_key(&entry.options.timeseries, meta)) == Some(number) {
+        series.note(number, meta);
+    }
+    Ok(())
 }
