@@ -174,6 +174,8 @@ pub const TTL_SECONDS_MAX: i64 = i32::MAX as i64;
 /// A query that reads so many buckets of series which do not match makes a page load the second half of the module, which
 /// chooses buckets by their series.
 pub const MISSED_BUCKETS_MIN: u64 = 64;
+/// So many keys listed from the end of a collection count as one such bucket.
+pub const KEYS_A_MISS: u64 = 16;
 /// Bytes of stored buckets and of their decoded columns that stay in memory (`readCacheBytes`), 40 MiB.
 pub const READ_CACHE_BYTES: usize = 40 << 20;
 
@@ -208,6 +210,10 @@ pub const LISTED_KEYS_A_BUCKET: usize = 4;
 pub const LISTED_KEYS_MAX: usize = 4096;
 /// How far back the first part of a range reaches that is listed from its end, as a multiple of the longest span of a bucket.
 pub const FIRST_PART_SPANS: i64 = 4;
+/// Keys listed at once to find out where the data of a collection ends: first, in case that these are all of them.
+pub const FIRST_END_KEYS: usize = 1024;
+/// The same, later.
+pub const END_KEYS: usize = 256;
 /// With fewer buckets than half of this in a range, they are read without listing the series of a collection.
 pub const LISTED_SERIES_MIN: usize = 64;
 /// With more series than this, buckets are read from storage without choosing among them by their series.

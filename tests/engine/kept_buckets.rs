@@ -214,6 +214,46 @@ fn scans_from_the_end_list_only_the_last_of_many_buckets_and_find_every_row() {
 }
 
 #[test]
+fn the_newest_of_many_buckets_that_ended_long_ago_are_found_without_a_list_of_all() {
+    block_on(async {
+        let now_hour = TestEnv::new(1).now_ms.get() / HOUR_MS;
+        for ended_hours_ago in [5, 300, 20_000, 200_000] {
+            let storage = Rc::new(Counting::default());
+            let [writer, reader] = [1, 2].map(|seed| Db::open(storage.clone(), TestEnv::new(seed)));
+            writer.ok(rawdoc! { "create": "c", "timeseries": { "timeField": "t", "metaField": "m" } }).await;
+            let last_hour = now_hour - ended_hours_ago;
+            let row = |hour: i64| rawdoc! { "t": DateTime::from_millis(hour * HOUR_MS + 5), "m": hour % 2, "n": hour };
+            insert(&writer, &(last_hour - 4999..=last_hour).map(row).collect::<Vec<_>>()).await;
+            let newest = async |filter: RawDocumentBuf, limit: i64| {
+                let command = rawdoc! { "find": "c", "filter": filter, "sort": { "t": -1 }, "limit": limit };
+                let rows = reader.find(command).await;
+                rows.iter().map(|row| row.get_i64("n").unwrap()).collect::<Vec<_>>()
+            };
+            storage.keys.take();
+            assert_eq!(newest(rawdoc! {}, 3).await, [last_hour, last_hour - 1, last_hour - 2]);
+            let listed = storage.keys.take();
+            assert!(listed < 4000, "{listed} keys of data that ended {ended_hours_ago} hours ago");
+            for _ in 0..2 {
+                assert_eq!(newest(rawdoc! {}, 3).await, [last_hour, last_hour - 1, last_hour - 2]);
+                assert_eq!(newest(rawdoc! { "m": 1_i64 - last_hour % 2 }, 1).await, [last_hour - 1]);
+                let listed = storage.keys.take();
+                assert!(listed < 40, "{listed} keys of data that ended {ended_hours_ago} hours ago");
+            }
+            // Rows of others, later and between, and the last ones deleted.
+            insert(&writer, &[row(last_hour + 1), row(last_hour - 1)]).await;
+            assert_eq!(newest(rawdoc! {}, 3).await, [last_hour + 1, last_hour, last_hour - 1]);
+            let later = rawdoc! { "t": { "$gt": DateTime::from_millis((last_hour - 2000) * HOUR_MS + 5) } };
+            writer.ok(rawdoc! { "delete": "c", "deletes": [{ "q": later, "limit": 0 }] }).await;
+            assert_eq!(newest(rawdoc! {}, 1).await, [last_hour - 2000]);
+            writer.ok(rawdoc! { "delete": "c", "deletes": [{ "q": {}, "limit": 0 }] }).await;
+            assert!(newest(rawdoc! {}, 1).await.is_empty());
+            insert(&writer, &[row(now_hour), row(now_hour + 900)]).await;
+            assert_eq!(newest(rawdoc! {}, 3).await, [now_hour + 900, now_hour]);
+        }
+    });
+}
+
+#[test]
 fn a_filter_on_a_path_of_metadata_reads_a_bucket_of_each_series_and_those_that_match() {
     block_on(async {
         let storage = Rc::new(Counting::default());

@@ -18,6 +18,8 @@ pub(in crate::engine) struct Knowledge {
     pub bucket_sizes: RefCell<Option<Vec<BucketSize>>>,
     /// The stored buckets by series, if a query has asked for them.
     pub directory: RefCell<Option<Rc<Directory>>>,
+    /// An epoch, and the start of the last stored bucket then, if that is long ago and a query had to search for it.
+    pub last_start: Cell<(u64, i64)>,
 }
 
 impl Knowledge {
@@ -29,6 +31,7 @@ impl Knowledge {
             last_commit_ms: Cell::new(i64::MIN),
             bucket_sizes: RefCell::default(),
             directory: RefCell::default(),
+            last_start: Cell::default(),
         }
     }
 }

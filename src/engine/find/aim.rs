@@ -80,7 +80,7 @@ impl Engine {
     fn recent(&self, collection: &Collection, plan: &ReadPlan) -> Option<(ReadAccess, Older)> {
         let ReadAccess::Series { points, first_ms, last_ms } = &plan.access else { return None };
         let span_ms = collection.entry().options.timeseries.span_ms();
-        let start_ms = self.env.now_ms().saturating_sub(span_ms.saturating_mul(FIRST_PART_SPANS));
+        let start_ms = self.last_ms(collection).saturating_sub(span_ms.saturating_mul(FIRST_PART_SPANS));
         let wants_newest = plan.order == Some(false) && plan.plan.limit.is_some() && plan.plan.rows_per_group.is_none();
         // With dates outside the standard range, ids say nothing about order.
         let is_plain = points.texts.is_none() && !collection.known.extended_range.get() && !collection.dedupes();

@@ -118,13 +118,8 @@ impl Engine {
                 }
             }
         }
-        self.note_missed(sink.counters());
+        self.note_missed(sink.counters().buckets_missed);
         Ok(Some(PlannedQuery::of(&scan, plan, entries, *sink.counters())))
-    }
-
-    /// Notes the buckets that a query has read in vain.
-    pub(super) fn note_missed(&self, counters: &Counters) {
-        self.missed_buckets.set(self.missed_buckets.get().map(|most| most.max(counters.buckets_missed)));
     }
 
     /// Runs a query to its end and discards the result.

@@ -162,7 +162,7 @@ impl Engine {
     /// that, which then aims the scan.
     #[inline(never)]
     pub(super) fn narrow_if_loaded(&self, scan: &mut Scan, plan: &ReadPlan) -> bool {
-        if self.wants_series(scan, plan) {
+        if (plan.order == Some(false) && self.wants_end(scan)) || self.wants_series(scan, plan) {
             return true;
         }
         if let Some(directory) = known_directory(scan) {
@@ -199,12 +199,16 @@ impl Engine {
         (may_be_many && !is_unlisted).then_some(keys_max)
     }
 
-    /// Lists the buckets of each series, as far as that is worth its storage calls. Then aims the scan.
+    /// Finds out where the data ends, and lists the buckets of each series, as far as that is worth its storage calls.
+    /// Then aims the scan.
     ///
     /// Errors: those of storage; `DataCorruptionDetected`.
     pub(super) fn prepare<'a>(&'a self, scan: &'a mut Scan, plan: &'a ReadPlan) -> LocalFuture<'a, ()> {
         Box::pin(async move {
             let collection = Rc::clone(scan.collection());
+            if plan.order == Some(false) && self.wants_end(scan) {
+                self.find_end(&collection).await?;
+            }
             if narrowed_range(scan, plan).is_none() {
                 return Ok(());
             }

@@ -6,9 +6,10 @@ use std::rc::Rc;
 use super::scan::{Rest, Scan};
 use crate::bucket::BucketId;
 use crate::engine::Engine;
+use crate::engine::collections::collection::Collection;
 use crate::engine::store::keyspace;
 use crate::error::Result;
-use crate::limits::FIRST_PART_SPANS;
+use crate::limits::{FIRST_PART_SPANS, KEYS_A_MISS};
 use crate::storage::{Bytes, KeyRange};
 use crate::value::{Interner, sort_by};
 
@@ -38,6 +39,19 @@ impl Scan {
 }
 
 impl Engine {
+    /// Notes the buckets that a query has read in vain.
+    pub(in crate::engine) fn note_missed(&self, buckets: u64) {
+        self.missed_buckets.set(self.missed_buckets.get().map(|most| most.max(buckets)));
+    }
+
+    /// The time at which data probably ends. Most ends about now.
+    pub(in crate::engine) fn last_ms(&self, collection: &Collection) -> i64 {
+        match collection.known.last_start.get() {
+            (epoch, last_ms) if epoch == collection.journal.epoch() => last_ms,
+            _ => self.env.now_ms(),
+        }
+    }
+
     /// Lists buckets of a scan from its end, until there are some, or none are left.
     ///
     /// Errors: those of storage.
@@ -65,14 +79,16 @@ impl Engine {
                 scan.rest = Rest::Ids(kept.into_iter().map(|(id, _)| id).collect());
                 break;
             }
-            // Each part reaches further back than the one before. Most data ends about now.
+            // Each part reaches further back than the one before.
             let end_ms = keyspace::highest_bucket(&range).map_or(0, |id| i64::from(id.time_seconds()) * 1000);
-            let spans = FIRST_PART_SPANS << (6 * parts).min(30);
+            let spans = FIRST_PART_SPANS << (3 * parts).min(30);
             let back_ms = collection.entry().options.timeseries.span_ms().saturating_mul(spans);
-            let start = BucketId::lowest_at(self.env.now_ms().min(end_ms).saturating_sub(back_ms));
+            let start = BucketId::lowest_at(self.last_ms(&collection).min(end_ms).saturating_sub(back_ms));
             let start = keyspace::bucket(&id, &start).max(range.start.clone());
             let part = KeyRange { start: start.clone(), end: range.end };
             let ids = buckets_of(&self.scan_keys(vec![part.clone()]).await?)?;
+            // The second half of the module would have found the end with fewer keys.
+            self.note_missed(ids.len() as u64 / KEYS_A_MISS);
             let mut cache = self.buckets.borrow_mut();
             // If earlier scans have fetched all of them, later ones need no storage.
             if collection.journal.epoch() == epoch && ids.iter().all(|one| cache.get(&id, one).flatten().is_some()) {

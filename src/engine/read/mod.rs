@@ -1,5 +1,6 @@
 //! A scan: pages of stored buckets, and the journal rows that they do not hold.
 
+mod end;
 pub mod listed;
 pub mod scan;
 pub mod unit;
