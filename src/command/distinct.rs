@@ -18,8 +18,10 @@ pub async fn run(engine: &Rc<Engine>, request: &Request<'_>) -> Result<Reply> {
     let options = |defaults: Defaults<'_>| Ok(FindCommand::of_distinct(request.doc(), &globals(defaults))?.0.into());
     // An invalid path is refused together with the other options.
     let key = request.doc().get("key").and_then(Value::as_str).unwrap_or_default();
-    let mut distinct = Distinct::new(Path::parse(key)?);
-    engine.drain(user, raw, &options, &mut distinct).await?;
+    let path = Path::parse(key)?;
+    let field = path.first().to_owned();
+    let mut distinct = Distinct::new(path);
+    engine.drain_values(user, raw, &field, &options, &mut distinct).await?;
     let mut reply = DocWriter::new();
     reply.begin_array("values");
     for (at, value) in distinct.into_values().iter().enumerate() {

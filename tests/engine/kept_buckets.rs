@@ -3,7 +3,7 @@
 use std::cell::Cell;
 use std::rc::Rc;
 
-use bson::{DateTime, RawDocumentBuf, rawdoc};
+use bson::{DateTime, RawBson, RawDocumentBuf, rawdoc};
 use futures::executor::block_on;
 use timepail::bucket::BucketFormat;
 use timepail::catalog::CatalogOptions;
@@ -292,6 +292,58 @@ fn a_filter_on_a_path_of_metadata_reads_a_bucket_of_each_series_and_those_that_m
         writer.ok(rawdoc! { "delete": "c", "deletes": [{ "q": { "m.id": 7_i64 }, "limit": 0 }] }).await;
         assert_eq!(count(&reader, rawdoc! { "m.id": { "$in": [7_i64, 50_i64] } }).await, 1);
         assert_eq!(count(&reader, rawdoc! {}).await, ((series - 1) * hours) as usize + 1);
+    });
+}
+
+#[test]
+fn the_distinct_values_of_metadata_are_read_from_a_bucket_of_each_series() {
+    block_on(async {
+        let storage = Rc::new(Counting::default());
+        let [writer, reader] = [1, 2].map(|seed| Db::open(storage.clone(), TestEnv::new(seed)));
+        writer.ok(rawdoc! { "create": "c", "timeseries": { "timeField": "t", "metaField": "m" } }).await;
+        let row = |hour: i64, meta: Option<RawBson>| {
+            let mut row = rawdoc! { "t": DateTime::from_millis(hour * HOUR_MS), "n": hour % 3 };
+            if let Some(meta) = meta {
+                row.append(bson::raw::cstr!("m"), meta);
+            }
+            row
+        };
+        let object = |id: RawBson| Some(RawBson::Document(rawdoc! { "id": id }));
+        let meta = |hour: i64| match hour % 6 {
+            // Values that compare equal, and metadata that is null or missing: one series each.
+            0 => object(RawBson::Int32(1)),
+            1 => object(RawBson::Double(1.0)),
+            2 => object(RawBson::String("a".to_owned())),
+            3 => None,
+            4 => Some(RawBson::Null),
+            _ => object(RawBson::Null),
+        };
+        insert(&writer, &(0..600).map(|hour| row(hour, meta(hour))).collect::<Vec<_>>()).await;
+        let distinct = async |key: &str, query: RawDocumentBuf| {
+            let reply = reader.ok(rawdoc! { "distinct": "c", "key": key, "query": query }).await;
+            reply.get_array("values").unwrap().iter().map(|value| format!("{value:?}")).collect::<Vec<_>>()
+        };
+        // A filter that all rows pass, but which metadata does not decide.
+        let all = rawdoc! { "n": { "$gte": 0 } };
+        storage.values.take();
+        let found = [distinct("m.id", rawdoc! {}).await, distinct("m", rawdoc! {}).await];
+        let read = storage.values.take();
+        assert!(read < 330, "{read} of 600 buckets");
+        assert_eq!(found, [distinct("m.id", all.clone()).await, distinct("m", all.clone()).await]);
+        assert_eq!(found[0].len(), 3);
+        let some = || rawdoc! { "m.id": { "$in": [1, "a"] } };
+        let both = rawdoc! { "$and": [some(), all.clone()] };
+        assert_eq!(distinct("m.id", some()).await, distinct("m.id", both).await);
+        // Rows that are not folded, of old and new series; then a series whose first buckets are deleted.
+        writer.insert("c", &[row(3, object(RawBson::String("z".to_owned()))), row(700, meta(0))]).await;
+        assert_eq!(distinct("m.id", rawdoc! {}).await.len(), 4);
+        insert(&writer, &[row(0, object(RawBson::String("y".to_owned())))]).await;
+        let early = rawdoc! { "t": { "$lt": DateTime::from_millis(300 * HOUR_MS) } };
+        writer.ok(rawdoc! { "delete": "c", "deletes": [{ "q": early, "limit": 0 }] }).await;
+        for key in ["m.id", "m"] {
+            assert_eq!(distinct(key, rawdoc! {}).await, distinct(key, all.clone()).await);
+        }
+        assert_eq!(distinct("m.id", rawdoc! {}).await.len(), 3);
     });
 }
 

@@ -7,6 +7,7 @@ pub mod joined;
 pub mod listing;
 pub mod newest;
 pub mod newest_rows;
+pub mod one_of_each;
 pub mod part;
 pub mod planned;
 pub mod push;

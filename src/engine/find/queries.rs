@@ -106,11 +106,17 @@ impl Engine {
         let Some((mut scan, plan, _)) = self.begin_find(name, raw, options).await? else { return Ok(None) };
         let entries = scan.entries();
         self.narrow(&mut scan, &plan).await?;
-        let sieve = Sieve::new(&plan);
+        self.drain_scan(&mut scan, &plan, sink).await?;
+        Ok(Some(PlannedQuery::of(&scan, plan, entries, *sink.counters())))
+    }
+
+    /// Pushes the matching rows of an aimed scan into a sink until it has enough.
+    pub(super) async fn drain_scan(&self, scan: &mut Scan, plan: &ReadPlan, sink: &mut dyn Sink) -> Result<()> {
+        let sieve = Sieve::new(plan);
         sink.begin(&plan.plan);
-        'scan: while let Some(units) = self.next_page(&mut scan).await? {
+        'scan: while let Some(units) = self.next_page(scan).await? {
             for unit in units {
-                if push_unit(scan.collection(), &plan, &sieve, sink, &unit, self.bucket_format)? == Flow::Enough {
+                if push_unit(scan.collection(), plan, &sieve, sink, &unit, self.bucket_format)? == Flow::Enough {
                     break 'scan;
                 }
                 if let Some(turn) = self.turn(BUCKET_WORK)? {
@@ -119,7 +125,7 @@ impl Engine {
             }
         }
         self.note_missed(sink.counters().buckets_missed);
-        Ok(Some(PlannedQuery::of(&scan, plan, entries, *sink.counters())))
+        Ok(())
     }
 
     /// Runs a query to its end and discards the result.
@@ -159,7 +165,7 @@ impl Engine {
     /// Aims a scan at the buckets of series that match, if the second half is loaded.
     ///
     /// Errors: those of storage; `DataCorruptionDetected`.
-    async fn narrow(&self, scan: &mut Scan, plan: &ReadPlan) -> Result<()> {
+    pub(super) async fn narrow(&self, scan: &mut Scan, plan: &ReadPlan) -> Result<()> {
         if self.narrow_if_loaded(scan, plan) {
             // Loaded by now: it has just answered.
             self.prepare(scan, plan).await?;
@@ -168,7 +174,7 @@ impl Engine {
     }
 
     /// A scan aimed at what a query reads; `None` if there is no such collection.
-    async fn begin_find(
+    pub(super) async fn begin_find(
         &self,
         name: &str,
         raw: bool,

@@ -280,7 +280,7 @@ impl Engine {
     }
 
     /// How many buckets of the range that is scanned are in memory, if these are all or many.
-    fn buckets_in_memory(&self, scan: &Scan) -> Option<usize> {
+    pub(super) fn buckets_in_memory(&self, scan: &Scan) -> Option<usize> {
         let (count, is_all) = self.buckets.borrow().count(&scan.collection().id(), scan.range()?);
         (is_all || 2 * count > NARROWED_SERIES_MAX).then_some(count)
     }
@@ -301,7 +301,7 @@ fn reads_all(plan: &ReadPlan) -> bool {
 }
 
 /// True if that range is the whole collection.
-fn is_whole(plan: &ReadPlan) -> bool {
+pub(super) fn is_whole(plan: &ReadPlan) -> bool {
     matches!(&plan.access, ReadAccess::Buckets { low, high } if (*low, *high) == (BucketId::MIN, BucketId::MAX))
 }
 

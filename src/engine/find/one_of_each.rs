@@ -1,0 +1,83 @@
+//! For the distinct values of metadata, one bucket of each series says as much as all of them.
+
+use std::rc::Rc;
+
+use super::planned::ParseFind;
+use super::series::is_whole;
+use crate::bucket::BucketId;
+use crate::engine::Engine;
+use crate::engine::collections::directory::series_key;
+use crate::engine::read::scan::{Access, Scan};
+use crate::error::Result;
+use crate::limits::{LISTED_KEYS_A_BUCKET, LISTED_SERIES_MIN};
+use crate::query::{ReadPlan, Sink};
+use crate::value::sort_by;
+
+impl Engine {
+    /// As `drain`, into a sink for which only the values of the field `field` matter, and not how often they occur.
+    ///
+    /// Errors: as `drain`.
+    pub async fn drain_values(
+        &self,
+        name: &str,
+        raw: bool,
+        field: &str,
+        options: &ParseFind<'_>,
+        sink: &mut dyn Sink,
+    ) -> Result<()> {
+        let Some((mut scan, plan, find)) = self.begin_find(name, raw, options).await? else { return Ok(()) };
+        let is_of_series = !raw && scan.collection().meta_field() == Some(field);
+        if !is_of_series || !self.aim_at_one_of_each(&mut scan, &plan, find.filter.is_trivial()).await? {
+            self.narrow(&mut scan, &plan).await?;
+        }
+        self.drain_scan(&mut scan, &plan, sink).await
+    }
+
+    /// Aims a scan of all buckets at the first of each series, and at those with rows in journals. False if rows or other
+    /// buckets may differ from these, or if that is not worth a list of all buckets.
+    async fn aim_at_one_of_each(&self, scan: &mut Scan, plan: &ReadPlan, takes_all: bool) -> Result<bool> {
+        let is_by_series = plan.may_leave_out_series() && (takes_all || plan.metadata_filter().is_some());
+        let in_memory = self.buckets_in_memory(scan);
+        if !is_whole(plan)
+            || !is_by_series
+            || !plan.plan.residual.is_trivial()
+            || in_memory.is_some_and(|buckets| 2 * buckets < LISTED_SERIES_MIN)
+        {
+            return Ok(false);
+        }
+        let collection = Rc::clone(scan.collection());
+        let Some(directory) = self.directory(&collection, scan.epoch(), usize::MAX).await? else { return Ok(false) };
+        let (count, all) = (directory.count(), directory.buckets().len());
+        if LISTED_KEYS_A_BUCKET * count > all {
+            return Ok(false);
+        }
+        let entry = collection.entry();
+        let options = &entry.options.timeseries;
+        let series = self.series_of(&directory);
+        let chosen = match plan.metadata_filter() {
+            // If it fails, it fails again on the rows, which raises the error.
+            Some(filter) => match series.choose(filter, count) {
+                Ok(chosen) => chosen.into_iter().map(|one| one.number).collect(),
+                Err(_) => return Ok(false),
+            },
+            None => (0..u32::try_from(count).unwrap_or(u32::MAX)).collect::<Vec<u32>>(),
+        };
+        // Missing metadata and null are one series there, but null is a value.
+        let unsure = directory.number(&series_key(options, None));
+        let mut wanted: Vec<BucketId> = Vec::new();
+        for number in chosen {
+            let few = if unsure == Some(number as usize) { usize::MAX } else { 1 };
+            wanted.extend(directory.buckets_of(number).iter().take(few).map(|one| one.id));
+        }
+        for group in scan.groups() {
+            let number =
+                series.number_in(&directory, group.meta(), options).and_then(|number| u32::try_from(number).ok());
+            let buckets = number.map_or(&[][..], |number| directory.buckets_of(number));
+            wanted.extend(buckets.binary_search_by(|one| one.id.cmp(&group.bucket)).is_ok().then_some(group.bucket));
+        }
+        sort_by(&mut wanted, Ord::cmp);
+        wanted.dedup();
+        scan.aim(Access::Ids(wanted));
+        Ok(true)
+    }
+}
