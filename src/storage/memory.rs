@@ -90,7 +90,7 @@ pub(super) fn apply(entries: &mut SortedParts<Entry>, change: Change) {
             }
         }
         Change::DeleteRange(range) => {
-            entries.remove_between(place(entries, &range.start), place(entries, &range.end));
+            entries.remove_before(place(entries, &range.end), &mut |entry| entry.key >= range.start);
         }
         Change::Require(_) | Change::Expect(_) => {}
     }

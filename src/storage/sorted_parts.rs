@@ -68,25 +68,19 @@ impl<T> SortedParts<T> {
         Some(entry)
     }
 
-    /// Removes the entries that `keep` refuses.
-    pub fn retain(&mut self, keep: &dyn Fn(&T) -> bool) {
-        self.parts.iter_mut().for_each(|part| part.retain(keep));
-        self.clean();
-    }
-
-    /// Removes the entries from a place up to another one.
-    pub fn remove_between(&mut self, from: PartPlace, to: PartPlace) {
-        for (number, part) in self.parts.iter_mut().enumerate().take(to.0 + 1).skip(from.0) {
-            let end = if number == to.0 { to.1 } else { part.len() };
-            let start = if number == from.0 { from.1.min(end) } else { 0 };
-            part.drain(start..end);
+    /// Removes the entries in front of a place, from the last one on, as long as `is_doomed`.
+    pub fn remove_before(&mut self, (mut part, mut at): PartPlace, is_doomed: &mut dyn FnMut(&T) -> bool) {
+        loop {
+            if at == 0 {
+                let Some(before) = part.checked_sub(1) else { return };
+                (part, at) = (before, self.parts.get(before).map_or(0, Vec::len));
+            }
+            at -= 1;
+            if !self.get((part, at)).is_some_and(&mut *is_doomed) {
+                return;
+            }
+            self.remove((part, at));
         }
-        self.clean();
-    }
-
-    fn clean(&mut self) {
-        self.parts.retain(|part| !part.is_empty());
-        self.len = self.parts.iter().map(Vec::len).sum();
     }
 
     /// Shows the entries from a place on, until `show` returns false.
@@ -155,13 +149,18 @@ mod tests {
                         });
                         prop_assert_eq!(&found[..], &plain[at..(at + 700).min(plain.len())]);
                         if number % 3 == 0 {
-                            list.remove_between(place, end);
+                            let mut left = until - at;
+                            list.remove_before(end, &mut |_| {
+                                let is_doomed = left > 0;
+                                left = left.saturating_sub(1);
+                                is_doomed
+                            });
                             plain.drain(at..until);
                         }
                     }
                     _ => {
-                        list.retain(&|entry| entry % 64 != number % 64);
-                        plain.retain(|entry| entry % 64 != number % 64);
+                        list.remove_before(list.place(&|_| true), &mut |entry| *entry > 3500);
+                        plain.retain(|entry| *entry <= 3500);
                     }
                 }
             }
@@ -179,7 +178,7 @@ mod tests {
         let first = list.place(&|entry| *entry < 1);
         assert_eq!((list.get(first), list.get((3, 0))), (Some(&1), None));
         assert_eq!(list.remove((2, PART_LEN_MAX)), None);
-        list.remove_between((0, 0), (3, 0));
+        list.remove_before((3, 0), &mut |_| true);
         assert_eq!((list.len(), list.parts.len()), (0, 0));
     }
 }

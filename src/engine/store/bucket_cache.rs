@@ -154,13 +154,12 @@ impl BucketCache {
 
     /// Drops every bucket of a collection.
     pub fn forget(&mut self, collection: &CollectionId) {
-        self.kept.retain(&|((of, _), ..)| of != collection);
-        self.order.retain(|((of, _), _)| of != collection);
-        self.size_bytes = 0;
-        self.kept.visit((0, 0), &mut |(_, _, stored)| {
-            self.size_bytes += size_bytes(stored.as_deref());
-            true
+        self.kept.remove_before(self.kept.place(&|kept| kept.0.0 <= *collection), &mut |(key, _, stored)| {
+            let is_doomed = key.0 == *collection;
+            self.size_bytes -= if is_doomed { size_bytes(stored.as_deref()) } else { 0 };
+            is_doomed
         });
+        self.drop_outdated();
         self.covered.take_if(|(of, _)| of == collection);
     }
 
