@@ -93,14 +93,14 @@ impl FindCursor {
     /// Takes the rows of the next buckets at once, if it can, or has `failed`.
     // Loaded later.
     #[inline(never)]
-    fn take_joined_if_loaded(&mut self, room: &Rc<ColumnRoom>, failed: &mut Result<()>) -> bool {
-        self.take_joined(room).unwrap_or_else(|error| {
+    fn take_joined_if_loaded(&mut self, room: &Rc<ColumnRoom>, wanted: usize, failed: &mut Result<()>) -> bool {
+        self.take_joined(room, wanted).unwrap_or_else(|error| {
             *failed = Err(error);
             true
         })
     }
 
-    fn take_joined(&mut self, room: &Rc<ColumnRoom>) -> Result<bool> {
+    fn take_joined(&mut self, room: &Rc<ColumnRoom>, wanted: usize) -> Result<bool> {
         let FindCursor { scan, plan, sieve, exec, units, .. } = self;
         // The rows of a group are released before those of the next one are taken.
         let mut is_first = true;
@@ -108,10 +108,15 @@ impl FindCursor {
             let is_of_group = std::mem::take(&mut is_first) || !next.begins_group;
             is_of_group.then_some(&next.unit)
         });
-        let (count, flow) = take_joined(scan.collection(), plan, (sieve, room), exec, &mut next)?;
+        let (count, flow) = take_joined(scan.collection(), plan, (sieve, room), exec, wanted, &mut next)?;
         units.truncate(units.len() - count);
         self.scanned = flow == Flow::Enough;
         Ok(count > 0)
+    }
+
+    /// How many rows are missing to `rows`. Stages do not wait for a certain number of them.
+    fn wanted(&self, rows: usize) -> usize {
+        if self.pipeline.is_some() { usize::MAX } else { rows.saturating_sub(self.exec.ready()) }
     }
 
     /// The plan with its statistics.
@@ -314,10 +319,10 @@ impl Engine {
                 continue;
             }
             let mut work = BUCKET_WORK;
-            // A small batch does not unpack what it does not return.
-            let joins = cursor.pipeline.is_some() || rows.saturating_sub(cursor.exec.ready()) >= FEW_ROWS;
+            let wanted = cursor.wanted(rows);
             let mut failed = Ok(());
-            if joins && cursor.take_joined_if_loaded(&self.buckets.borrow().room(), &mut failed) {
+            let room = self.buckets.borrow().room();
+            if wanted >= FEW_ROWS && cursor.take_joined_if_loaded(&room, wanted, &mut failed) {
                 failed?;
                 work = LOOK_WORK;
             } else if let Some(next) = cursor.units.pop() {
@@ -325,8 +330,7 @@ impl Engine {
                 let pushed = push_unit(scan.collection(), plan, sieve, exec, &next.unit, self.bucket_format)?;
                 cursor.scanned = pushed == Flow::Enough;
             }
-            // Stages do not wait for a certain number of rows.
-            let wanted = if cursor.pipeline.is_some() { usize::MAX } else { rows.saturating_sub(cursor.exec.ready()) };
+            let wanted = cursor.wanted(rows);
             cursor.scanned = cursor.scanned || cursor.release(wanted)? == Flow::Enough;
             if let Some(turn) = self.turn(work)? {
                 turn.await?;

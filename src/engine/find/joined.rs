@@ -19,7 +19,7 @@ use crate::limits::{
 use crate::query::{Exec, Flow, Queue, ReadPlan, Sink, Which};
 use crate::value::{FieldSet, Value, hash};
 
-/// Passes on the rows of the next buckets at once, and returns how many buckets these are. 0 if the next one must be taken
+/// Passes on the rows of the next buckets at once, until there are as many as `wanted`, and returns how many buckets these are. 0 if the next one must be taken
 /// alone, because it is in part stored and in part in journals, or because most rows of large buckets may not match.
 ///
 /// Errors: those of projections; `DataCorruptionDetected`.
@@ -28,6 +28,7 @@ pub(super) fn take_joined(
     plan: &ReadPlan,
     (sieve, room): (&Sieve, &Rc<ColumnRoom>),
     exec: &mut Exec,
+    wanted: usize,
     units: &mut dyn Iterator<Item = &Unit>,
 ) -> Result<(usize, Flow)> {
     // A query may have enough with the first rows.
@@ -67,8 +68,11 @@ pub(super) fn take_joined(
         all_match &= part.all_match;
         let ends_here = ends_here(unit, part.rows);
         parts.push(part);
-        let is_many = rows >= if plan.columns.is_all() { ROWS_TOGETHER / 2 } else { 4 * ROWS_TOGETHER };
-        if is_many || rows >= ROWS_TOGETHER / 2 && ends_here || size_bytes >= ROWS_TOGETHER_SIZE_BYTES_MAX {
+        let most = if plan.columns.is_all() { ROWS_TOGETHER / 2 } else { 4 * ROWS_TOGETHER };
+        if rows >= wanted.min(most)
+            || rows >= ROWS_TOGETHER / 2 && ends_here
+            || size_bytes >= ROWS_TOGETHER_SIZE_BYTES_MAX
+        {
             break;
         }
     }
