@@ -70,6 +70,40 @@ fn an_insert_whose_answer_was_lost_is_stored_once() {
 }
 
 #[test]
+fn measurements_that_moved_to_other_metadata_are_found_although_the_answer_was_lost() {
+    block_on(async {
+        let (faulty, db, other) = three_readings().await;
+        let series = rawdoc! { "timeField": "t", "metaField": "m" };
+        for is_folded in [true, false] {
+            db.ok(rawdoc! { "drop": "c" }).await;
+            db.ok(rawdoc! { "create": "c", "timeseries": series.clone(), "dedupe": {} }).await;
+            db.insert("c", &[reading(1), reading(2), reading(3)]).await;
+            if is_folded {
+                db.ok(rawdoc! { "flush": 1 }).await;
+            }
+            // A record of another series stays in the journal.
+            db.insert("c", &[rawdoc! { "t": DateTime::from_millis(0), "m": "c", "n": 0 }]).await;
+            all(&db).await;
+            let moved = rawdoc! { "q": { "m": "a" }, "u": { "$set": { "m": "b" } }, "multi": true };
+            let back = rawdoc! { "q": { "m": "b" }, "u": { "$set": { "m": "a" } }, "multi": true };
+            for update in [moved, back] {
+                faulty.set(LOST);
+                for _ in 0..2 {
+                    db.command(rawdoc! { "update": "c", "updates": [update.clone()] }).await;
+                    assert_eq!(all(&db).await.len(), 4);
+                }
+                faulty.set(Rates::default());
+                db.ok(rawdoc! { "update": "c", "updates": [update] }).await;
+            }
+            db.ok(rawdoc! { "update": "c", "updates": [{ "q": { "m": "c" }, "u": { "$set": { "m": "a" } }, "multi": true }] }).await;
+            agree(&db, &other, 4).await;
+            db.insert("c", &[reading(4)]).await;
+            agree(&db, &other, 5).await;
+        }
+    });
+}
+
+#[test]
 fn a_delete_whose_answer_was_lost_restores_nothing() {
     block_on(async {
         let (faulty, db, other) = three_readings().await;
