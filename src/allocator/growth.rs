@@ -38,8 +38,9 @@ unsafe impl Source for Growth {
         for pages in [needed.max(memory_size::<0>() / SHARE), needed] {
             let before = memory_grow::<0>(pages);
             if before != usize::MAX {
-                let [start, end] =
-                    [before, before + pages].map(|page| ptr::with_exposed_provenance_mut(page * PAGE_SIZE_BYTES));
+                // The last page of all would end behind the last address.
+                let [start, end] = [before, before + pages]
+                    .map(|page| ptr::with_exposed_provenance_mut(page.saturating_mul(PAGE_SIZE_BYTES)));
                 // What is free at the old end and the new memory become one gap.
                 talc.source.end = match talc.source.end.filter(|old| old.as_ptr() == start) {
                     Some(old) => Some(unsafe { talc.extend(old, end) }),

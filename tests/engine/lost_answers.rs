@@ -90,6 +90,10 @@ fn measurements_that_moved_to_other_metadata_are_found_although_the_answer_was_l
                 faulty.set(LOST);
                 for _ in 0..2 {
                     db.command(rawdoc! { "update": "c", "updates": [update.clone()] }).await;
+                    // The context learns the new epoch, but cannot read the record that began with it.
+                    faulty.set_unfetched(true);
+                    db.command(rawdoc! { "find": "c" }).await;
+                    faulty.set_unfetched(false);
                     assert_eq!(all(&db).await.len(), 4);
                 }
                 faulty.set(Rates::default());

@@ -32,6 +32,8 @@ pub struct Faulty {
     fail_next: Cell<bool>,
     /// Refuses every commit that writes.
     full: Cell<bool>,
+    /// Keys can be listed, but no value is found by its key.
+    unfetched: Cell<bool>,
 }
 
 impl Faulty {
@@ -43,6 +45,7 @@ impl Faulty {
             pauses,
             fail_next: Cell::new(false),
             full: Cell::new(false),
+            unfetched: Cell::new(false),
         })
     }
 
@@ -55,6 +58,11 @@ impl Faulty {
     /// Makes the storage full, or not: a full one accepts only commits that remove.
     pub fn set_full(&self, full: bool) {
         self.full.set(full);
+    }
+
+    /// Fails each request for values by their keys, or none.
+    pub fn set_unfetched(&self, unfetched: bool) {
+        self.unfetched.set(unfetched);
     }
 
     /// True if the storage is full.
@@ -103,7 +111,10 @@ impl Faulty {
 
 impl Storage for Faulty {
     fn get_many<'a>(&'a self, keys: &'a [Bytes]) -> LocalFuture<'a, Vec<Option<Bytes>>> {
-        Box::pin(self.read(self.inner.get_many(keys)))
+        Box::pin(async move {
+            self.fail(if self.unfetched.get() { 100 } else { 0 }, "has not fetched")?;
+            self.read(self.inner.get_many(keys)).await
+        })
     }
     fn scan<'a>(&'a self, ranges: &'a [KeyRange], page: Page) -> LocalFuture<'a, Vec<Entry>> {
         Box::pin(self.read(self.inner.scan(ranges, page)))

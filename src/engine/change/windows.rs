@@ -98,12 +98,8 @@ impl Engine {
             let written = self.add_records(&collection, staged, order, &mut records);
             records.require(keyspace::exists(&collection.id(), order.generation));
             changes.add(records);
-            let committed = changes.commit(self, scan.epoch(), Vec::new(), ScannedPage::of(&units, None)).await;
-            if committed.is_err() {
-                // Perhaps only the answer was lost. Then the records hold the rows of buckets that are gone.
-                collection.journal.doubtful();
-            }
-            scan.set_epoch(committed?);
+            let epoch = changes.commit(self, scan.epoch(), Vec::new(), ScannedPage::of(&units, None)).await?;
+            scan.set_epoch(epoch);
             collection.journal.committed(written);
         }
         changed.matched += page.matched;

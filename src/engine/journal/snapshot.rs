@@ -106,7 +106,10 @@ impl Journal {
             // listing.
             state.retain(self.context, &|entry| is_new(entry) || is_listed(&entry.key()));
         }
-        let missing = listed.iter().filter(|key| !state.records.contains_key(*key)).copied().collect();
+        let missing: Vec<RecordKey> = listed.iter().filter(|key| !state.records.contains_key(*key)).copied().collect();
+        // Records of a commit that has failed, although it took place. Whether they arrive now is not known: until a refresh
+        // has brought them, each one lists all records.
+        state.doubtful_commits += u64::from(missing.iter().any(|(context, _)| *context == self.context));
         RefreshOutcome::Known { missing, moved }
     }
 
