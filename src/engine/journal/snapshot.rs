@@ -109,7 +109,8 @@ impl Journal {
         let missing: Vec<RecordKey> = listed.iter().filter(|key| !state.records.contains_key(*key)).copied().collect();
         // Records of a commit that has failed, although it took place. Whether they arrive now is not known: until a refresh
         // has brought them, each one lists all records.
-        state.doubtful_commits += u64::from(missing.iter().any(|(context, _)| *context == self.context));
+        let is_own_missing = missing.iter().any(|(context, _)| *context == self.context);
+        state.doubtful_commits += u64::from(is_own_missing && state.doubtful_commits == state.resolved_commits);
         RefreshOutcome::Known { missing, moved }
     }
 
@@ -293,6 +294,18 @@ mod tests {
         assert_eq!(fetch(&journal, 0, false, &[(2, 3), (5, 0), (5, 1), (5, 2)]), Ok(keys(&[(5, 2)])));
         assert!(!lists(&journal, false, 5, 2) && journal.has_own_before(1));
         assert_eq!(known(&journal).len(), 4);
+    }
+
+    #[test]
+    fn a_record_of_this_context_that_was_listed_but_not_fetched_is_listed_again() {
+        let journal = journal();
+        let refresh = journal.begin_refresh(true);
+        let listed = keys(&[(2, 3), (5, 0), (5, 1), (5, 2)]);
+        assert!(matches!(journal.learn(&refresh, 1, &listed), RefreshOutcome::Known { moved: true, .. }));
+        // Its value could not be read. The epoch is known now.
+        assert!(lists(&journal, false, 5, 2));
+        assert_eq!(fetch(&journal, 1, false, &[(2, 3), (5, 0), (5, 1), (5, 2)]), Ok(keys(&[(5, 2)])));
+        assert!(!lists(&journal, false, 5, 2));
     }
 
     #[test]
