@@ -1,5 +1,7 @@
 //! Numbers distinct byte strings.
 
+use kernels::keys::{self, Keys, hash};
+
 /// Numbers byte strings from 0 on, in the order in which they are added.
 ///
 /// One type serves for names, metadata, values and ids. Keys lie end to end in one buffer, and an open-addressing table
@@ -8,9 +10,9 @@
 pub struct Interner {
     bytes: Vec<u8>,
     /// Where each key ends, which is where the next one begins.
-    ends: Vec<usize>,
-    /// The number of a key plus one, below the hash of the key, or 0 in a free slot. The length is a power of two, and at
-    /// most half of the slots are taken. With the hash, keys are hardly ever read to be told apart, and never to be moved.
+    ends: Vec<u32>,
+    /// The slots that `kernels::keys` searches. At most half of them are taken. With the hash in its slot, a key is not
+    /// read when the table grows.
     table: Vec<u64>,
 }
 
@@ -28,7 +30,7 @@ impl Interner {
     /// The number of `key`.
     #[inline(never)]
     pub fn get(&self, key: &[u8]) -> Option<usize> {
-        self.place(hash(key), key).ok()
+        keys::place(self.keys(), hash(key), key).ok()
     }
 
     /// The number of `key`, which is added if it is new, and whether it was new.
@@ -38,12 +40,12 @@ impl Interner {
             self.grow();
         }
         let (number, hash) = (self.ends.len(), hash(key));
-        match self.place(hash, key) {
+        match keys::place(self.keys(), hash, key) {
             Ok(known) => return (known, false),
             Err(place) => self.take(place, u64::from(hash) << 32 | (number as u64 + 1)),
         }
         self.bytes.extend_from_slice(key);
-        self.ends.push(self.bytes.len());
+        self.ends.push(u32::try_from(self.bytes.len()).unwrap_or(u32::MAX));
         (number, true)
     }
 
@@ -65,21 +67,12 @@ impl Interner {
     pub fn key(&self, number: usize) -> &[u8] {
         let start = number.checked_sub(1).and_then(|before| self.ends.get(before)).copied().unwrap_or_default();
         let end = self.ends.get(number).copied().unwrap_or_default();
-        self.bytes.get(start..end).unwrap_or_default()
+        self.bytes.get(start as usize..end as usize).unwrap_or_default()
     }
 
-    /// The number of a key with this hash, or else the free slot of the table for it.
-    fn place(&self, hash: u32, key: &[u8]) -> Result<usize, usize> {
-        let mask = self.table.len().wrapping_sub(1);
-        let mut place = hash as usize & mask;
-        while let Some(slot) = self.table.get(place).filter(|slot| **slot != 0) {
-            let number = (*slot as u32 - 1) as usize;
-            if (*slot >> 32) as u32 == hash && self.key(number) == key {
-                return Ok(number);
-            }
-            place = (place + 1) & mask;
-        }
-        Err(place)
+    /// The set, for loops over many keys.
+    pub fn keys(&self) -> Keys<'_> {
+        Keys { bytes: &self.bytes, ends: &self.ends, table: &self.table }
     }
 
     fn take(&mut self, place: usize, slot: u64) {
@@ -99,19 +92,6 @@ impl Interner {
             self.take(place, slot);
         }
     }
-}
-
-/// A hash in which every bit of the key reaches the lower bits.
-fn hash(key: &[u8]) -> u32 {
-    const PRIME: u64 = 0x9E37_79B9_7F4A_7C15;
-    let mix = |hash: u64, word: u64| {
-        let product = (hash ^ word).wrapping_mul(PRIME);
-        product ^ product >> 32
-    };
-    let (words, rest) = key.as_chunks::<8>();
-    let hash = words.iter().fold(key.len() as u64, |hash, word| mix(hash, u64::from_le_bytes(*word)));
-    let tail = rest.iter().fold(0, |tail, byte| tail << 8 | u64::from(*byte));
-    mix(hash, tail) as u32
 }
 
 #[cfg(test)]

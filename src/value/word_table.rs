@@ -1,38 +1,19 @@
 //! Numbers words.
 
+use kernels::table;
+
 /// A number for each known word, by open addressing.
 #[derive(Clone, Debug, Default)]
 pub struct WordTable {
-    /// A word, and its number plus one, or 0 in a free slot. The length is a power of two, and at most half of the
-    /// slots are taken.
+    /// The slots that `kernels::table` searches. At most half of them are taken.
     slots: Vec<(u64, u32)>,
     taken: usize,
 }
 
 impl WordTable {
-    /// Where the search for a word begins. Words often differ only in their upper bits, like doubles, or only in their
-    /// lower ones; the product has all of these in its upper bits.
-    #[inline]
-    fn start(&self, word: u64) -> usize {
-        let product = (word ^ word >> 32).wrapping_mul(0x9E37_79B9_7F4A_7C15);
-        (product >> 32) as usize >> u32::BITS.saturating_sub(self.slots.len().trailing_zeros())
-    }
-
     /// The number of a word.
-    #[inline]
     pub fn get(&self, word: u64) -> Option<u32> {
-        let mask = self.slots.len().wrapping_sub(1);
-        let mut place = self.start(word) & mask;
-        while let Some((known, number)) = self.slots.get(place) {
-            if *known == word && *number > 0 {
-                return Some(number - 1);
-            }
-            if *number == 0 {
-                return None;
-            }
-            place = (place + 1) & mask;
-        }
-        None
+        table::number(&self.slots, word).ok()
     }
 
     /// Adds a word that is not known yet.
@@ -47,24 +28,20 @@ impl WordTable {
     }
 
     fn take(&mut self, word: u64, number: u32) {
-        let mask = self.slots.len().wrapping_sub(1);
-        let mut place = self.start(word) & mask;
-        while self.slots.get(place).is_some_and(|(_, number)| *number > 0) {
-            place = (place + 1) & mask;
-        }
-        if let Some(slot) = self.slots.get_mut(place) {
-            *slot = (word, number);
+        if let Err(free) = table::number(&self.slots, word) {
+            self.slots.get_mut(free).into_iter().for_each(|slot| *slot = (word, number));
         }
     }
 
     /// Appends the numbers of the words at the front, up to the first unknown one.
     pub fn append_known(&self, words: &[u64], numbers: &mut Vec<u32>) {
-        for word in words {
-            match self.get(*word) {
-                Some(number) => numbers.push(number),
-                None => return,
-            }
-        }
+        table::append_known(&self.slots, words, numbers);
+    }
+
+    /// Puts the number of each pair in place of its first half, up to the first unknown pair. Returns how many there are.
+    /// The words are pairs: the first half is above the second.
+    pub fn number_pairs(&self, a: &mut [u32], b: &[u32]) -> usize {
+        table::number_pairs(&self.slots, a, b)
     }
 }
 

@@ -2,15 +2,22 @@
 
 use std::ops::Range;
 
-use kernels::{gather, runs};
+use kernels::{gather, keys, runs};
 
 use super::super::known::KnownValues;
 use super::numbers::{Numbers, runs_max};
-use crate::block::{Bitmap, Bytes12, Column, ColumnBuilder, ColumnData};
-use crate::value::{Collation, Kind, OwnedValue, Value, WordTable, append_key, append_missing_key, append_text_key};
+use crate::block::{Bitmap, Bytes12, Column, ColumnBuilder, ColumnData, VarData};
+use crate::value::{
+    Collation, Interner, Kind, OwnedValue, Value, WordTable, append_key, append_missing_key, append_text_key,
+};
 
 /// The number of missing values that count as nothing.
 pub const NOTHING: u32 = u32::MAX;
+
+/// Integers below this are looked up by themselves.
+const SMALL_MAX: u32 = 1 << 16;
+/// So many texts are known as they are. Others are known by their keys only.
+const TEXTS_MAX: usize = 1 << 17;
 
 /// What missing values count as.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,6 +44,11 @@ pub struct Coder {
     key_lens: Vec<usize>,
     /// Doubles, int32s, int64s, dates and booleans by their bits.
     words: [WordTable; 5],
+    /// The numbers of small int32s, or `NOTHING`.
+    small: Vec<u32>,
+    /// Texts, and the number of each.
+    texts: Interner,
+    text_numbers: Vec<u32>,
     has_aliases: bool,
     key: Vec<u8>,
 }
@@ -51,6 +63,9 @@ impl Coder {
             null_is_known: false,
             key_lens: Vec::new(),
             words: Default::default(),
+            small: Vec::new(),
+            texts: Interner::default(),
+            text_numbers: Vec::new(),
             has_aliases: false,
             key: Vec::new(),
         }
@@ -133,7 +148,11 @@ impl Coder {
         let value = || OwnedValue::string(std::str::from_utf8(text).unwrap_or_default());
         // The length comes first, and a NUL last.
         let text_of = |known: &[u8]| known.split_at_checked(4).and_then(|(_, rest)| Some(rest.split_last()?.1 == text));
-        self.number_of_key(Kind::String, &mut { value }, &|known| text_of(known.bytes()) == Some(true))
+        let number = self.number_of_key(Kind::String, &mut { value }, &|known| text_of(known.bytes()) == Some(true));
+        if self.texts.count() < TEXTS_MAX && self.texts.add(text).1 {
+            self.text_numbers.push(number);
+        }
+        number
     }
 
     /// The number of a missing value.
@@ -193,9 +212,7 @@ impl Coder {
             }
             ColumnData::Objects(_) => self.numbers(&cells.slice(rows.clone()).into_values(), 0..rows.len()),
             ColumnData::Dictionary(index, values) => self.numbers_of_entries(cut(index, rows), values),
-            ColumnData::String(cells) => {
-                numbers_of_bytes(&|row| cells.get(row), rows, &mut |text| self.number_of_text(text))
-            }
+            ColumnData::String(cells) => self.numbers_of_texts(cells, rows),
             ColumnData::Bson(cells) => {
                 let number = &mut |tagged: &[u8]| self.number(Value::tagged_checked(tagged));
                 numbers_of_bytes(&|row| cells.get(row), rows, number)
@@ -249,8 +266,38 @@ impl Coder {
             let code = |row: usize| codes.get(row).copied().unwrap_or_default();
             return Numbers::of_ends(&ends, &mut |row| self.number_of_word(Kind::Int32, code(row).into()));
         }
-        let words: Vec<u64> = codes.iter().map(|code| u64::from(*code)).collect();
-        self.numbers_of_words(Kind::Int32, &words)
+        let mut numbers = Vec::with_capacity(codes.len());
+        loop {
+            let behind = codes.get(numbers.len()..).unwrap_or_default();
+            gather::known_codes(&self.small, behind, NOTHING, &mut numbers);
+            let Some(behind @ [code, ..]) = codes.get(numbers.len()..) else { return Numbers::Each(numbers) };
+            if *code >= SMALL_MAX {
+                let words: Vec<u64> = behind.iter().map(|code| u64::from(*code)).collect();
+                numbers.extend(self.numbers_of_words(Kind::Int32, &words).into_each(words.len()));
+                continue;
+            }
+            let number = self.number_of_word(Kind::Int32, u64::from(*code));
+            let place = *code as usize;
+            if place >= self.small.len() {
+                self.small.resize((place + 1).next_power_of_two(), NOTHING);
+            }
+            self.small.get_mut(place).into_iter().for_each(|slot| *slot = number);
+            numbers.push(number);
+        }
+    }
+
+    fn numbers_of_texts(&mut self, cells: &VarData, rows: Range<usize>) -> Numbers {
+        let mut numbers = Vec::with_capacity(rows.len());
+        loop {
+            let row = rows.start + numbers.len();
+            let offsets = cells.offsets.get(row..=rows.end).unwrap_or_default();
+            keys::append_known(self.texts.keys(), &self.text_numbers, offsets, &cells.bytes, &mut numbers);
+            let row = rows.start + numbers.len();
+            if row >= rows.end {
+                return Numbers::of_codes(&numbers, &mut |number| number);
+            }
+            numbers.push(self.number_of_text(cells.get(row)));
+        }
     }
 
     fn number_of_word(&mut self, kind: Kind, word: u64) -> u32 {

@@ -1,7 +1,6 @@
 //! Numbers the values of whole columns, so that groups and sets compare small integers instead of values.
 
 mod coder;
-mod kernels;
 mod numbers;
 mod pairs;
 #[cfg(test)]

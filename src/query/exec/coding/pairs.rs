@@ -1,6 +1,7 @@
 //! Numbers pairs of numbers.
 
-use super::kernels::{number_pairs, number_word_pairs, pair_word as word};
+use kernels::table;
+
 use crate::value::WordTable;
 
 /// A table with this many places may have a place for every pair.
@@ -17,6 +18,10 @@ pub struct Pairs {
     /// The numbers of pairs that have no place.
     words: WordTable,
     is_hashed: bool,
+}
+
+fn word(a: u32, b: u32) -> u64 {
+    u64::from(a) << 32 | u64::from(b)
 }
 
 fn halves(word: u64) -> (u32, u32) {
@@ -53,8 +58,8 @@ impl Pairs {
         let mut done = 0;
         while let (Some(a @ [_, ..]), Some(b @ [_, ..])) = (a.get_mut(done..), b.get(done..)) {
             let known = match self.is_hashed {
-                true => number_word_pairs(&self.words, a, b),
-                false => number_pairs(&self.places, self.width, a, b),
+                true => self.words.number_pairs(a, b),
+                false => table::number_placed_pairs(&self.places, self.width, a, b),
             };
             // The next one is new.
             if let (Some(a), Some(b)) = (a.get_mut(known), b.get(known)) {
