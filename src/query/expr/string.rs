@@ -1,5 +1,7 @@
 //! Strings: concatenation, length, search, trimming, splitting, replacing, substrings, and case.
 
+use std::borrow::Cow;
+
 use super::arguments::{Arguments, Want::*, argument, failure, natural, number, text};
 use super::array::int32;
 use super::date::civil;
@@ -140,13 +142,18 @@ fn replace(arguments: Arguments<'_, '_>, count: usize) -> Result<Datum<'static>>
 }
 
 /// A string, or the text of a number or a date; empty for null.
-fn written(operator: &Operator, arguments: Arguments<'_, '_>, at: usize, globals: &Globals) -> Result<String> {
+fn written<'b>(
+    operator: &Operator,
+    arguments: Arguments<'_, 'b>,
+    at: usize,
+    globals: &Globals,
+) -> Result<Cow<'b, str>> {
     use Kind::{Date, Decimal128, Double, Int32, Int64, String as Text};
     let value = argument(arguments, at);
-    let Some(value) = value.filter(|_| !is_nullish(value)) else { return Ok(String::new()) };
+    let Some(value) = value.filter(|_| !is_nullish(value)) else { return Ok("".into()) };
     let written = match value.kind() {
-        Text => value.as_str().map(str::to_owned),
-        Double | Int32 | Int64 | Decimal128 | Date => super::convert::text(value, globals),
+        Text => value.as_str().map(Cow::Borrowed),
+        Double | Int32 | Int64 | Decimal128 | Date => super::convert::text(value, globals).map(Cow::Owned),
         _ => None,
     };
     let problem = || format!("cannot write {} as a string", value.kind().alias());

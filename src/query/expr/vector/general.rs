@@ -13,7 +13,7 @@ use crate::query::expr::datum::{ArrayWriter, Datum, container};
 use crate::query::expr::evaluate::reach;
 use crate::query::expr::globals::Globals;
 use crate::query::expr::operators::{Evaluation, Function, Operator};
-use crate::value::{DocWriter, Kind, Value};
+use crate::value::{DocWriter, Kind, OwnedValue, Value};
 
 /// Operators with more arguments than this are rare, and are evaluated row by row.
 const ARGUMENTS_MAX: usize = 12;
@@ -35,14 +35,21 @@ fn each_row<'a>(
     let mut failed = Bitmap::filled(evaluated, false);
     let mut builder = ColumnBuilder::with_capacity(evaluated);
     let mut scratches: [Scratch; ARGUMENTS_MAX] = Default::default();
+    let mut constants = [None; ARGUMENTS_MAX];
+    for (constant, vector) in constants.iter_mut().zip(vectors) {
+        if let (Cells::Constant(value), true) = (&vector.cells, vector.absent().is_none()) {
+            *constant = Some(value.as_ref().map(OwnedValue::view));
+        }
+    }
     for (place, row) in alike.firsts.iter().copied().enumerate() {
         if left.has(row) {
             builder.push_absent(1);
             continue;
         }
         let mut values = [None; ARGUMENTS_MAX];
-        for ((value, scratch), vector) in values.iter_mut().zip(&mut scratches).zip(vectors) {
-            *value = vector.value(row, scratch);
+        for (((value, scratch), vector), constant) in values.iter_mut().zip(&mut scratches).zip(vectors).zip(constants)
+        {
+            *value = constant.unwrap_or_else(|| vector.value(row, scratch));
         }
         match make(values.get(..vectors.len()).unwrap_or_default()) {
             Ok(value) => push(&mut builder, &value),
