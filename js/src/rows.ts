@@ -1,7 +1,7 @@
 // Converts blocks to documents: one reader per column, one object per row.
 
 import { Double, Int32, Long, ObjectId } from "bson";
-import { BOOL, BSON, DATE, DATE_F64, F64, I32, I64, OBJECT_ID, STRING, isPresent, type Block, type Column } from "./block.js";
+import { BOOL, BSON, DATE, DATE_F64, F64, I32, I64, OBJECTS, OBJECT_ID, STRING, decodeBlock, isPresent, type Block, type Column } from "./block.js";
 import { bsonType, decodeValues, isDate, isPlain } from "./bson.js";
 import { setOwn } from "./own.js";
 import { unpackText } from "./text.js";
@@ -96,7 +96,8 @@ function valueReader(column: Column, options: BSONReadOptions): Reader {
     }
     default: {
       let values: unknown[] | undefined;
-      return (row) => (values ??= decodeValues(column.data as Uint32Array, column.aux!, options))[row];
+      const decode = (): unknown[] => (column.type === OBJECTS ? blockToDocuments(decodeBlock(column.aux!), options) : decodeValues(column.data as Uint32Array, column.aux!, options));
+      return (row) => (values ??= decode())[row];
     }
   }
 }

@@ -54,6 +54,24 @@ test("every type may have a dictionary", () => {
   });
 });
 
+test("a block of fields becomes objects, each of its own", () => {
+  const column = (name: string, type: number, data: B.ColumnData, presence?: Uint8Array, aux?: Uint8Array, dictionary?: B.Column): B.Column =>
+    B.columnOf(name, type, 3, data, presence, aux, dictionary);
+  const objects = (name: string, columns: B.Column[], presence?: Uint8Array): B.Column => column(name, B.OBJECTS, new Uint8Array(0), presence, B.encodeBlock(3, columns));
+  const entries = B.columnOf("", B.I64, 2, BigInt64Array.of(7n, 1n << 60n));
+  const inner = objects("in", [column("x", B.F64, Float64Array.of(0.5, 1.5, 2.5)), column("__proto__", B.I32, Int32Array.of(1, 2, 3))], Uint8Array.of(0b110));
+  const outer = objects("o", [column("n", B.I64, Uint32Array.of(0, 1, 0), undefined, undefined, entries), inner, column("at", B.DATE_F64, Float64Array.of(1, 2, 3), Uint8Array.of(0b011))]);
+  const decoded = B.decodeBlock(B.encodeBlock(3, [outer, objects("none", [], Uint8Array.of(0b010))]));
+  const [first, second, third] = blockToDocuments(decoded);
+  assert.deepEqual(first, { o: { n: 7, at: new Date(1) } });
+  const own = JSON.parse('{"x":1.5,"__proto__":2}') as Document;
+  assert.deepEqual(second, { o: { n: Long.fromBigInt(1n << 60n), in: own, at: new Date(2) }, none: {} });
+  assert.deepEqual(Object.keys(second!["o"].in), ["x", "__proto__"]);
+  assert.deepEqual(third!["o"].in.x, 2.5);
+  assert.deepEqual(blockToDocuments(decoded, { promoteValues: false })[1]!["o"].in.x, new Double(1.5));
+  assert.deepEqual(blocksToColumns([decoded, decoded])["o"], [...blockToDocuments(decoded), ...blockToDocuments(decoded)].map(({ o }) => o));
+});
+
 test("columns do not depend on how rows are grouped into blocks", () => {
   const [int, long, date] = [(n: number) => new Int32(n), (n: number) => Long.fromNumber(n), (n: number) => new Date(n)];
   const kinds: Record<string, [unknown[], unknown]> = {

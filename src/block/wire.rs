@@ -2,6 +2,7 @@
 
 use super::bitmap::Bitmap;
 use super::column::{Column, ColumnData, VarData};
+use super::objects::Objects;
 use super::table::Block;
 use crate::error::{Error, Result};
 use crate::limits::{BLOCK_COLUMNS_MAX, BLOCK_ROWS_MAX, JS_DATE_MS_MAX};
@@ -21,6 +22,7 @@ const TYPE_STRING: u32 = 6;
 const TYPE_OBJECT_ID: u32 = 7;
 const TYPE_BSON: u32 = 8;
 const TYPE_DATE_F64: u32 = 9;
+const TYPE_OBJECTS: u32 = 10;
 
 fn malformed(what: impl std::fmt::Display) -> Error {
     Error::bad_value(format!("Malformed block: {what}"))
@@ -99,10 +101,16 @@ fn encode_data(out: &mut Vec<u8>, column: &Column) -> (u32, SectionSpan, Section
             let (offsets, bytes) = var(out, v);
             (TYPE_BSON, offsets, bytes)
         }
-        ColumnData::Objects(_) => encode_data(out, &column.clone().into_values()),
+        ColumnData::Objects(objects) => {
+            let mut fields = Block::new(column.len());
+            if fields_if_loaded(objects, &mut fields) {
+                return (TYPE_OBJECTS, NO_AUX, section(out, &encode(&fields)));
+            }
+            encode_data(out, &column.clone().into_values())
+        }
         ColumnData::Dictionary(index, values) => {
             let mut inner = Block::new(values.len());
-            inner.set_column("", (**values).clone());
+            inner.set_column("", (**values).clone().into_values());
             let inner = encode(&inner);
             // The inner block's only directory entry holds the type of the dictionary.
             let kind = read_u32(&inner, HEADER_LEN + 8).unwrap_or(TYPE_BSON) & 0xFF;
@@ -110,6 +118,22 @@ fn encode_data(out: &mut Vec<u8>, column: &Column) -> (u32, SectionSpan, Section
             (kind | FLAG_DICTIONARY << 8, data, section(out, &inner))
         }
     }
+}
+
+/// Adds the fields of objects to a block. False if they are not columns, or if most of their cells are absent: the reader
+/// looks at each field of each object. A name with `$` may belong to a reference to a document, which is not an object in
+/// JavaScript.
+// Loaded later.
+#[inline(never)]
+fn fields_if_loaded(objects: &Objects, block: &mut Block) -> bool {
+    let Some(fields) = objects.fields() else { return false };
+    let present = |column: &Column| column.presence().map_or(column.len(), Bitmap::count);
+    let known: usize = fields.iter().map(|(_, column)| present(column)).sum();
+    if 2 * known < fields.len() * block.rows() || fields.iter().any(|(name, _)| name.starts_with('$')) {
+        return false;
+    }
+    fields.into_iter().for_each(|(name, column)| block.push_new_column(name, column));
+    true
 }
 
 fn read_u32(bytes: &[u8], at: usize) -> Option<u32> {
@@ -342,6 +366,44 @@ mod tests {
         let block = sample();
         assert_eq!(decode(&encode(&block)).unwrap(), block);
         assert_eq!(decode(&encode(&Block::new(5))).unwrap().rows(), 5);
+    }
+
+    fn of_objects(fields: Vec<(&str, Column)>) -> Block {
+        let objects = Column::of_fields(fields).unwrap();
+        let mut block = Block::new(objects.len());
+        block.set_column("o", objects);
+        block
+    }
+
+    #[test]
+    fn objects_go_out_as_a_block_of_their_fields_if_most_have_most_of_them() {
+        let numbers = || Column::new(ColumnData::I32(vec![1, 2, 3]), None);
+        let some = |rows: &[usize]| {
+            let present = Bitmap::from_fn(3, |row| rows.contains(&row));
+            Column::new(ColumnData::I32(vec![4, 5, 6]), Some(present))
+        };
+        let inner = Column::of_fields(vec![("x", numbers()), ("y", some(&[1]))]).unwrap();
+        let block = of_objects(vec![("n", numbers()), ("in", inner), ("m", some(&[0, 2]))]);
+        let bytes = encode(&block);
+        let word = |at: usize| read_u32(&bytes, HEADER_LEN + 4 * at).unwrap() as usize;
+        assert_eq!((word(2), word(4), word(5)), (TYPE_OBJECTS as usize, 0, 0));
+        assert_eq!(decode(&bytes).unwrap_err().message, "Malformed block: column 'o': unknown type 10");
+        let fields = &bytes[word(6)..word(6) + word(7)];
+        // The object inside is of this type again.
+        assert_eq!(decode(fields).unwrap_err().message, "Malformed block: column 'in': unknown type 10");
+        let flat = encode(&of_objects(vec![("n", numbers()), ("m", some(&[0, 2]))]));
+        let word = |at: usize| read_u32(&flat, HEADER_LEN + 4 * at).unwrap() as usize;
+        let fields = decode(&flat[word(6)..word(6) + word(7)]).unwrap();
+        assert_eq!(fields.column("n"), Some(&numbers()));
+        assert_eq!(fields.column("m").and_then(Column::presence), some(&[0, 2]).presence());
+        for other in [
+            vec![("n", numbers()), ("a", some(&[0])), ("b", some(&[])), ("c", some(&[])), ("d", some(&[2]))],
+            vec![("$id", numbers())],
+        ] {
+            let block = of_objects(other);
+            let values = block.column("o").cloned().unwrap().into_values();
+            assert_eq!(decode(&encode(&block)).unwrap().column("o"), Some(&values));
+        }
     }
 
     #[test]

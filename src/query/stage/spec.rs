@@ -10,6 +10,7 @@ use crate::error::{ErrorCode, Result};
 use crate::query::exec::Exec;
 use crate::query::expr::BoundExpr;
 use crate::query::plan::{CollectionFacts, Demand, FindCommand, Origin, Plan, Query};
+use crate::query::sort::SortSpec;
 use crate::value::{DocBuf, FieldSet};
 
 /// The specification of a stage. Its parser has already recorded what it needs from other collections (`PipelineParser::split`)
@@ -107,16 +108,21 @@ pub(super) fn read_through(steps: &[ShownStep], behind: FieldSet) -> FieldSet {
     steps.iter().rev().fold(behind, |behind, (step, _)| step.reads(behind))
 }
 
-/// Tells groups whether later steps read their ids, or parts of them; `behind` as in `read_through`.
+/// Tells groups whether later steps read their ids, and whether as columns; `behind` as in `read_through`.
 pub(super) fn leave_out_ids(steps: &mut [ShownStep], behind: &FieldSet) {
     for at in 0..steps.len() {
         if let Some(([.., (step, _)], later)) = steps.split_at_mut_checked(at + 1)
             && let Some(group) = step.group()
         {
             group.shows_id = read_through(later, behind.clone()).contains("_id");
+            // A sort by whole ids compares them as values.
             group.shows_parts = match later.first() {
-                Some((Step::Find(find), _)) => !find.projection.is_all() || !find.filter.is_trivial(),
-                next => next.is_some(),
+                Some((Step::Find(find), _)) => {
+                    let mut parts = find.sort.iter().flat_map(SortSpec::parts);
+                    let sorts_ids = parts.any(|part| part.path.as_str() == "_id");
+                    !find.projection.is_all() || !find.filter.is_trivial() || !sorts_ids
+                }
+                _ => true,
             };
         }
     }

@@ -20,7 +20,7 @@ pub struct GroupSpec {
     pub in_order: Vec<usize>,
     /// False if nobody reads the ids of its groups.
     pub shows_id: bool,
-    /// True if the next stage may read parts of the ids.
+    /// True if the ids are of use as columns: the next stage reads parts of them, or they are the result.
     pub shows_parts: bool,
 }
 
