@@ -164,7 +164,7 @@ pub const JOINED_ROWS_FROM: u64 = 256;
 /// The rows of buckets that match in part are taken at once if at least one in so many rows has matched so far.
 pub const JOINED_ROWS_SHARE: u64 = 4;
 /// A bucket with at most so many rows costs a query more than these rows do.
-pub const SMALL_BUCKET_ROWS: usize = 32;
+pub const SMALL_BUCKET_ROWS: usize = 128;
 /// Maximum indexes of a collection.
 pub const INDEXES_MAX: usize = 64;
 /// Maximum parts of a key over buckets.
