@@ -43,6 +43,7 @@ with_long_codes! {
         /** A command that a time-series collection does not take. */ CommandNotSupportedOnView = 166,
         /** A find option that a time-series collection cannot express. */ InvalidPipelineOperator = 168,
         /** Two arrays side by side under one index. */ CannotIndexParallelArrays = 171,
+        /** A cursor over a collection that was dropped. */ QueryPlanKilled = 175,
         /** A key that several indexes have. */ AmbiguousIndexKeyPattern = 181,
         /** An option that no index has. */ InvalidIndexSpecificationOption = 197,
         /** A value that cannot be converted. */ ConversionFailure = 241,

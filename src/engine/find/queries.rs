@@ -9,7 +9,7 @@ use crate::block::Block;
 use crate::bucket::BUCKETS_PREFIX;
 use crate::engine::Engine;
 use crate::engine::read::scan::Scan;
-use crate::error::{ErrorCode, Result};
+use crate::error::{Error, ErrorCode, Result};
 use crate::limits::{BUCKET_WORK, FEW_ROWS_MAX, FIRST_BATCH_COUNT, FORGOTTEN_BATCH_ROWS};
 use crate::query::{Counters, FindCommand, Flow, ReadPlan, Sink};
 use crate::value::Collation;
@@ -74,12 +74,19 @@ impl Engine {
 
     /// The next batch of a cursor.
     ///
-    /// Errors: `CursorNotFound`, `CursorInUse`, `Unauthorized`; those of storage end the cursor.
+    /// Errors: `CursorNotFound`, `CursorInUse`, `Unauthorized`; `QueryPlanKilled` if the collection was dropped; those of
+    /// storage end the cursor.
     pub async fn get_more(&self, id: i64, ns: &str, batch_size: usize) -> Result<CursorBatch> {
         let mut cursor = self.take_cursor(id, ns)?;
         let (rows, is_done) = match &mut cursor {
             OpenCursor::Query(query) => {
-                let rows = self.next_batch(query, batch_size).await.inspect_err(|_| self.drop_cursor(id))?;
+                let rows = self.next_batch(query, batch_size).await.map_err(|error| {
+                    self.drop_cursor(id);
+                    match error.code {
+                        ErrorCode::NamespaceNotFound => Error::new(ErrorCode::QueryPlanKilled, error.into_message()),
+                        _ => error,
+                    }
+                })?;
                 (rows, query.is_done())
             }
             OpenCursor::Rows(left) => (take_rows(left, batch_size), left.rows() == 0),

@@ -98,6 +98,7 @@ impl Engine {
             let left = KeyRange { start: range.start, end: start };
             scan.older = (!left.is_empty()).then_some(Older::Range(left, parts + 1));
         }
+        scan.lacks |= scan.older.is_none() && matches!(&scan.rest, Rest::Ids(ids) if ids.is_empty());
         Ok(())
     }
 }

@@ -57,6 +57,8 @@ pub struct Scan {
     epoch: u64,
     /// The moment at which they were read.
     mark: JournalMark,
+    /// True if storage had no more buckets: these are all, or the others were dropped with the collection.
+    pub(super) lacks: bool,
     /// Maximum number of stored buckets on the next page.
     page_max: usize,
     /// Set if the order of units matters.
@@ -237,6 +239,7 @@ impl Engine {
             covered: None,
             epoch,
             mark: snapshot.mark,
+            lacks: false,
             page_max: SCAN_PAGE_BUCKETS,
             order: None,
             examined: 0,
@@ -273,9 +276,11 @@ impl Engine {
 
     /// The next page; `None` after the last. The last page holds the journal rows of buckets that were not returned.
     ///
-    /// Errors: those of storage; `DataCorruptionDetected`.
+    /// Errors: `NamespaceNotFound` if the collection was dropped; those of storage; `DataCorruptionDetected`.
     pub(in crate::engine) async fn next_page(&self, scan: &mut Scan) -> Result<Option<Vec<Unit>>> {
-        let id = scan.collection.id();
+        if std::mem::take(&mut scan.lacks) {
+            self.refresh(&scan.collection).await?;
+        }
         scan.covered = None;
         let page = Page { entries_max: scan.page_max, keys_only: false };
         scan.page_max = (4 * scan.page_max).min(SCAN_PAGE_BUCKETS);
@@ -294,6 +299,7 @@ impl Engine {
                     scan.rest = Rest::Done;
                 }
                 let found = self.fetch(&scan.collection, &page).await?;
+                scan.lacks |= found.iter().any(Option::is_none);
                 let last = page.last().copied();
                 let units = scan.units(page.into_iter().zip(found).collect())?;
                 return Ok(Some(scan.with_journal(units, last)));
@@ -311,7 +317,7 @@ impl Engine {
         let mut found = Vec::new();
         // A page without a bucket would not tell how far it went.
         while let (true, Rest::Range(range)) = (found.is_empty(), &mut scan.rest) {
-            let kept = self.buckets.borrow().scan(&id, range, page.entries_max);
+            let kept = self.buckets.borrow().scan(&scan.collection.id(), range, page.entries_max);
             let covered;
             (found, covered) = match kept {
                 Some(kept) => {
@@ -319,7 +325,11 @@ impl Engine {
                     scan.may_keep_bytes = scan.may_keep_bytes.saturating_sub(size_bytes);
                     kept
                 }
-                None => self.read_page(&scan.collection, range, page, &mut scan.may_keep_bytes).await?,
+                None => {
+                    let read = self.read_page(&scan.collection, range, page, &mut scan.may_keep_bytes).await?;
+                    scan.lacks = read.0.is_empty();
+                    read
+                }
             };
             range.start.clone_from(&covered.end);
             if range.is_empty() {
