@@ -47,18 +47,26 @@ impl Engine {
         let options = collection.entry().options.timeseries.clone();
         let of_user = |spec: &Doc<'_>| IndexSpec::of_user(*spec, raw, &options, &*self.env);
         let specs = requested.iter().map(of_user).collect::<Result<Vec<_>>>()?;
-        let (mut before, mut after, mut new, mut born) = (0, 0, Vec::new(), 0);
+        // The numbers of new indexes, and the versions in which they were created.
+        let (mut before, mut after, mut new) = (0, 0, Vec::new());
         self.change_entry(&collection, &mut |entry, changes| {
             before = entry.ready_indexes().count();
-            born = entry.version;
             new.clear();
             for spec in &specs {
                 let mut is_known = false;
-                for known in &entry.specs {
-                    is_known |= spec.is_same_as(known)? && known.ready;
+                for known in &mut entry.specs {
+                    if !spec.is_same_as(known)? {
+                        continue;
+                    }
+                    is_known = true;
+                    if !known.ready && !new.contains(&(known.number, known.born)) {
+                        // Somebody else builds it, or has begun to. Both write the same entries.
+                        new.push((known.number, known.born));
+                        *known = Rc::new(known.numbered(known.number, known.born, self.now_ms()));
+                    }
                 }
                 if !is_known {
-                    add(entry, changes, spec, &mut new, self.now_ms())?;
+                    add(entry, spec, &mut new, self.now_ms())?;
                 }
             }
             after = before + new.len();
@@ -70,7 +78,7 @@ impl Engine {
             false => self.build(&collection, &new).await,
         };
         self.change_entry(&collection, &mut |entry, changes| {
-            let is_new = |spec: &IndexSpec| spec.born == born && new.contains(&spec.number);
+            let is_new = |spec: &IndexSpec| new.contains(&(spec.number, spec.born));
             if entry.specs.iter().filter(|spec| is_new(spec)).count() < new.len() {
                 return Err(Error::write_conflict("Another context dropped or replaced an index while it was built"));
             }
@@ -79,7 +87,7 @@ impl Engine {
                     let made = entry.specs.iter_mut().filter(|spec| is_new(spec));
                     made.filter_map(Rc::get_mut).for_each(|spec| spec.ready = true);
                 }
-                Err(_) => remove(entry, changes, &is_new),
+                Err(_) => remove(entry, changes, &|spec| is_new(spec) && !spec.ready),
             }
             Ok(true)
         })
@@ -198,7 +206,7 @@ impl Engine {
     }
 
     /// Writes the entries of new indexes, page by page.
-    async fn build(&self, collection: &Rc<Collection>, numbers: &[u16]) -> Result<()> {
+    async fn build(&self, collection: &Rc<Collection>, new: &[(u16, u64)]) -> Result<()> {
         let id = collection.id();
         let (mut from, mut conflicts) = (BucketId::MIN, 0);
         'again: loop {
@@ -220,7 +228,7 @@ impl Engine {
                     let Some(stored) = &unit.stored else { continue };
                     collection.check_bucket(stored.document.view())?;
                     let prefixes =
-                        numbers.iter().map(|number| keyspace::index_prefix(&id, *number)).collect::<Vec<_>>();
+                        new.iter().map(|(number, _)| keyspace::index_prefix(&id, *number)).collect::<Vec<_>>();
                     for key in index_keys(collection, &unit.id, stored.document.view())? {
                         if prefixes.iter().any(|prefix| key.starts_with(prefix)) {
                             changes.put(key, Vec::new());
@@ -305,18 +313,7 @@ impl CollectionEntry {
 }
 
 /// Adds an index that is yet to be built.
-fn add(
-    entry: &mut CollectionEntry,
-    changes: &mut Changeset,
-    spec: &IndexSpec,
-    new: &mut Vec<u16>,
-    now_ms: i64,
-) -> Result<()> {
-    // An index whose build began but never completed is created again.
-    remove(entry, changes, &|known| !known.ready && known.name == spec.name && !new.contains(&known.number));
-    if new.iter().any(|number| entry.specs.iter().any(|known| known.number == *number && known.name == spec.name)) {
-        return Ok(());
-    }
+fn add(entry: &mut CollectionEntry, spec: &IndexSpec, new: &mut Vec<(u16, u64)>, now_ms: i64) -> Result<()> {
     if entry.specs.len() >= INDEXES_MAX {
         let message = format!("A collection can have at most {INDEXES_MAX} indexes");
         return Err(Error::new(ErrorCode::CannotCreateIndex, message));
@@ -330,7 +327,7 @@ fn add(
     } else {
         (META_TIME_INDEX + 1..).find(free).unwrap_or(u16::MAX)
     };
-    new.push(number);
+    new.push((number, entry.version));
     entry.specs.push(Rc::new(spec.numbered(number, entry.version, now_ms)));
     Ok(())
 }

@@ -149,3 +149,23 @@ fn a_builder_that_exceeds_its_time_ends_with_a_conflict_or_a_complete_index() {
     }
     assert!(outcomes.iter().all(|n| *n > 0), "{outcomes:?}");
 }
+
+#[test]
+fn two_contexts_that_create_the_same_index_at_once_both_succeed() {
+    // The later one replaced the index that the earlier one was building, which then ended with a conflict.
+    for times in (0..150).step_by(3) {
+        block_on(async {
+            let two = Two::new().await;
+            let mut building = Box::pin(two.builder.command(make("x")));
+            let early = poll(&mut building, times);
+            two.other.ok(make("x")).await;
+            two.other.insert("c", &[row(30, 30)]).await;
+            two.other.ok(rawdoc! { "flush": 1 }).await;
+            let reply = early.or_else(|| poll(&mut building, 10_000)).unwrap();
+            assert!(reply.get_f64("ok").is_ok_and(|ok| ok == 1.0), "after {times} steps: {reply}");
+            assert_eq!((two.listed().await, two.unfinished().await), (2, 0));
+            assert_eq!(two.other.find(rawdoc! { "find": "c", "hint": "x" }).await.len(), 31);
+            checks::sound(&two.other, "c", Writers::Several).await;
+        });
+    }
+}
