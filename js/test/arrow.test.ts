@@ -237,3 +237,31 @@ test("doubles in columns of mixed types stay doubles", async () => {
   assert.deepEqual(await to.find({}, classes).sort({ at: 1 }).toArray(), await from.find({}, classes).sort({ at: 1 }).toArray());
   await db.close();
 });
+
+test("times of any unit are cut to the millisecond in which they lie", async () => {
+  // Doubles do not hold nanoseconds exactly, so a third of all times was a millisecond too early.
+  const db = await database();
+  const ms = [1700000000001, 1700000000129, 1699999999999, 1, 0, -1, -1700000000001];
+  const units: [string, flechette.TimeUnit_, bigint, bigint[]][] = [
+    ["ms", flechette.TimeUnit.MILLISECOND, 1n, [0n]],
+    ["us", flechette.TimeUnit.MICROSECOND, 1_000n, [0n, 1n, 999n]],
+    ["ns", flechette.TimeUnit.NANOSECOND, 1_000_000n, [0n, 1n, 999_999n]],
+  ];
+  for (const [name, unit, perMs, rests] of units) {
+    const times = ms.flatMap((time) => rests.map((rest) => BigInt(time) * perMs + rest));
+    // The builder of the library would take milliseconds.
+    const type = flechette.timestamp(unit, "UTC");
+    const Batch = flechette.batchType(type, {}) as unknown as new (options: object) => any;
+    const column = new flechette.Column([new Batch({ length: times.length, nullCount: 0, type, validity: new Uint8Array(0), values: BigInt64Array.from(times) })], type);
+    const numbers = flechette.columnFromArray(times.map((_, n) => n), flechette.int32());
+    const fields = [flechette.field("at", type), flechette.field("other", type), flechette.field("n", flechette.int32())];
+    const table = new flechette.Table({ version: 4, endianness: 0, fields, metadata: null } as never, [column, column, numbers]);
+    const to = await collectionOf(db, name, []);
+    await insertArrow(to, flechette.tableToIPC(table, {})!);
+    const found = await to.find().sort({ n: 1 }).toArray();
+    const wanted = ms.flatMap((time) => rests.map(() => time));
+    assert.deepEqual(found.map(({ at: time }) => time.getTime()), wanted, name);
+    assert.deepEqual(found.map(({ other }) => other.getTime()), wanted, `${name}, not the time field`);
+  }
+  await db.close();
+});

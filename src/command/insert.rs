@@ -114,9 +114,11 @@ fn convert_numeric_times(rows: &mut Block, time_field: &str, unit: Option<&str>)
             ColumnData::I32(v) => scaled(i64::from(v.get(row).copied().unwrap_or_default())),
             ColumnData::F64(v) => {
                 let number = v.get(row).copied().unwrap_or_default();
-                // NaN counts as out of range. A fraction of a millisecond is cut off, as in `new Date`.
+                // NaN counts as out of range. A fraction of a millisecond is cut off, as in `new Date`. Doubles do not
+                // hold nanoseconds exactly, so the quotient may be the double before a whole number.
+                let exact = if divisor > 1000 { 1.0 + f64::EPSILON } else { 1.0 };
                 #[allow(clippy::cast_precision_loss, clippy::cast_possible_truncation)]
-                let ms = (number * factor as f64 / divisor as f64) as i64;
+                let ms = (number * factor as f64 / divisor as f64 * exact) as i64;
                 if number.is_nan() { i64::MAX } else { ms }
             }
             _ => return Ok(()),

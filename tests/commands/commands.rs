@@ -291,7 +291,12 @@ fn times_in_other_units_are_converted() {
         );
         assert_eq!(times_of(ColumnData::I64(vec![ms * 1000 + 999]), Some("us")).await, Ok(vec![ms]));
         assert_eq!(times_of(ColumnData::I64(vec![ms * 1_000_000 + 999_999]), Some("ns")).await, Ok(vec![ms]));
-        assert_eq!(times_of(ColumnData::F64(vec![1.7e18]), Some("ns")).await, Ok(vec![1_700_000_000_000]));
+        // Doubles do not hold nanoseconds exactly: an eighth of these were a millisecond too early.
+        for ms in 1_700_000_000_000_i64..1_700_000_000_050 {
+            #[allow(clippy::cast_precision_loss)]
+            let nanoseconds = (ms * 1_000_000) as f64;
+            assert_eq!(times_of(ColumnData::F64(vec![nanoseconds]), Some("ns")).await, Ok(vec![ms]));
+        }
         assert_eq!(times_of(ColumnData::I64(vec![-1, 0, ms]), Some("ms")).await, Ok(vec![-1, 0, ms]));
         assert!(
             times_of(ColumnData::I64(vec![i64::MAX]), Some("s")).await.is_err_and(|e| e.contains("not a valid time"))

@@ -61,8 +61,8 @@ interface ColumnLike {
 }
 
 const TIMES = [Type.Timestamp, Type.Date] as readonly number[];
-/** Milliseconds per unit. */
-const MS: Readonly<Record<number, number>> = { [TimeUnit.SECOND]: 1000, [TimeUnit.MILLISECOND]: 1, [TimeUnit.MICROSECOND]: 1e-3, [TimeUnit.NANOSECOND]: 1e-6 };
+/** How many of a unit are a millisecond, for units that are shorter. */
+const PER_MS: Readonly<Record<number, bigint>> = { [TimeUnit.MICROSECOND]: 1_000n, [TimeUnit.NANOSECOND]: 1_000_000n };
 
 /**
  * Inserts the rows of an Arrow table, without creating an object for each row. Columns become fields, and structs become objects. Null means that the row does not have the field.
@@ -127,7 +127,7 @@ export function* documentsOf(data: ArrowInput, rows: number): Generator<Document
 
 function tableOf(data: ArrowInput): ArrowTableLike {
   const isBytes = data instanceof ArrayBuffer || ArrayBuffer.isView(data);
-  const table = isBytes ? (tableFromIPC(data as Uint8Array, { useBigInt: true, useDecimalInt: true }) as unknown as ArrowTableLike) : data;
+  const table = isBytes ? (tableFromIPC(data as Uint8Array, { useBigInt: true, useBigIntTimestamp: true, useDecimalInt: true }) as unknown as ArrowTableLike) : data;
   if (!Array.isArray(table?.schema?.fields) || typeof table.getChildAt !== "function") throw new TypeError("insertArrow takes Arrow IPC bytes or an Arrow table");
   return table;
 }
@@ -168,11 +168,25 @@ function values(cells: CellsLike, read: (value: any) => unknown): ColumnInput {
 /** The time of each row. The engine refuses rows without one. */
 function milliseconds(type: TypeLike, cells: CellsLike): ColumnInput {
   const { values: raw } = cells as { values?: unknown };
-  if (cells.nullCount > 0 || !(raw instanceof BigInt64Array) || type.typeId !== Type.Timestamp) return values(cells, (value) => dateOf(value));
-  const [factor, column] = [MS[type.unit!]!, new Float64Array(cells.length)];
-  for (let row = 0; row < cells.length; row++) column[row] = Math.floor(Number(raw[row]!) * factor);
+  if (type.typeId !== Type.Timestamp) return values(cells, dateOf);
+  if (cells.nullCount > 0 || !(raw instanceof BigInt64Array)) return values(cells, timestampReader(type));
+  const column = new Float64Array(cells.length);
+  for (let row = 0; row < cells.length; row++) column[row] = msOf(raw[row]!, type.unit!);
   return column;
 }
+
+/** Milliseconds since 1970, rounded down. Doubles do not hold a number of nanoseconds exactly. */
+function msOf(time: bigint, unit: number): number {
+  const perMs = PER_MS[unit];
+  if (perMs === undefined) return Number(time) * (unit === TimeUnit.SECOND ? 1000 : 1);
+  return Number((time < 0n ? time - perMs + 1n : time) / perMs);
+}
+
+/** Of flechette's own tables, the cells are numbers of the unit; those of others are milliseconds or dates. */
+const timestampReader =
+  ({ unit }: TypeLike) =>
+  (value: number | bigint | Date): Date =>
+    typeof value === "bigint" ? new Date(msOf(value, unit!)) : dateOf(value);
 
 const dateOf = (value: number | bigint | Date): Date => (value instanceof Date ? value : new Date(Math.floor(Number(value))));
 
@@ -199,6 +213,7 @@ function readerOf({ type, metadata }: FieldLike, path: string): ((value: any) =>
     case Type.FixedSizeBinary:
       return (value: Uint8Array) => new Binary(value.slice());
     case Type.Timestamp:
+      return timestampReader(of);
     case Type.Date:
       return dateOf;
     case Type.Decimal:

@@ -52,6 +52,10 @@ test("times are read in common forms, and nothing else is a time", () => {
 test("the unit of numbers and the order of dates are taken only where nothing contradicts", () => {
   assert.deepEqual([[1735689600], [1735689600000], [1735689600000000], [1735689600000000000], [12], [1735689600, 1735689600000], []].map(unitOf), ["s", "ms", "us", "ns", undefined, undefined, undefined]);
   assert.deepEqual([["s", 1735689600.5], ["us", 1735689600000999], ["ns", 1735689600000000000]].map(([unit, value]) => timeOfNumber(value as number, unit as "s")), [1735689600500, 1735689600000, 1735689600000]);
+  // A double does not hold nanoseconds exactly: these were a millisecond too early.
+  const nanoseconds = ["1700000000001000000", "1700000000129000000.5", "1699999999999999999", "-1", "+5"];
+  assert.deepEqual(nanoseconds.map((text) => timeOfText(text, { unit: "ns" })), [1700000000001, 1700000000129, 1699999999999, -1, 0]);
+  assert.equal(timeOfNumber(1700000000001000000n, "ns"), 1700000000001);
   assert.deepEqual([["3/4/2025", "13/4/2025"], ["3/4/2025", "3/13/2025"], ["3/4/2025"], ["13/1/2025", "1/13/2025"]].map(orderOf), ["dmy", "mdy", undefined, undefined]);
 });
 

@@ -37,7 +37,7 @@ export function timeOfText(given: string, rules: TimeRules = {}): number {
   const quick = isoTime(given);
   if (quick === quick) return quick;
   const text = given.trim();
-  if (INTEGER.test(text)) return rules.unit ? timeOfNumber(Number(text), rules.unit) : NaN;
+  if (INTEGER.test(text)) return rules.unit ? timeOfNumber(text, rules.unit) : NaN;
   const [, year, , month, day, rest] = YEAR_FIRST.exec(text) ?? [];
   if (year !== undefined) return timeOfParts(+year, +month!, +day!, rest, rules);
   const [, first, mark, second, lastYear, lastRest] = YEAR_LAST.exec(text) ?? [];
@@ -52,9 +52,13 @@ export function timeOfText(given: string, rules: TimeRules = {}): number {
   return rules.zone ? rules.zone.utc(wall) : wall;
 }
 
-/** Milliseconds since 1970. */
-export function timeOfNumber(value: number, unit: TimeUnit): number {
-  return Math.floor(value * UNITS[unit][0]);
+/** Milliseconds since 1970. Nanoseconds need more digits than a double holds, so as text their last six digits are cut off. */
+export function timeOfNumber(value: number | bigint | string, unit: TimeUnit): number {
+  if (unit === "ns" && typeof value !== "number") {
+    const ns = BigInt(String(value).replace(/\..*|^\+/g, ""));
+    return Number((ns < 0n ? ns - 999_999n : ns) / 1_000_000n);
+  }
+  return Math.floor(Number(value) * UNITS[unit][0]);
 }
 
 /** The unit of numeric times, if the magnitude of all of them implies the same one; otherwise `undefined`. */

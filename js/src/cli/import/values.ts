@@ -163,7 +163,7 @@ function convert(value: unknown, type: FieldType, rules: ValueRules): unknown {
       if (value instanceof Date) return value;
       if (number !== undefined) {
         const unit = rules.times?.unit ?? unitOf([Number(number)]);
-        if (unit) return new Date(timeOfNumber(Number(number), unit));
+        if (unit) return new Date(timeOfNumber(number, unit));
       }
       throw new Misfit(`${quoted(value)} is not a time`);
     case "bool":
