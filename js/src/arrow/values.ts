@@ -121,7 +121,8 @@ function shapeOf(values: readonly unknown[], depth: number): Shape {
   // Many rows share the few metadata objects of their series.
   const distinct = [...new Set(values)].filter((value) => !isNull(value));
   const kinds = new Set(distinct.map(kindOf));
-  if (kinds.size === 0) return { type: nullType(), give: () => null };
+  // The library cannot build nulls without a type inside structs and lists.
+  if (kinds.size === 0) return { type: depth === 0 ? nullType() : bool(), give: () => null };
   if (kinds.size > 1) {
     const isOf = (...wanted: Kind[]): boolean => [...kinds].every((kind) => wanted.includes(kind));
     if (isOf("int32", "int64")) return { type: int64(), give: bigintOf };
