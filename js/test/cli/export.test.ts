@@ -95,6 +95,22 @@ test("text cells are quoted where they must be, and a missing value is not an em
   assert.equal(timepail("export", texts, "c", "--format", "tsv", "--fields", "t").out, 't\n""\n""\n"a,""b""\r\nc"\n"tab\there"\n');
 });
 
+test("whole doubles beyond 2^53 are written with an exponent, and an import reads them as they were", () => {
+  // Without one, an import took them for integers: it refused those of 20 digits, and others became 64-bit integers.
+  const values = [2 ** 53, 123456789012345680, 123456789012345680000, -(2 ** 70), 1e21, 2 ** 53 - 1];
+  const wide = made("wide.db", values.map((n, i) => ({ at: new Date(START + i), n })));
+  assert.equal(lines(timepail("export", wide, "c", "--fields", "n").out)[1], '{"n":1.2345678901234568e+17}');
+  for (const ending of ["csv", "ndjson"]) {
+    assert.equal(timepail("export", wide, "c", file(`wide.${ending}`)).code, 0);
+    const { code, err, out } = timepail("import", file(`wide-${ending}.db`), "c", file(`wide.${ending}`), "--time-field", "at");
+    assert.equal(code, 0, err);
+    assert.match(out + err, /6 rows stored/);
+    const types = { $project: { _id: 0, n: 1, type: { $type: "$n" } } };
+    const found = inDatabase(`wide-${ending}.db`, "print(await db.collection('c').aggregate([{ $sort: { at: 1 } }, input]).toArray());", types);
+    assert.deepEqual(found.map(({ n, type }: any) => [Number(n), type]), values.map((n) => [n, "double"]), ending);
+  }
+});
+
 test("columns that would hold two fields, and fields inside of arrays, are errors", () => {
   const odd = made("odd.db", [{ at: new Date(START), s: { "a.b": 1, a: { b: 2 } }, list: [{ x: 1 }] }]);
   const { code, err } = timepail("export", odd, "c", file("odd.csv"));

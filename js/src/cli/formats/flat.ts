@@ -2,7 +2,7 @@
 
 import type { Document } from "bson";
 import { bsonType, isDate, isPlain } from "../../bson.js";
-import { checkedMs, jsonText } from "./json-text.js";
+import { checkedMs, digits, jsonText } from "./json-text.js";
 
 /** True for a document that has fields, each of which gets a column. */
 export function isNested(value: unknown): value is Document {
@@ -23,7 +23,7 @@ export function leaves(document: Document, visit: (path: string, value: unknown)
 
 /** The text of a value that is neither missing nor a string. Dates are ISO 8601; arrays and types without a text form are Extended JSON. */
 export function cellText(value: unknown): string {
-  if (typeof value === "number") return Object.is(value, -0) ? "-0" : String(value);
+  if (typeof value === "number") return Object.is(value, -0) ? "-0" : digits(value);
   if (typeof value === "boolean" || typeof value === "bigint") return String(value);
   if (value === null) return "";
   if (isPlain(value as object)) return jsonText(value);

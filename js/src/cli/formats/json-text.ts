@@ -16,7 +16,7 @@ export function jsonText(value: unknown): string {
       return JSON.stringify(value);
     case "number":
       if (!Number.isFinite(value)) return `{"$numberDouble":"${value}"}`;
-      return Object.is(value, -0) ? "-0.0" : String(value);
+      return Object.is(value, -0) ? "-0.0" : digits(value);
     case "boolean":
       return String(value);
     case "bigint":
@@ -26,6 +26,11 @@ export function jsonText(value: unknown): string {
     default:
       return "null";
   }
+}
+
+/** A double. Readers take a whole number without an exponent for an integer, all of whose digits count. */
+export function digits(value: number): string {
+  return Number.isInteger(value) && !Number.isSafeInteger(value) ? value.toExponential() : String(value);
 }
 
 function objectText(value: object): string {
