@@ -30,6 +30,17 @@ fn lttb_keeps_both_ends_and_the_largest_triangle_of_each_group() {
 }
 
 #[test]
+fn lttb_keeps_no_row_twice_if_the_sums_of_values_overflow() {
+    // Without an area there was no largest one, and the row of the group before was taken again.
+    let rows = (0..40).map(|second| row(second, "a", doc! { "y": f64::MAX, "s": second })).collect();
+    with_rows(rows, async |db| {
+        let rows = run(db, vec![stage(doc! { "points": 12 })]).await;
+        let seconds: Vec<i64> = values(&rows, "s").iter().map(number).collect();
+        assert!(seconds.len() == 12 && seconds.is_sorted_by(|a, b| a < b), "{seconds:?}");
+    });
+}
+
+#[test]
 fn minmax_keeps_the_lowest_and_the_highest_row_of_each_time_slice() {
     // The second half of the time has only two rows.
     let mut rows = line(&[3, 5, 5, 1, 1, 3]);

@@ -174,7 +174,9 @@ impl PointLine {
             let size = (next - end) as f64;
             let (to_x, to_y) = (sum.0 / size, sum.1 / size);
             let (from_x, from_y) = self.points(from, from + 1).next().unwrap_or_default();
+            // If sums of values overflow, no triangle has an area, and the first row stays.
             let mut largest = -1.0;
+            from = first;
             for (row, (x, y)) in (first..).zip(self.points(first, end)) {
                 let area = ((from_x - to_x) * (y - from_y) - (from_x - x) * (to_y - from_y)).abs();
                 if area > largest {
