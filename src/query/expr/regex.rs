@@ -190,16 +190,24 @@ fn translate(pattern: &str, flags: &mut Flags) -> String {
                     b'A' if !in_class => b"^",
                     b'z' if !in_class => b"$",
                     b'Z' if !in_class => br"(?=\n?$)",
-                    b'h' => {
+                    b'h' | b's' | b'S' => {
+                        let members: &[u8] = match letter {
+                            b'h' => br" \t",
+                            b's' => br" \t-\r",
+                            // What a host takes for a space, and PCRE does not.
+                            _ => br"\S\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000\ufeff",
+                        };
                         if in_class {
-                            br" \t"
+                            members
                         } else {
-                            br"[ \t]"
+                            out.push(b'[');
+                            out.extend_from_slice(members);
+                            b"]"
                         }
                     }
                     b'x' if rest.starts_with(b"{") => br"\u",
                     // What a host without flags takes for the letter itself. The host refuses what is open at the end.
-                    letter if letter.is_ascii_alphabetic() && !b"bBcdDfknprsStuvwWPx".contains(letter) => {
+                    letter if letter.is_ascii_alphabetic() && !b"bBcdDfknprtuvwWPx".contains(letter) => {
                         out.push(b'(');
                         break;
                     }
@@ -314,8 +322,16 @@ mod tests {
         check(r"^[]a[]+$", "", &["]a["], &["b"]);
         check(r"^[^]a]+$", "", &["b"], &["]"]);
         check(r"(?P<n>a)\k<n>", "", &["aa"], &["ab"]);
-        check(r"[\d\-x]\h", "", &["1 ", "-\t"], &["a "]);
+        check(r"[\d\-x]\h", "", &["1 ", "-\t"], &["a ", "1\n"]);
         check(r"^\x{61}\x62$", "", &["ab"], &["x"]);
+    }
+
+    #[test]
+    fn spaces_are_those_of_pcre() {
+        check(r"^\s$", "", &[" ", "\t", "\u{b}", "\r"], &["\u{a0}", "\u{2028}", "\u{feff}", "x"]);
+        check(r"^[\s-x]$", "", &[" ", "\n", "-", "x"], &["\u{a0}", "a"]);
+        check(r"^\S$", "", &["\u{a0}", "\u{2003}", "\u{feff}", "x", "\u{1f600}"], &[" ", "\u{c}"]);
+        check(r"^[^\S\n]$", "", &[" ", "\t"], &["\n", "x", "\u{a0}"]);
     }
 
     #[test]
