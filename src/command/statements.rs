@@ -34,9 +34,11 @@ struct StatementScope<'a> {
 }
 
 impl<'a> StatementScope<'a> {
-    fn new(engine: &'a Engine, request: &Request<'a>) -> StatementScope<'a> {
-        let variables = request.field("let").and_then(Value::as_doc);
-        StatementScope { engine, globals: engine.globals(), variables }
+    fn new(engine: &'a Engine, request: &Request<'a>) -> Result<StatementScope<'a>> {
+        let object =
+            |value: Value<'a>| value.as_doc().ok_or_else(|| wrong_type(request.name(), "let", "an object", value));
+        let variables = request.field("let").map(object).transpose()?;
+        Ok(StatementScope { engine, globals: engine.globals(), variables })
     }
 
     /// Variables may depend on the collation, so each statement evaluates them again.
@@ -60,7 +62,7 @@ pub async fn run(engine: &Rc<Engine>, request: &Request<'_>) -> Result<Reply> {
     let ordered = request.bool("ordered")?.unwrap_or(true);
     let statements: Vec<Value<'_>> = request.array(list)?.ok_or_else(|| missing_field(request.name(), list))?.collect();
     check_batch(statements.len())?;
-    let scope = StatementScope::new(engine, request);
+    let scope = StatementScope::new(engine, request)?;
     scope.with(&Collation::default())?;
     // As on the server, a malformed statement fails the whole command before anything changes.
     let parsed = statements.into_iter().map(|statement| parse(statement, request.name(), list));
@@ -108,7 +110,7 @@ pub fn only_change<'a>(
     let (Some(statement), None) = (statements.next(), statements.next()) else {
         return Err(Error::new(ErrorCode::InvalidLength, "Explained write batches must be of size 1"));
     };
-    let scope = StatementScope::new(engine, request);
+    let scope = StatementScope::new(engine, request)?;
     parse(statement, request.name(), list)?.change(collection, is_update, raw, &scope)
 }
 

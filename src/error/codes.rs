@@ -124,6 +124,7 @@ with_long_codes! {
         /** `$size` of something that is not an array. */ Location17124 = 17124,
         /** A `distinct` whose values are more than fit a document. */ Location17217 = 17217,
         /** A variable that does not exist. */ Location17276 = 17276,
+        /** A sort direction that is an object other than `$meta`. */ Location17312 = 17312,
         /** A format of `$dateToString` that is not a string. */ Location18533 = 18533,
         /** An unknown argument of `$dateToString`. */ Location18534 = 18534,
         /** A format of dates that ends with `%`. */ Location18535 = 18535,
@@ -278,6 +279,7 @@ with_long_codes! {
         /** Boundaries that are not array. */ Location40200 = 40200,
         /** `$bucket` of something that is not an object. */ Location40201 = 40201,
         /** `$bucket` by something that is not an expression. */ Location40202 = 40202,
+        /** A sort by `$meta`. */ Location40218 = 40218,
         /** A new root that is not an object. */ Location40228 = 40228,
         /** `$replaceRoot` of something that is not an object. */ Location40229 = 40229,
         /** An unknown option of `$replaceRoot`. */ Location40230 = 40230,
@@ -377,7 +379,8 @@ with_long_codes! {
         /** `$replaceOne` of something that is not an object. */ Location51751 = 51751,
         /** A measurement that is not a point under a 2dsphere index. */ Location183493 = 183493,
         /** A measurement that is not a geometry under a 2dsphere index. */ Location183934 = 183934,
-        /** A limit of `$filter` that is not a positive integer. */ Location327391 = 327391,
+        /** A limit of `$filter` that is not a 32-bit integer. */ Location327391 = 327391,
+        /** A limit of `$filter` that is not positive. */ Location327392 = 327392,
         /** `$linearFill` without a sort by one field. */ Location605001 = 605001,
     }
 }

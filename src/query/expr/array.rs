@@ -144,23 +144,32 @@ fn map<'s>(arguments: &'s [Expr], scope: &Scope<'s>) -> Result<Datum<'s>> {
 /// Arguments: the input, the condition for an element, which is bound, and how many are wanted.
 fn filter<'s>(arguments: &'s [Expr], scope: &Scope<'s>) -> Result<Datum<'s>> {
     let [_, test, limit] = arguments else { return Ok(Datum::NULL) };
-    let limit = limit.evaluate(scope)?;
-    let mut left = match limit.view().filter(|_| !is_nullish(limit.view())) {
-        None => i64::MAX,
-        Some(limit) => Number::of(limit)
-            .and_then(Number::whole)
-            .filter(|n| *n > 0)
-            .ok_or_else(|| failure(ErrorCode::Location327391, "$filter", "needs a positive integer as its limit"))?,
-    };
+    let mut left = None;
     let mut kept = ArrayWriter::new();
     let found = each_of("$filter", arguments, scope, ErrorCode::Location28651, &mut |element| {
-        if left > 0 && test.is_true(&scope.with(Some(element)))? {
+        // As on the server, the limit of an empty array, or of null, does not matter.
+        let left = match &mut left {
+            Some(left) => left,
+            None => left.insert(limit_of(limit.evaluate(scope)?.view())?),
+        };
+        if *left > 0 && test.is_true(&scope.with(Some(element)))? {
             kept.push(Some(element));
-            left -= 1;
+            *left -= 1;
         }
         Ok(())
     })?;
     Ok(if found { kept.finish() } else { Datum::NULL })
+}
+
+/// How many elements a `$filter` keeps.
+fn limit_of(limit: Option<Value<'_>>) -> Result<i32> {
+    let Some(limit) = limit.filter(|_| !is_nullish(limit)) else { return Ok(i32::MAX) };
+    let limit = Number::of(limit).and_then(Number::whole).and_then(|limit| i32::try_from(limit).ok());
+    match limit {
+        Some(limit @ 1..) => Ok(limit),
+        Some(_) => Err(failure(Location327392, "$filter", "needs a limit greater than 0")),
+        None => Err(failure(Location327391, "$filter", "needs a 32-bit integer as its limit")),
+    }
 }
 
 /// Arguments: the input, the initial value, and the expression for the value so far and an element, which are bound in

@@ -8,7 +8,7 @@ use super::arguments::{Arguments, Want::*, failure, integer, number};
 use super::arithmetic::{is_int32, narrowed};
 use super::datum::Datum;
 use super::decimals::datum;
-use super::operators::{Op, Operator, Syntax, Wants, operator};
+use super::operators::{Nulls, Op, Operator, Syntax, Wants, operator, with_nulls};
 use crate::error::ErrorCode::*;
 use crate::error::Result;
 use crate::value::Number;
@@ -19,10 +19,11 @@ const PLACES: Wants = &[(Numeric, Location51081), (Whole, Location51082)];
 const TWO_TO_53: f64 = 9_007_199_254_740_992.0;
 const TWO_TO_55: f64 = 4.0 * TWO_TO_53;
 
-pub(super) static TABLE: &[Operator] = &[
-    operator(Op::Trunc, "$trunc", Syntax::Positional(1, 2), PLACES, true, to_places),
-    operator(Op::Round, "$round", Syntax::Positional(1, 2), PLACES, true, to_places),
-];
+pub(super) static TABLE: &[Operator] = &[rounding(Op::Trunc, "$trunc"), rounding(Op::Round, "$round")];
+
+const fn rounding(op: Op, name: &'static str) -> Operator {
+    with_nulls(Nulls::InTurn, operator(op, name, Syntax::Positional(1, 2), PLACES, true, to_places))
+}
 
 /// `$trunc` and `$round` (half to even), to a number of decimal places.
 fn to_places(operator: &Operator, arguments: Arguments<'_, '_>) -> Result<Datum<'static>> {

@@ -56,8 +56,8 @@ fn is_set(bytes: &[u8], at: u32) -> bool {
 
 /// The filter of `{path: {name: operand}}`; `bits` is the meaning of the name.
 pub(super) fn parse(path: &Path, name: &str, bits: Bits, operand: Value<'_>) -> Result<Filter> {
-    let natural = |value: Value<'_>| {
-        let whole = Number::of(value).and_then(Number::whole).filter(|n| *n >= 0);
+    let natural = |value: Value<'_>, most: i64| {
+        let whole = Number::of(value).and_then(Number::whole).filter(|n| (0..=most).contains(n));
         whole.ok_or_else(|| wrong(name, "expects non-negative integers", value))
     };
     // A mask has another code than a position.
@@ -65,13 +65,13 @@ pub(super) fn parse(path: &Path, name: &str, bits: Bits, operand: Value<'_>) -> 
     let mut positions = Vec::new();
     if let Some(list) = operand.as_array() {
         for (_, item) in list {
-            positions.push(u32::try_from(natural(item)?).unwrap_or(u32::MAX));
+            positions.push(u32::try_from(natural(item, i32::MAX.into())?).unwrap_or(u32::MAX));
         }
     } else if let Some((_, bytes)) = operand.as_binary() {
         let end = u32::try_from(bytes.len()).unwrap_or(u32::MAX).saturating_mul(8);
         positions.extend((0..end).filter(|at| is_set(bytes, *at)));
     } else if operand.kind().is_number() {
-        let mask = natural(operand).map_err(of_mask)?;
+        let mask = natural(operand, i64::MAX).map_err(of_mask)?;
         positions.extend((0..63).filter(|at| mask >> at & 1 == 1));
     } else {
         return Err(wrong(name, "needs an array, a number, or binary data", operand));
@@ -124,7 +124,14 @@ mod tests {
         for mask in [rawbson!(-1), rawbson!(1.5), rawbson!(1e300), rawbson!(f64::NAN)] {
             assert_eq!(code(&mask), ErrorCode::FailedToParse, "{mask:?}");
         }
-        for mask in [rawbson!([-1]), rawbson!([1.5]), rawbson!(["1"]), rawbson!("1"), rawbson!({ "a": 1 })] {
+        for mask in [
+            rawbson!([-1]),
+            rawbson!([1.5]),
+            rawbson!([1_i64 << 31]),
+            rawbson!(["1"]),
+            rawbson!("1"),
+            rawbson!({ "a": 1 }),
+        ] {
             assert_eq!(code(&mask), ErrorCode::BadValue, "{mask:?}");
         }
     }

@@ -4,7 +4,7 @@
 
 use crate::error::{Error, ErrorCode, Result};
 use crate::limits::DOCUMENT_DEPTH_MAX;
-use crate::value::{Collation, Doc, DocBuf, DocWriter, OwnedValue, Path, Value, check_path, equal};
+use crate::value::{Collation, Doc, DocBuf, DocWriter, Number, Path, Value, check_path};
 
 /// Maximum number of keys.
 const PARTS_MAX: usize = 32;
@@ -30,7 +30,8 @@ impl SortSpec {
     /// Parses `{a: 1, "b.c": -1}`, with strings compared by `collation`.
     ///
     /// Errors: 15973 if it is not an object; 15974 for a direction that is not a number, 15975 for another number than
-    /// 1 or -1; 15976 for an empty object; those of paths; `BadValue` for `$natural`, `$meta`, and more than 32 keys.
+    /// 1 or -1, 40218 for `$meta`, 17312 for another object; 15976 for an empty object; those of paths; `BadValue` for
+    /// `$natural` and more than 32 keys.
     pub fn parse(value: Value<'_>, collation: &Collation) -> Result<SortSpec> {
         let Some(doc) = value.as_doc() else {
             let message = format!("The sort specification must be an object, not {value:?}");
@@ -79,19 +80,21 @@ fn parse_part(name: &str, direction: Value<'_>, collation: &Collation) -> Result
     if path.components().len() > DOCUMENT_DEPTH_MAX {
         return Err(Error::bad_value(format!("A sort path has more than {DOCUMENT_DEPTH_MAX} components")));
     }
-    if let Some(meta) = direction.as_doc().filter(|doc| is_meta(*doc)) {
-        return Err(Error::bad_value(format!("Sort by {meta:?} of '{name}' is not supported")));
-    }
-    let ascending = if equal(direction, OwnedValue::int32(1).view()) {
-        true
-    } else if equal(direction, OwnedValue::int32(-1).view()) {
-        false
-    } else {
-        let code = if direction.kind().is_number() { ErrorCode::Location15975 } else { ErrorCode::Location15974 };
-        return Err(Error::new(
-            code,
-            format!("Sort direction of '{name}' must be 1 (ascending) or -1 (descending), not {direction:?}"),
-        ));
+    // As on the server, fractions are cut off.
+    let number = Number::of(direction);
+    let ascending = match number.and_then(Number::truncated) {
+        Some(1) => true,
+        Some(-1) => false,
+        _ => {
+            let code = match (number, direction.as_doc()) {
+                (Some(_), _) => ErrorCode::Location15975,
+                (_, Some(expression)) if is_meta(expression) => ErrorCode::Location40218,
+                (_, Some(_)) => ErrorCode::Location17312,
+                _ => ErrorCode::Location15974,
+            };
+            let message = "must be 1 (ascending) or -1 (descending), not";
+            return Err(Error::new(code, format!("Sort direction of '{name}' {message} {direction:?}")));
+        }
     };
     Ok(SortPart { path, ascending, collation: collation.clone() })
 }
@@ -103,6 +106,7 @@ fn is_meta(doc: Doc<'_>) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::value::OwnedValue;
     use bson::{RawDocumentBuf, rawdoc};
 
     fn parse(spec: &RawDocumentBuf) -> Result<SortSpec> {
@@ -114,21 +118,25 @@ mod tests {
     }
 
     #[test]
-    fn directions_are_numbers_equal_to_one_or_minus_one_in_the_order_written() {
+    fn directions_are_numbers_that_are_one_or_minus_one_without_their_fraction() {
         let decimal = bson::Decimal128::from_bytes([1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x40, 0x30]);
-        let spec = parse(&rawdoc! { "z": 1, "a.b": -1.0, "c": 1_i64, "d": decimal }).unwrap();
+        let spec = parse(&rawdoc! { "z": 1, "a.b": -1.0, "c": 1_i64, "d": decimal, "e": -1.9 }).unwrap();
         let parts: Vec<_> = spec.parts().iter().map(|p| (p.path.as_str(), p.ascending)).collect();
-        assert_eq!(parts, [("z", true), ("a.b", false), ("c", true), ("d", true)]);
-        assert_eq!(spec.to_doc().view().as_bytes(), rawdoc! { "z": 1, "a.b": -1, "c": 1, "d": 1 }.as_bytes());
+        assert_eq!(parts, [("z", true), ("a.b", false), ("c", true), ("d", true), ("e", false)]);
+        let written = rawdoc! { "z": 1, "a.b": -1, "c": 1, "d": 1, "e": -1 };
+        assert_eq!(spec.to_doc().view().as_bytes(), written.as_bytes());
     }
 
     #[test]
     fn invalid_directions_are_refused() {
-        for spec in [rawdoc! { "a": 0 }, rawdoc! { "a": 1.5 }, rawdoc! { "a": -2_i64 }] {
+        for spec in [rawdoc! { "a": 0.9 }, rawdoc! { "a": f64::NAN }, rawdoc! { "a": -2_i64 }] {
             assert_eq!(code(spec), ErrorCode::Location15975);
         }
-        for spec in [rawdoc! { "a": true }, rawdoc! { "a": "asc" }, rawdoc! { "a": { "b": 1 } }] {
+        for spec in [rawdoc! { "a": true }, rawdoc! { "a": "asc" }, rawdoc! { "a": [1] }] {
             assert_eq!(code(spec), ErrorCode::Location15974);
+        }
+        for spec in [rawdoc! { "a": { "b": 1 } }, rawdoc! { "a": {} }] {
+            assert_eq!(code(spec), ErrorCode::Location17312);
         }
         assert_eq!(code(rawdoc! {}), ErrorCode::Location15976);
         assert_eq!(
@@ -139,9 +147,8 @@ mod tests {
 
     #[test]
     fn natural_meta_and_dollar_names_are_refused() {
-        for spec in [rawdoc! { "$natural": 1 }, rawdoc! { "a": { "$meta": "textScore" } }] {
-            assert_eq!(code(spec), ErrorCode::BadValue);
-        }
+        assert_eq!(code(rawdoc! { "$natural": 1 }), ErrorCode::BadValue);
+        assert_eq!(code(rawdoc! { "a": { "$meta": "textScore" } }), ErrorCode::Location40218);
         assert_eq!(code(rawdoc! { "a.$b": 1 }), ErrorCode::Location16410);
         assert_eq!(code(rawdoc! { "a..b": 1 }), ErrorCode::Location15998);
         assert_eq!(code(rawdoc! { "a.": 1 }), ErrorCode::Location40353);

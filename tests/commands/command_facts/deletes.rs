@@ -307,6 +307,14 @@ fn let_variables_apply_to_deletes_and_ordered_statements_stop_at_the_first_error
             let reply = filled.ok(command).await;
             assert_eq!(reply.get_array("writeErrors").unwrap().len(), 1);
             assert_eq!(filled.all().await, left);
+            let update = doc! { "q": {}, "u": { "$set": { "tag": 1 } }, "multi": true };
+            for command in [
+                doc! { "delete": "c", "deletes": [of(doc! {})], "let": 5 },
+                doc! { "update": "c", "updates": [update], "let": "x" },
+            ] {
+                assert_eq!(filled.db.fails(raw(&command)).await.0, 14, "{command}");
+            }
+            assert_eq!(filled.all().await, left);
         }
     });
 }

@@ -173,6 +173,8 @@ fn numbers_widen_on_overflow_and_null_gives_null() {
 fn arguments_are_checked_in_turn_until_one_is_null() {
     check(rawdoc! { "$add": ["$n", "$s"] }, RawBson::Null);
     check(rawdoc! { "$multiply": [2, "$absent", "$s"] }, RawBson::Null);
+    check(rawdoc! { "$round": ["$n", "$s"] }, RawBson::Null);
+    fails(rawdoc! { "$round": ["$s", "$n"] }, ErrorCode::Location51081);
     check(rawdoc! { "$concat": ["$s", "$n", "$a"] }, RawBson::Null);
     check(rawdoc! { "$setUnion": ["$n", "$s"] }, RawBson::Null);
     check(rawdoc! { "$indexOfCP": ["$n", "$n", "$s"] }, RawBson::Null);
@@ -304,7 +306,15 @@ fn arrays_are_measured_searched_mapped_and_filtered() {
         rawdoc! { "$reduce": { "input": "$list", "initialValue": 1, "in": { "$multiply": ["$$value", "$$this"] } } };
     check(product, 6);
     fails(rawdoc! { "$map": { "input": "$a", "in": 1 } }, ErrorCode::Location16883);
-    fails(rawdoc! { "$filter": { "input": "$list", "cond": 1, "limit": 0 } }, ErrorCode::Location327391);
+    for (limit, code) in [
+        (rawbson!(0), ErrorCode::Location327392),
+        (rawbson!(1.5), ErrorCode::Location327391),
+        (rawbson!(1_i64 << 40), ErrorCode::Location327391),
+    ] {
+        fails(rawdoc! { "$filter": { "input": "$list", "cond": 1, "limit": limit.clone() } }, code);
+        check(rawdoc! { "$filter": { "input": "$n", "cond": 1, "limit": limit.clone() } }, RawBson::Null);
+        check(rawdoc! { "$filter": { "input": [], "cond": 1, "limit": limit } }, rawbson!([]));
+    }
 }
 
 #[test]
