@@ -42,6 +42,7 @@ cases! {
         a_value_comes_back_as_it_was_put
         get_many_answers_in_the_order_asked_with_duplicates
         get_many_of_no_keys_answers_nothing
+        get_many_of_neighbours_answers_in_the_order_asked
         keys_are_ordered_by_their_bytes
         a_range_holds_its_start_and_not_its_end
         an_empty_range_holds_nothing

@@ -28,6 +28,35 @@ pub async fn get_many_of_no_keys_answers_nothing(storage: &dyn Storage, _: &dyn 
     assert!(storage.get_many(&[]).await.unwrap().is_empty());
 }
 
+pub async fn get_many_of_neighbours_answers_in_the_order_asked(storage: &dyn Storage, _: &dyn Storage) {
+    // Stored keys are even. Some values are empty, and some are large.
+    let key = |number: u16| number.to_be_bytes().to_vec();
+    let value = |number: u16| vec![number as u8; if number % 62 == 0 { 20_000 } else { usize::from(number % 7) }];
+    let is_stored = |number: &u16| *number % 2 == 0;
+    put_all(storage, (0..600).filter(is_stored).map(|number| (key(number), value(number)))).await;
+    let ascending: Vec<u16> = (100..400).step_by(2).collect();
+    let shuffled = |numbers: &[u16]| (0..numbers.len()).map(|at| numbers[at * 7 % numbers.len()]).collect::<Vec<u16>>();
+    for numbers in [
+        ascending.clone(),
+        ascending.iter().rev().copied().collect(),
+        shuffled(&ascending),
+        // With keys that are not stored, and twice.
+        (100..200).collect(),
+        [&ascending[..], &ascending[..20]].concat(),
+        // Most of their neighbours are wanted, half of them, few of them, or there is one far away.
+        ascending.iter().copied().filter(|number| number % 10 != 0).collect(),
+        (100..400).step_by(4).collect(),
+        (0..600).step_by(20).collect(),
+        [&ascending[..], &[599]].concat(),
+        (700..800).collect(),
+    ] {
+        let keys: Vec<Bytes> = numbers.iter().map(|number| key(*number)).collect();
+        let found = storage.get_many(&keys).await.unwrap();
+        let stored = |number: &u16| (is_stored(number) && *number < 600).then(|| value(*number));
+        assert!(found == numbers.iter().map(stored).collect::<Vec<_>>(), "{numbers:?}");
+    }
+}
+
 pub async fn keys_are_ordered_by_their_bytes(storage: &dyn Storage, _: &dyn Storage) {
     let sorted: [&[u8]; 12] = [
         &[],

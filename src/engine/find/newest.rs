@@ -379,6 +379,8 @@ impl Engine {
             let listed =
                 places.into_iter().filter_map(|place| Some((search.directory.buckets().get(place)?.id, place)));
             next = listed.filter(|(id, _)| journalled.binary_search(id).is_err()).collect();
+            // Storage reads neighbours together.
+            sort_by(&mut next, Ord::cmp);
             rounds += 1;
         }
     }

@@ -321,7 +321,11 @@ fn samples(directory: &Directory, series: &Series) -> Vec<Listed> {
     if buckets < LISTED_KEYS_A_BUCKET * unknown.len() {
         return Vec::new();
     }
-    unknown.iter().filter_map(|number| directory.buckets_of(*number).first().cloned()).collect()
+    let mut first: Vec<Listed> =
+        unknown.iter().filter_map(|number| directory.buckets_of(*number).first().cloned()).collect();
+    // Storage reads neighbours together.
+    sort_by(&mut first, |a, b| a.id.cmp(&b.id));
+    first
 }
 
 /// Notes the metadata of a series from one of its buckets.

@@ -18,15 +18,35 @@ const ANSWER_SIZE_BYTES: usize = 128 * 1024;
 const ANSWER_VALUES_MIN: usize = 4;
 /// Values of the range ahead that come in the first turn, whatever their size.
 const AHEAD_VALUES: usize = 64;
+/// From so many keys on, a look at the keys between them costs little.
+const NEAR_KEYS_MIN: usize = 16;
 /// Maximum number of keys in one turn over several ranges; it bounds the memory besides the page itself.
 const TURN_KEYS_MAX: usize = 1 << 16;
 
 /// Values of `keys` in the order asked.
+///
+/// A request costs as much as several small values. So the keys between the least and the greatest are listed first, and
+/// if most of them are wanted, they are read as a range.
 pub(super) async fn get_many(database: &IdbDatabase, keys: &[Bytes]) -> Result<Vec<Option<Bytes>>, IdbFailure> {
-    if keys.is_empty() {
-        return Ok(Vec::new());
+    let (Some(first), Some(last)) = (keys.iter().min(), keys.iter().max()) else { return Ok(Vec::new()) };
+    let page = Page { entries_max: keys.len() + keys.len() / 4, keys_only: true };
+    let mut scan = RangeScan { running: Running::read(database)?, page, ahead: None, entries: Vec::new() };
+    if keys.len() >= NEAR_KEYS_MIN {
+        let range = KeyRange { start: first.clone(), end: [&last[..], &[0]].concat() };
+        for keys_only in [true, false] {
+            (scan.page.keys_only, scan.entries) = (keys_only, Vec::new());
+            scan.turn(&[&range], !keys_only).await?;
+            if scan.room() == 0 {
+                break;
+            }
+        }
+        if scan.room() > 0 {
+            let place = |key: &Bytes| scan.entries.binary_search_by(|entry| entry.key.cmp(key)).ok();
+            let value = |key: &Bytes| scan.entries.get(place(key)?).map(|entry| entry.value.clone());
+            return Ok(keys.iter().map(value).collect());
+        }
     }
-    let running = Running::read(database)?;
+    let running = scan.running;
     let requests =
         keys.iter().map(|key| running.store.get(&js_bytes(key))).collect::<Result<Vec<_>, _>>().map_err(thrown)?;
     running.seal();
