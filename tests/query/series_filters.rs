@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use bson::{Bson, DateTime, Document, doc, rawdoc};
+use bson::{Bson, DateTime, Document, bson, doc, rawdoc};
 use futures::executor::block_on;
 use timepail::storage::Storage;
 use timepail::storage::memory::MemoryStorage;
@@ -78,6 +78,38 @@ fn only_buckets_of_series_that_match_are_read() {
         db.insert("weather", &rows).await;
         db.ok(rawdoc! { "flush": 1 }).await;
         assert_eq!(buckets_read(&db, newest(doc! { "m.kind": 1 })).await, SERIES / 2);
+    });
+}
+
+#[test]
+fn a_group_by_metadata_alone_reads_one_bucket_of_each_series() {
+    block_on(async {
+        let db = many_series().await;
+        let group = |id: Bson| vec![doc! { "$group": { "_id": id } }];
+        for (id, groups) in [(Bson::from("$m"), SERIES), ("$m.kind".into(), 2), (bson!({ "id": "$m.id" }), SERIES)] {
+            assert_eq!(buckets_read(&db, group(id.clone())).await, SERIES, "{id}");
+            assert_eq!(run(&db, group(id)).await.len() as i64, groups);
+        }
+        let of_some = |fields: Document| {
+            let mut group = doc! { "_id": "$m.id" };
+            group.extend(fields);
+            vec![doc! { "$match": { "m.kind": 1 } }, doc! { "$group": group }]
+        };
+        // Also of those whose metadata is not known yet.
+        assert_eq!(buckets_read(&db, of_some(doc! {})).await, SERIES);
+        assert_eq!(run(&db, of_some(doc! {})).await.len() as i64, SERIES / 2);
+        // The number of rows, a value, a time and a type need more.
+        for fields in [doc! { "n": { "$sum": 1 } }, doc! { "n": { "$max": "$n" } }, doc! { "n": { "$max": "$at" } }] {
+            assert_eq!(buckets_read(&db, of_some(fields.clone())).await, SERIES / 2 * HOURS, "{fields}");
+        }
+        assert_eq!(buckets_read(&db, group(bson!({ "$type": "$m" }))).await, SERIES * HOURS);
+        // Rows that are not folded count, in buckets that are read and in others.
+        let row = |hour: i64, id: i64| {
+            raw(&doc! { "at": DateTime::from_millis(hour * HOUR_MS), "m": { "id": id, "kind": 7 }, "n": 0 })
+        };
+        db.insert("weather", &[row(0, 3), row(HOURS - 1, 4), row(2 * HOURS, SERIES)]).await;
+        assert_eq!(run(&db, group("$m.id".into())).await.len() as i64, SERIES + 1);
+        assert_eq!(run(&db, group("$m.kind".into())).await.len(), 3);
     });
 }
 

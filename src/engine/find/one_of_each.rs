@@ -1,5 +1,7 @@
 //! For the distinct values of metadata, one bucket of each series says as much as all of them.
 
+// Loaded later.
+
 use std::rc::Rc;
 
 use super::planned::ParseFind;
@@ -11,6 +13,7 @@ use crate::engine::read::scan::{Access, Scan};
 use crate::error::Result;
 use crate::limits::{LISTED_KEYS_A_BUCKET, LISTED_SERIES_MIN};
 use crate::query::{ReadPlan, Sink};
+use crate::storage::LocalFuture;
 use crate::value::sort_by;
 
 impl Engine {
@@ -31,6 +34,17 @@ impl Engine {
             self.narrow(&mut scan, &plan).await?;
         }
         self.drain_scan(&mut scan, &plan, sink).await
+    }
+
+    /// Aims the scan of a `$group` for which only the different values of metadata matter. False as below.
+    ///
+    /// Errors: those of storage; `DataCorruptionDetected`.
+    #[inline(never)]
+    pub(super) fn aim_at_values<'a>(&'a self, scan: &'a mut Scan, plan: &'a ReadPlan) -> LocalFuture<'a, bool> {
+        Box::pin(async move {
+            let takes_all = !plan.asks_metadata();
+            Ok(plan.only_values() && self.aim_at_one_of_each(scan, plan, takes_all).await?)
+        })
     }
 
     /// Aims a scan of all buckets at the first of each series, and at those with rows in journals. False if rows or other

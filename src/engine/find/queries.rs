@@ -60,11 +60,12 @@ impl Engine {
             // Loaded by now: only `query::stage` wants the first or the last rows.
             asked = self.pick_ends(&mut scan, &plan).await?;
         }
-        if asked.is_none() {
+        // Loaded by now: as above.
+        if asked.is_none() && !(is_of_ends && self.aim_at_values(&mut scan, &plan).await?) {
             self.narrow(&mut scan, &plan).await?;
-            if is_of_ends {
-                plan.forgo_ends();
-            }
+        }
+        if asked.is_none() && is_of_ends {
+            plan.forgo_ends();
         }
         if let Some(ascending) = plan.order {
             self.order_scan(&mut scan, ascending);

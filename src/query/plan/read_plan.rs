@@ -211,6 +211,11 @@ impl ReadPlan {
         self.plan.rows_per_group.as_ref().is_some_and(takes_all) && self.columns.is_empty()
     }
 
+    /// True where only the different values of metadata matter to a `$group`, and metadata that compares equal is the same to it.
+    pub fn only_values(&self) -> bool {
+        self.only_counts() && self.plan.rows_per_group.as_ref().is_some_and(|wanted| wanted.by_value && !wanted.counts)
+    }
+
     /// True if some metadata does not match.
     pub fn asks_metadata(&self) -> bool {
         self.split.as_ref().is_some_and(|split| !split.meta.is_trivial())
