@@ -206,6 +206,11 @@ fn scans_from_the_end_list_only_the_last_of_many_buckets_and_find_every_row() {
             assert_eq!(newest(2).await, expected(2));
             let listed = storage.keys.take();
             assert!(listed < 40, "{listed}");
+            // Of a series as well, more are listed as more rows are wanted.
+            let of_series = rawdoc! { "find": "c", "filter": { "m": 1 }, "sort": { "t": -1 }, "limit": 100 };
+            assert_eq!(reader.find(of_series).await.len(), hours.len().min(100));
+            let listed = storage.keys.take();
+            assert!(listed < 400, "{listed}");
             for limit in [5, 13, 400, 5000] {
                 assert_eq!(newest(limit).await, expected(limit as usize), "{limit}");
             }

@@ -9,16 +9,18 @@ use crate::engine::Engine;
 use crate::engine::collections::collection::Collection;
 use crate::engine::store::keyspace;
 use crate::error::Result;
+use crate::index;
 use crate::limits::{FIRST_PART_SPANS, KEYS_A_MISS};
+use crate::query::ReadAccess;
 use crate::storage::{Bytes, KeyRange};
-use crate::value::{Interner, sort_by};
+use crate::value::{Interner, OwnedValue, sort_by};
 
-/// Buckets that are not listed yet.
+/// Buckets that are not listed yet, and how many parts of them were listed.
 pub(in crate::engine) enum Older {
-    /// Those of a range, and how many parts of it were listed.
+    /// Those of a range.
     Range(KeyRange, u32),
-    /// Those with entries in these ranges of an index, and ids below this one.
-    Entries(Vec<KeyRange>, BucketId),
+    /// Those of a series with ids below this one.
+    Entries(ReadAccess, BucketId, u32),
 }
 
 impl Older {
@@ -26,8 +28,28 @@ impl Older {
     pub fn highest(&self) -> Option<BucketId> {
         match self {
             Older::Range(range, _) => keyspace::highest_bucket(range),
-            Older::Entries(_, end) => Some(*end),
+            Older::Entries(_, end, _) => Some(*end),
         }
+    }
+
+    /// The access to the buckets of a series that begin at `start_ms` or later, and what is left. Buckets are told apart by
+    /// their ids, which hold their starts.
+    pub fn split(series: &ReadAccess, (start_ms, span_ms): (i64, i64), parts: u32) -> (ReadAccess, Option<Older>) {
+        let ReadAccess::Series { points, first_ms, last_ms } = series else { return (series.clone(), None) };
+        if start_ms <= 0 || first_ms.is_some_and(|first_ms| first_ms > start_ms) {
+            return (series.clone(), None);
+        }
+        let access = |first_ms, last_ms| ReadAccess::Series { points: points.clone(), first_ms, last_ms };
+        // The time in an entry may differ from that of the id, but not by a whole span.
+        let [from_ms, end_ms] = [-span_ms, span_ms].map(|by_ms| start_ms.saturating_add(by_ms));
+        let older = access(*first_ms, Some(last_ms.map_or(end_ms, |last_ms| last_ms.min(end_ms))));
+        let older = Older::Entries(older, BucketId::lowest_at(start_ms), parts);
+        (access(Some(from_ms.max(first_ms.unwrap_or(i64::MIN))), *last_ms), Some(older))
+    }
+
+    /// True if a bucket is none of these.
+    pub fn is_newer(older: Option<&Older>, id: &BucketId) -> bool {
+        older.and_then(Older::highest).is_none_or(|end| *id >= end)
     }
 }
 
@@ -61,15 +83,23 @@ impl Engine {
         while matches!(&scan.rest, Rest::Ids(ids) if ids.is_empty())
             && let Some(older) = scan.older.take()
         {
-            let (range, parts) = match older {
-                Older::Range(range, parts) => (range, parts),
-                Older::Entries(ranges, end) => {
-                    let mut ids = buckets_of(&self.scan_keys(ranges).await?)?;
-                    ids.retain(|id| *id < end);
-                    scan.entries_listed = ids.len();
+            let end = older.highest().unwrap_or(BucketId::MAX);
+            let (Older::Range(_, parts) | Older::Entries(_, _, parts)) = older;
+            let span_ms = collection.entry().options.timeseries.span_ms();
+            // Each part reaches further back than the one before.
+            let back_ms = span_ms.saturating_mul(FIRST_PART_SPANS << (3 * parts).min(30));
+            let end_ms = i64::from(end.time_seconds()) * 1000;
+            let start_ms = self.last_ms(&collection).min(end_ms).saturating_sub(back_ms);
+            let range = match older {
+                Older::Range(range, _) => range,
+                Older::Entries(series, ..) => {
+                    let (part, older) = Older::split(&series, (start_ms, span_ms), parts + 1);
+                    let mut ids = buckets_of(&self.scan_keys(index_ranges(&collection, &part)).await?)?;
+                    ids.retain(|id| *id < end && Older::is_newer(older.as_ref(), id));
+                    scan.entries_listed += ids.len();
                     sort_by(&mut ids, Ord::cmp);
-                    scan.rest = Rest::Ids(ids);
-                    break;
+                    (scan.rest, scan.older) = (Rest::Ids(ids), older);
+                    continue;
                 }
             };
             let kept = self.buckets.borrow().scan(&id, &range, usize::MAX);
@@ -79,12 +109,7 @@ impl Engine {
                 scan.rest = Rest::Ids(kept.into_iter().map(|(id, _)| id).collect());
                 break;
             }
-            // Each part reaches further back than the one before.
-            let end_ms = keyspace::highest_bucket(&range).map_or(0, |id| i64::from(id.time_seconds()) * 1000);
-            let spans = FIRST_PART_SPANS << (3 * parts).min(30);
-            let back_ms = collection.entry().options.timeseries.span_ms().saturating_mul(spans);
-            let start = BucketId::lowest_at(self.last_ms(&collection).min(end_ms).saturating_sub(back_ms));
-            let start = keyspace::bucket(&id, &start).max(range.start.clone());
+            let start = keyspace::bucket(&id, &BucketId::lowest_at(start_ms)).max(range.start.clone());
             let part = KeyRange { start: start.clone(), end: range.end };
             let ids = buckets_of(&self.scan_keys(vec![part.clone()]).await?)?;
             // The second half of the module would have found the end with fewer keys.
@@ -101,6 +126,39 @@ impl Engine {
         scan.lacks |= scan.older.is_none() && matches!(&scan.rest, Rest::Ids(ids) if ids.is_empty());
         Ok(())
     }
+}
+
+/// The ranges of index entries, or of buckets in a union, that an access reads; ascending and disjoint.
+pub(in crate::engine) fn index_ranges(collection: &Collection, access: &ReadAccess) -> Vec<KeyRange> {
+    let id = collection.id();
+    let mut ranges: Vec<KeyRange> = Vec::new();
+    for branch in access.branches() {
+        let prefix = branch.index().map(|index| keyspace::index_prefix(&id, index)).unwrap_or_default();
+        let behind = |key: &[u8]| [&prefix[..], key].concat();
+        let mut add = |(start, end): (Vec<u8>, Vec<u8>)| ranges.push(KeyRange { start, end });
+        match branch {
+            ReadAccess::Series { .. } => {
+                series_ranges(collection, branch).iter().for_each(|(start, end)| add((behind(start), behind(end))));
+            }
+            ReadAccess::Index(access) => {
+                access.ranges.iter().for_each(|(low, high)| add((behind(low), KeyRange::prefix(&behind(high)).end)));
+            }
+            ReadAccess::Buckets { low, high } if matches!(access, ReadAccess::Union(_)) => {
+                let range = keyspace::buckets(&id, low, high);
+                add((range.start, range.end));
+            }
+            ReadAccess::Buckets { .. } | ReadAccess::Union(_) => {}
+        }
+    }
+    index::apart(ranges)
+}
+
+/// The ranges of entries in the default index that a plan reads.
+pub(in crate::engine) fn series_ranges(collection: &Collection, access: &ReadAccess) -> Vec<(Vec<u8>, Vec<u8>)> {
+    let ReadAccess::Series { points, first_ms, last_ms } = access else { return Vec::new() };
+    let span_ms = collection.entry().options.timeseries.span_ms();
+    let range = |value: &OwnedValue| index::range(Some(value.view()), span_ms, *first_ms, *last_ms);
+    points.values.values().iter().map(range).chain(points.texts.iter().map(|_| index::texts())).collect()
 }
 
 /// The buckets at the ends of index entries, each once.

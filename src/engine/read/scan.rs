@@ -283,7 +283,7 @@ impl Engine {
         }
         scan.covered = None;
         let page = Page { entries_max: scan.page_max, keys_only: false };
-        scan.page_max = (4 * scan.page_max).min(SCAN_PAGE_BUCKETS);
+        scan.page_max = (2 * scan.page_max).min(SCAN_PAGE_BUCKETS);
         self.list_older(scan).await?;
         match &mut scan.rest {
             Rest::Range(_) => {}
