@@ -246,6 +246,29 @@ fn journal_rows_out_of_reach_of_a_delete_are_not_folded() {
 }
 
 #[test]
+fn records_behind_the_last_matching_row_are_not_folded() {
+    block_on(async {
+        let storage = MemoryStorage::new();
+        let db = Db::open(Rc::new(storage.clone()), TestEnv::new(1));
+        filled(&db, &["a"], 1).await;
+        for n in 0..6 {
+            let row = rawdoc! { "t": DateTime::from_millis(1000 * n), "m": "a", "v": n };
+            db.insert("c", &[row]).await;
+        }
+        let delete = async |q: RawDocumentBuf, limit: i32| {
+            let reply = db.ok(rawdoc! { "delete": "c", "deletes": [{ "q": q, "limit": limit }] }).await;
+            (reply.get_i32("n").unwrap(), keys(&storage, b"J").await.len())
+        };
+        assert_eq!(delete(rawdoc! { "v": 77 }, 0).await, (0, 6));
+        assert_eq!(delete(rawdoc! { "v": { "$in": [1_i64, 2_i64] } }, 0).await, (2, 3));
+        assert_eq!(delete(rawdoc! { "v": { "$gt": 0_i64, "$lt": 5_i64 } }, 1).await, (1, 1));
+        assert_eq!(delete(rawdoc! { "v": 5_i64, "m": "a" }, 1).await, (1, 0));
+        let left = db.find(rawdoc! { "find": "c", "filter": { "v": { "$gte": 0 } }, "sort": { "v": 1 } }).await;
+        assert_eq!(left.iter().map(|row| row.get_i64("v").unwrap()).collect::<Vec<_>>(), [0, 4]);
+    });
+}
+
+#[test]
 fn buckets_not_touched_by_a_delete_stay_open() {
     block_on(async {
         let db = Db::open(Rc::new(MemoryStorage::new()), TestEnv::new(1));

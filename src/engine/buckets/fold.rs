@@ -126,19 +126,31 @@ impl Engine {
         scan: &Scan,
         wanted: &dyn Fn(&SectionGroup) -> bool,
     ) -> Result<bool> {
-        let mut up_to: Vec<(ContextId, u64)> = Vec::new();
         let groups = scan.journal().groups().iter().filter(|group| wanted(group));
-        for (context, seq) in groups.flat_map(|group| group.sections()).map(SectionRef::commit) {
-            match up_to.iter_mut().find(|(of, _)| *of == context) {
-                Some((_, last)) => *last = seq.max(*last),
-                None => up_to.push((context, seq)),
+        let sections: Vec<RecordKey> = groups.flat_map(|group| group.sections()).map(SectionRef::commit).collect();
+        self.fold_records(scan.collection(), &sections).await
+    }
+
+    /// Folds these journal records and earlier ones. False if there are none.
+    ///
+    /// Errors: as `fold`.
+    pub(in crate::engine) async fn fold_records(
+        &self,
+        collection: &Rc<Collection>,
+        records: &[RecordKey],
+    ) -> Result<bool> {
+        let mut up_to: Vec<RecordKey> = Vec::new();
+        for (context, seq) in records {
+            match up_to.iter_mut().find(|(of, _)| of == context) {
+                Some((_, last)) => *last = (*last).max(*seq),
+                None => up_to.push((*context, *seq)),
             }
         }
         if up_to.is_empty() {
             return Ok(false);
         }
         let wanted = |context: &ContextId, seq| up_to.iter().any(|(c, last)| c == context && seq <= *last);
-        self.fold(scan.collection(), &wanted).await.map(|_| true)
+        self.fold(collection, &wanted).await.map(|_| true)
     }
 
     /// Folds, in every collection, the journals of contexts other than this one and those in `alive`, such as those of

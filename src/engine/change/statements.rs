@@ -15,8 +15,9 @@ use crate::engine::Engine;
 use crate::engine::buckets::bucket_changes::{BucketChanges, ScannedPage};
 use crate::engine::collections::collection::Collection;
 use crate::engine::find::planned::{Defaults, ParseFind};
-use crate::engine::journal::{SectionGroup, SectionRef};
+use crate::engine::journal::{ByBucket, RecordKey, SectionGroup, SectionRef};
 use crate::engine::read::unit::Unit;
+use crate::engine::store::entry::CollectionEntry;
 use crate::error::{Error, ErrorCode, Result};
 use crate::limits::{CHANGE_CONFLICTS_MAX, LOOK_WORK, WRITE_CONFLICT_RETRIES_MAX};
 use crate::query::{Demand, Filter, FindCommand, Hint, Projection, Query, ReadAccess, ReadPlan, Update};
@@ -71,8 +72,8 @@ impl Changed {
 impl Engine {
     /// Changes the measurements that match.
     ///
-    /// Journal rows of buckets that may hold a match are folded first, so that everything acknowledged before the call
-    /// is in a bucket. Measurements inserted meanwhile stay, and so do closed buckets. If a delete of many measurements
+    /// Journal rows that may match are folded first, so that all matches acknowledged before the call are in buckets.
+    /// Measurements inserted meanwhile stay, and so do closed buckets. If a delete of many measurements
     /// finds no room to write, whatever can be removed without room is removed first: see `removal`.
     ///
     /// `change` is called with the collection, or without it if there is none; then nothing is changed.
@@ -92,7 +93,7 @@ impl Engine {
                 return change(None).map(|_| changed);
             };
             let wanted = change(Some(&collection))?;
-            let mut outcome = self.change_pass(&collection, &wanted, &mut changed).await;
+            let mut outcome = self.change_pass(&collection, &wanted, conflicts == 0, &mut changed).await;
             let no_room = outcome.as_ref().err().filter(|e| e.code == ErrorCode::OutOfDiskSpace).cloned();
             // Not for a single measurement: if the answer to a commit that writes nothing is lost, it is
             // unknown whether it was removed.
@@ -112,10 +113,13 @@ impl Engine {
         }
     }
 
+    /// `is_first`: no conflict has occurred. Otherwise more is folded, because a bucket is not removed as long as records
+    /// exist whose rows it holds, even if these rows do not match.
     async fn change_pass(
         &self,
         collection: &Rc<Collection>,
         change: &MeasurementChange<'_>,
+        is_first: bool,
         changed: &mut Changed,
     ) -> Result<()> {
         let (filter, hint) = (change.filter.clone(), change.hint.clone());
@@ -138,7 +142,20 @@ impl Engine {
         let reached = |group: &SectionGroup, aimed: &ReadPlan| {
             aimed.may_match_rows(group.meta(), group.first_ms, group.last_ms).unwrap_or(true)
         };
-        let mut is_wanted = self.fold_groups(&scan, &|group| reached(group, &aimed)).await?;
+        let mut records: Vec<RecordKey> = Vec::new();
+        let looks_at_rows = is_first && may_drop && !matches!(change.kind, ChangeKind::Update(_));
+        for group in scan.journal().groups().iter().filter(|group| reached(group, &aimed)) {
+            let all = group.sections();
+            let matching = match looks_at_rows {
+                true => sections_with_matches(&collection.entry(), scan.journal(), group, &aimed).unwrap_or(all.len()),
+                false => all.len(),
+            };
+            records.extend(all.iter().take(matching).map(SectionRef::commit));
+            if let Some(turn) = self.turn(LOOK_WORK)? {
+                turn.await?;
+            }
+        }
+        let mut is_wanted = self.fold_records(collection, &records).await?;
         while is_wanted {
             (scan, aimed) = self.aimed_scan(collection, &plan).await?;
             // Others may have moved measurements out of buckets since this began.
@@ -372,6 +389,33 @@ impl Collection {
         self.check_meta(new.as_ref().map(OwnedValue::view))?;
         Ok(Some(new))
     }
+}
+
+/// How many sections of a group, from the first one on, hold all of its matching rows.
+///
+/// Errors: those of filters; `DataCorruptionDetected`.
+fn sections_with_matches(
+    entry: &CollectionEntry,
+    journal: &ByBucket,
+    group: &SectionGroup,
+    plan: &ReadPlan,
+) -> Result<usize> {
+    let sections = group.sections();
+    if plan.is_decided_by_metadata() || plan.plan.residual.is_random() {
+        return Ok(sections.len());
+    }
+    let tail = journal.tail(group, &entry.options.timeseries)?;
+    if !plan.may_match(&tail.summary(group.bucket, group.meta()))? {
+        return Ok(0);
+    }
+    let Some(last) = plan.select(tail.rows(), group.meta())?.iter().last() else { return Ok(0) };
+    let mut rows = 0;
+    let is_needed = |section: &&SectionRef| {
+        let is_needed = rows <= last;
+        rows += section.rows().1.len();
+        is_needed
+    };
+    Ok(sections.iter().take_while(is_needed).count())
 }
 
 /// The error of a delete that finds no room for its writes.
