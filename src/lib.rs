@@ -25,6 +25,7 @@ pub mod error;
 pub mod geo;
 pub mod index;
 pub mod limits;
+pub mod listed;
 pub mod query;
 pub mod storage;
 pub mod value;

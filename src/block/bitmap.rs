@@ -1,6 +1,7 @@
 //! A set of rows, one bit each: presence of cells and selections of predicates.
 
 use std::ops::Range;
+use std::slice;
 
 use kernels::bits;
 
@@ -201,18 +202,8 @@ impl Bitmap {
     }
 
     /// The rows whose bit is set, ascending.
-    pub fn iter(&self) -> impl Iterator<Item = usize> + '_ {
-        self.words.iter().enumerate().flat_map(|(i, word)| {
-            let mut rest = *word;
-            std::iter::from_fn(move || {
-                if rest == 0 {
-                    return None;
-                }
-                let bit = rest.trailing_zeros() as usize;
-                rest &= rest - 1;
-                Some(i * 64 + bit)
-            })
-        })
+    pub fn iter(&self) -> SetRows<'_> {
+        SetRows { words: self.words.iter(), rest: 0, end: 0 }
     }
 
     /// The rows whose bit is set, as the indices that `gather` takes.
@@ -223,6 +214,30 @@ impl Bitmap {
     /// Rows `range` as a bitmap of their own.
     pub fn slice(&self, range: Range<usize>) -> Bitmap {
         Bitmap { words: bits::slice(&self.words, range.start, range.len()), len: range.len() }
+    }
+}
+
+/// The rows whose bit is set, ascending.
+#[derive(Clone, Debug, Default)]
+pub struct SetRows<'a> {
+    words: slice::Iter<'a, u64>,
+    /// What is left of the word before these.
+    rest: u64,
+    /// The row behind that word.
+    end: usize,
+}
+
+impl Iterator for SetRows<'_> {
+    type Item = usize;
+
+    fn next(&mut self) -> Option<usize> {
+        while self.rest == 0 {
+            self.rest = *self.words.next()?;
+            self.end += 64;
+        }
+        let bit = self.rest.trailing_zeros() as usize;
+        self.rest &= self.rest - 1;
+        Some(self.end + bit - 64)
     }
 }
 

@@ -15,7 +15,7 @@ mod table;
 mod tagged;
 mod wire;
 
-pub use bitmap::Bitmap;
+pub use bitmap::{Bitmap, SetRows};
 pub use builder::ColumnBuilder;
 pub use column::{Bytes12, Column, ColumnData, VarData};
 pub use join::joined_weights;

@@ -4,6 +4,7 @@ use std::ops::Range;
 
 use super::builder::ColumnBuilder;
 use super::column::Column;
+use crate::listed::IntoList;
 use crate::value::{DocWriter, FieldSet, hash};
 
 /// Named columns of equal length, in the order in which a rebuilt document shows them. Names are unique.
@@ -132,7 +133,7 @@ impl Block {
 
     /// Applies `f` to every column; `f` must keep the length.
     pub fn map_columns(self, mut f: impl FnMut(Column) -> Column) -> Block {
-        let columns = self.columns.into_iter().map(|(name, column)| (name, f(column))).collect();
+        let columns = self.columns.into_iter().map(|(name, column)| (name, f(column))).listed();
         Block { columns, ..self }
     }
 
@@ -158,7 +159,7 @@ impl Block {
     /// The rows `rows`, in that order.
     pub fn gather(&self, rows: &[u32]) -> Block {
         let columns = self.columns.iter().map(|(name, c)| (name.clone(), c.gather(rows))).collect();
-        let weight = |weights: &Vec<u32>| rows.iter().filter_map(|row| weights.get(*row as usize).copied()).collect();
+        let weight = |weights: &Vec<u32>| rows.iter().filter_map(|row| weights.get(*row as usize).copied()).listed();
         Block { rows: rows.len(), columns, weights: self.weights.as_ref().map(weight) }
     }
 
@@ -192,7 +193,7 @@ impl Block {
         }
         let resume = |(name, column)| (name, ColumnBuilder::resume(column));
         let mut columns: Vec<(Box<str>, ColumnBuilder)> =
-            std::mem::take(&mut self.columns).into_iter().map(resume).collect();
+            std::mem::take(&mut self.columns).into_iter().map(resume).listed();
         for (block, range) in parts {
             for (at, (name, column)) in block.columns.iter().enumerate() {
                 let known = columns.get(at).is_some_and(|(n, _)| n == name);
@@ -212,7 +213,7 @@ impl Block {
             builder.push_absent(self.rows - builder.len());
             (name, builder.finish())
         };
-        self.columns = columns.into_iter().map(finish).collect();
+        self.columns = columns.into_iter().map(finish).listed();
     }
 
     /// The column of this name, which is probably at this position.

@@ -2,6 +2,7 @@
 
 use super::rows::Rows;
 use crate::block::{Column, ColumnData};
+use crate::listed::IntoList;
 use crate::value::Collation;
 
 /// The rows of the smallest and the largest present cell; the first of equal ones.
@@ -75,7 +76,7 @@ fn used(column: &Column, codes: &[u32], values: &Column, rows: Rows<'_>) -> Vec<
         return present.collect();
     }
     let mut seen = vec![false; values.len()];
-    present.filter(|code| seen.get_mut(*code as usize).is_some_and(|s| !std::mem::replace(s, true))).collect()
+    present.filter(|code| seen.get_mut(*code as usize).is_some_and(|s| !std::mem::replace(s, true))).listed()
 }
 
 #[cfg(test)]

@@ -9,6 +9,7 @@ use std::rc::{Rc, Weak};
 use super::kept::{BucketColumns, KeptCells, KeptColumns, shared, size_bytes, size_bytes_of_part};
 use crate::block::{Block, Column, ColumnData};
 use crate::error::Result;
+use crate::listed::IntoList;
 use crate::value::FieldSet;
 
 /// How many blocks that begin with the same bucket are known at a time: those of so many panels of a dashboard.
@@ -58,7 +59,7 @@ pub fn joined_rows(
         Some((shared(&bucket.columns, || BucketColumns::new(&room))?, *rows))
     };
     // Without a room, a bucket does not stay in memory itself.
-    let Some(parts) = buckets.iter().map(part).collect::<Option<Vec<_>>>() else { return make() };
+    let Some(parts) = buckets.iter().map(part).listed_if_all() else { return make() };
     let Some((first, _)) = parts.first() else { return make() };
     let known = |known: &JoinedRows| known.is_of(&parts, fields).then(|| known.blocks.clone());
     let known = first.joined.borrow().iter().find_map(known);

@@ -241,15 +241,16 @@ impl SummaryNode {
             }
             Extreme::Object => {
                 writer.begin_doc(name);
-                let fields = children.into_iter().flat_map(|c| c.fields.iter());
-                fields.for_each(|(name, entry)| entry.write(name, side, writer));
+                if let Some(children) = children {
+                    children.fields.iter().for_each(|(name, entry)| entry.write(name, side, writer));
+                }
                 writer.end();
             }
             Extreme::Array => {
                 writer.begin_array(name);
-                let items = children.into_iter().flat_map(|c| &c.items);
                 // Unset positions come only after all positions that this tree has seen.
-                items.enumerate().for_each(|(at, entry)| entry.write(&at.to_string(), side, writer));
+                let items = children.map_or(&[][..], |children| &children.items);
+                items.iter().enumerate().for_each(|(at, entry)| entry.write(&at.to_string(), side, writer));
                 writer.end();
             }
         }

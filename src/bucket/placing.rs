@@ -8,6 +8,7 @@
 // Loaded later.
 
 use super::time::bucket_start_ms;
+use crate::listed::IntoList;
 use crate::value::sort_by;
 
 /// A stored bucket near the new measurements, or a new one.
@@ -50,7 +51,7 @@ impl Placing {
     /// `None` if there is one already.
     pub fn new(slots: Vec<PlacedBucket>, window_start_ms: Option<i64>, room: Room) -> Placing {
         let mut in_order: Vec<usize> =
-            (0..).zip(&slots).filter(|(_, slot)| !slot.is_between).map(|(at, _)| at).collect();
+            (0..).zip(&slots).filter(|(_, slot)| !slot.is_between).map(|(at, _)| at).listed();
         let start = |at: &usize| slots.get(*at).map(|slot| slot.start_ms);
         sort_by(&mut in_order, |a, b| start(a).cmp(&start(b)));
         Placing { slots, in_order, window_start_ms, room }

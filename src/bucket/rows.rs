@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use crate::block::{Block, Column};
+use crate::listed::IntoList;
 use crate::value::sort_by;
 
 /// Rows of a block, in the order in which they are visited.
@@ -69,7 +70,7 @@ pub(super) fn first_seen<'b>(block: &'b Block, rows: Rows<'_>) -> impl Iterator<
         .columns()
         .iter()
         .filter_map(|(name, column)| Some((rows.iter().position(|row| column.is_present(row))?, &**name, column)))
-        .collect();
+        .listed();
     // Stable: columns that begin in the same row keep their order in the block.
     sort_by(&mut found, |(a, ..), (b, ..)| a.cmp(b));
     found.into_iter().map(|(_, name, column)| (name, column))

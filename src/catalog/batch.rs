@@ -7,6 +7,7 @@ use super::state::Catalog;
 use crate::block::{Block, Column, ColumnData};
 use crate::bucket::{BucketId, is_extended_range};
 use crate::error::{Error, Result};
+use crate::listed::IntoList;
 use crate::value::{OwnedValue, sort_by, sort_rows};
 
 /// Consecutive staged rows of one bucket, with ascending times.
@@ -92,7 +93,7 @@ impl Batch {
         if !self.sections.is_sorted_by_key(|(series, _)| *series) {
             sort_by(&mut self.sections, |(a, _), (b, _)| a.cmp(b));
         }
-        let sections: Vec<Section> = std::mem::take(&mut self.sections).into_iter().map(|(_, s)| s).collect();
+        let sections: Vec<Section> = std::mem::take(&mut self.sections).into_iter().map(|(_, s)| s).listed();
         let extended_range = sections.iter().any(|s| is_extended_range(s.min_time_ms) || is_extended_range(s.last_ms));
         let block = std::mem::replace(&mut self.block, Block::new(0));
         let in_order = self.order.iter().enumerate().all(|(at, row)| at == *row as usize);

@@ -4,6 +4,7 @@ use std::ops::Range;
 
 use super::offer::OfferAnswer;
 use crate::block::{Column, ColumnData};
+use crate::listed::IntoList;
 use crate::value::{Interner, OwnedValue, Value, as_metadata};
 
 /// The rows of a block by series.
@@ -116,7 +117,7 @@ impl SeriesSplitter {
             *next += 1;
         }
         // A dictionary may hold values that no row has.
-        let series = self.metadata.into_iter().zip(lens).filter(|(_, len)| *len > 0).collect();
+        let series = self.metadata.into_iter().zip(lens).filter(|(_, len)| *len > 0).listed();
         SeriesRows { order, series }
     }
 }

@@ -6,6 +6,7 @@ use std::rc::Rc;
 use super::read::{SectionKind, SectionShape};
 use super::write::reference::{has_empty, has_scalar, merge, walk};
 use crate::block::{Column, ColumnBuilder, Objects, ShapePart, push_header, write_object};
+use crate::listed::IntoList;
 use crate::value::{Doc, DocBuf, Kind, Value};
 
 /// Fields that objects of different shapes may have together: each takes a cell in every row.
@@ -103,7 +104,7 @@ impl GrowingObjects {
             });
         }
         self.rows = column.len();
-        self.scalars = builders.into_iter().map(ColumnBuilder::finish).collect();
+        self.scalars = builders.into_iter().map(ColumnBuilder::finish).listed();
         Some(Objects::new(shape.parts.into(), self.scalars.clone()))
     }
 }

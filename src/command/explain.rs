@@ -12,6 +12,7 @@ use super::{aggregate_arguments, explain_lookup, explain_write};
 use crate::bucket::BUCKETS_PREFIX;
 use crate::engine::{Defaults, Engine};
 use crate::error::{Error, ErrorCode, Result};
+use crate::listed::IntoList;
 use crate::query::{Aggregation, Count, Distinct, Explain, ExplainedGroup, FindCommand, Globals, ShownStage, Sink};
 use crate::value::{Collation, DocBuf, OwnedValue};
 
@@ -98,9 +99,9 @@ pub async fn show(engine: &Rc<Engine>, inner: &Request<'_>, all_plans: Option<bo
 
 /// The stages after the find. For several stages of one step, only the output of the last is counted.
 fn later(shown: Vec<ShownStage>, rows_returned: &[u64]) -> Vec<(DocBuf, Option<u64>)> {
-    let next: Vec<Option<usize>> = shown.iter().skip(1).map(|shown| Some(shown.step)).chain([None]).collect();
+    let next: Vec<Option<usize>> = shown.iter().skip(1).map(|shown| Some(shown.step)).chain([None]).listed();
     let rows = |step: usize, next: Option<usize>| rows_returned.get(step).copied().filter(|_| next != Some(step));
-    shown.into_iter().zip(next).map(|(shown, next)| (shown.stage, rows(shown.step, next))).collect()
+    shown.into_iter().zip(next).map(|(shown, next)| (shown.stage, rows(shown.step, next))).listed()
 }
 
 /// Where the matches go if they are not returned, and how that is shown.

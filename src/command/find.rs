@@ -9,6 +9,7 @@ use crate::bucket::BUCKETS_PREFIX;
 use crate::engine::{Defaults, Engine};
 use crate::error::{Error, Result};
 use crate::limits::DECIMAL_OPERATORS;
+use crate::listed::IntoList;
 use crate::query::arguments::{count, object};
 use crate::query::{Filter, FindCommand, Globals, Query};
 use crate::value::{DocWriter, Value};
@@ -77,7 +78,7 @@ pub fn kill_cursors(engine: &Rc<Engine>, request: &Request<'_>) -> Result<Reply>
         None => return Err(super::request::missing_field("killCursors", "cursors")),
         Some(values) => values
             .map(|v| v.as_integer().ok_or_else(|| wrong_type("killCursors", "cursors", "an array of integers", v)))
-            .collect::<Result<_>>()?,
+            .try_listed()?,
     };
     let report = engine.kill_cursors(name, &ids);
     let mut reply = DocWriter::new();

@@ -7,6 +7,7 @@ use super::request::Request;
 use crate::engine::Engine;
 use crate::engine::keyspace::ContextId;
 use crate::error::{Error, Result};
+use crate::listed::IntoList;
 use crate::value::DocWriter;
 
 /// `{flush: 1}`: folds this context's journals.
@@ -27,7 +28,7 @@ pub async fn fold_journals(engine: &Rc<Engine>, request: &Request<'_>) -> Result
                     Error::bad_value(format!("'alive' must hold contexts of sixteen hex digits, not {v:?}"))
                 })
             })
-            .collect::<Result<_>>()?,
+            .try_listed()?,
     };
     let folded = engine.fold_abandoned(&alive).await?;
     let mut reply = DocWriter::new();

@@ -10,13 +10,14 @@ use super::request::{Request, missing_field, wrong_type};
 use crate::block::DocPivot;
 use crate::engine::{Dropped, Engine};
 use crate::error::{Error, Result};
+use crate::listed::IntoList;
 use crate::value::{DocWriter, Value};
 
 pub async fn create(engine: &Rc<Engine>, request: &Request<'_>) -> Result<Reply> {
     request.allow_fields(&["indexes", "commitQuorum", "ignoreUnknownIndexOptions"])?;
     let specs = request.array("indexes")?.ok_or_else(|| missing_field("createIndexes", "indexes"))?;
     let doc = |spec: Value<'_>| wrong_type("createIndexes", "indexes", "an array of objects", spec);
-    let specs = specs.map(|spec| spec.as_doc().ok_or_else(|| doc(spec))).collect::<Result<Vec<_>>>()?;
+    let specs = specs.map(|spec| spec.as_doc().ok_or_else(|| doc(spec))).try_listed()?;
     if specs.is_empty() {
         return Err(Error::bad_value("Must specify at least one index to create"));
     }
@@ -55,9 +56,9 @@ pub async fn drop(engine: &Rc<Engine>, request: &Request<'_>) -> Result<Reply> {
     let dropped = match (which.as_str(), which.as_array(), which.as_doc()) {
         (Some("*"), ..) => Dropped::All,
         (Some(name), ..) => Dropped::Names(vec![name]),
-        (_, Some(names), _) => Dropped::Names(
-            names.iter().map(|(_, name)| name.as_str().ok_or_else(|| wrong(name))).collect::<Result<_>>()?,
-        ),
+        (_, Some(names), _) => {
+            Dropped::Names(names.iter().map(|(_, name)| name.as_str().ok_or_else(|| wrong(name))).try_listed()?)
+        }
         (_, _, Some(key)) if raw => Dropped::BucketKey(key),
         (_, _, Some(key)) => Dropped::Key(key),
         _ => return Err(wrong(which)),

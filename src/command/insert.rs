@@ -11,6 +11,7 @@ use crate::catalog::Counter;
 use crate::engine::Engine;
 use crate::error::{Error, ErrorCode, Result};
 use crate::limits::{DOCUMENT_SIZE_BYTES_MAX, JS_DATE_MS_MAX};
+use crate::listed::IntoList;
 use crate::value::{DocWriter, Kind, Value, sort_by};
 
 /// Errors of single measurements with their positions, ascending.
@@ -146,7 +147,7 @@ pub(super) fn time_errors(rows: &Block, time_field: &str) -> RowErrors {
         Error::bad_value(format!("'{time_field}' must be present and contain a valid BSON UTC datetime value; {found}"))
     };
     match rows.column(time_field) {
-        None => (0..rows.rows()).map(|row| (row, error(None))).collect(),
+        None => (0..rows.rows()).map(|row| (row, error(None))).listed(),
         Some(column) if matches!(column.data(), ColumnData::Date(_)) && column.presence().is_none() => RowErrors::new(),
         Some(column) => {
             let mut scratch = Vec::new();
@@ -155,7 +156,7 @@ pub(super) fn time_errors(rows: &Block, time_field: &str) -> RowErrors {
                     Some(value) if value.kind() == Kind::Date => None,
                     found => Some((row, error(found))),
                 })
-                .collect()
+                .listed()
         }
     }
 }
@@ -187,5 +188,5 @@ pub(super) fn size_errors(rows: &Block, meta_field: Option<&str>) -> RowErrors {
         };
         (bytes > DOCUMENT_SIZE_BYTES_MAX).then(|| (row, Error::new(ErrorCode::BSONObjectTooLarge, message())))
     };
-    (0..rows.rows()).filter_map(error).collect()
+    (0..rows.rows()).filter_map(error).listed()
 }

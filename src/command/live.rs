@@ -11,6 +11,7 @@ use super::request::{Request, missing_field, wrong_type};
 use crate::block;
 use crate::engine::{Defaults, Engine, LiveNews, LiveSpec};
 use crate::error::{Error, Result};
+use crate::listed::IntoList;
 use crate::query::{Aggregation, FindCommand, Globals};
 use crate::value::{Doc, DocWriter, Value};
 
@@ -53,7 +54,7 @@ async fn refresh_together(engine: &Engine, ids: Doc<'_>) -> Result<Reply> {
     let number = |(_, id): (_, Value<'_>)| {
         id.as_integer().ok_or_else(|| wrong_type("liveRefresh", "liveRefresh", "an array of integers", id))
     };
-    let ids: Vec<i64> = ids.iter().map(number).collect::<Result<_>>()?;
+    let ids: Vec<i64> = ids.iter().map(number).try_listed()?;
     let mut reply = DocWriter::new();
     reply.begin_array("live");
     for (place, LiveNews { id, batch }) in engine.refresh_live_together(&ids).await.iter().enumerate() {

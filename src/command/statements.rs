@@ -10,6 +10,7 @@ use super::reply::{Reply, int, write_errors};
 use super::request::{Request, check_batch, missing_field, wrong_type};
 use crate::engine::{ChangeKind, Collection, Engine, MeasurementChange};
 use crate::error::{Error, ErrorCode, Result};
+use crate::listed::IntoList;
 use crate::query::{Filter, Globals, Hint, Update, check_query, not_allowed};
 use crate::value::{Collation, Doc, DocWriter, Kind, Value};
 
@@ -60,13 +61,13 @@ pub async fn run(engine: &Rc<Engine>, request: &Request<'_>) -> Result<Reply> {
         raw_write::check(request)?;
     }
     let ordered = request.bool("ordered")?.unwrap_or(true);
-    let statements: Vec<Value<'_>> = request.array(list)?.ok_or_else(|| missing_field(request.name(), list))?.collect();
+    let statements: Vec<Value<'_>> = request.array(list)?.ok_or_else(|| missing_field(request.name(), list))?.listed();
     check_batch(statements.len())?;
     let scope = StatementScope::new(engine, request)?;
     scope.with(&Collation::default())?;
     // As on the server, a malformed statement fails the whole command before anything changes.
     let parsed = statements.into_iter().map(|statement| parse(statement, request.name(), list));
-    let statements = parsed.collect::<Result<Vec<_>>>()?;
+    let statements = parsed.try_listed()?;
     let (mut n, mut modified) = (0_u64, 0_u64);
     let mut errors = Vec::new();
     for (index, statement) in statements.iter().enumerate() {

@@ -9,6 +9,7 @@ use super::find::target;
 use super::request::Request;
 use crate::engine::Engine;
 use crate::error::{Error, Result};
+use crate::listed::IntoList;
 use crate::value::{Doc, Kind, Value};
 
 /// Stages whose documents still have the time of the measurement.
@@ -30,19 +31,19 @@ pub async fn check(engine: &Rc<Engine>, request: &Request<'_>) -> Result<()> {
 }
 
 fn filters_of<'a>(request: &Request<'a>) -> Vec<Doc<'a>> {
-    let items = |name: &str| request.field(name).and_then(Value::as_array).into_iter().flat_map(|array| array.iter());
+    let items = |name: &str| request.field(name).map_or(Doc::EMPTY.iter(), Value::elements);
     let docs = |name: &str| items(name).filter_map(|(_, item)| item.as_doc());
     match request.name() {
-        "find" => request.field("filter").and_then(Value::as_doc).into_iter().collect(),
+        "find" => request.field("filter").and_then(Value::as_doc).into_iter().listed(),
         "count" | "distinct" | "findAndModify" | "findandmodify" => {
-            request.field("query").and_then(Value::as_doc).into_iter().collect()
+            request.field("query").and_then(Value::as_doc).into_iter().listed()
         }
-        "delete" => docs("deletes").filter_map(|statement| statement.get("q")?.as_doc()).collect(),
-        "update" => docs("updates").filter_map(|statement| statement.get("q")?.as_doc()).collect(),
+        "delete" => docs("deletes").filter_map(|statement| statement.get("q")?.as_doc()).listed(),
+        "update" => docs("updates").filter_map(|statement| statement.get("q")?.as_doc()).listed(),
         "aggregate" => docs("pipeline")
             .map_while(|stage| stage.iter().next().filter(|(name, _)| PASSING.contains(name)))
             .filter_map(|(name, argument)| argument.as_doc().filter(|_| name == "$match"))
-            .collect(),
+            .listed(),
         _ => Vec::new(),
     }
 }
@@ -50,7 +51,7 @@ fn filters_of<'a>(request: &Request<'a>) -> Vec<Doc<'a>> {
 fn check_filter(filter: Doc<'_>, time_field: &str) -> Result<()> {
     for (name, value) in filter {
         if matches!(name, "$and" | "$or" | "$nor") {
-            let arms = value.as_array().into_iter().flat_map(|array| array.iter());
+            let arms = value.elements();
             arms.filter_map(|(_, arm)| arm.as_doc()).try_for_each(|arm| check_filter(arm, time_field))?;
         } else if name == time_field {
             check_condition(value, time_field)?;
@@ -66,11 +67,11 @@ fn check_condition(condition: Value<'_>, time_field: &str) -> Result<()> {
             condition.kind().alias()
         )));
     }
-    for (name, value) in condition.as_doc().into_iter().flatten() {
+    for (name, value) in condition.as_doc().unwrap_or(Doc::EMPTY).iter() {
         match name {
             "$eq" | "$ne" | "$gt" | "$gte" | "$lt" | "$lte" | "$not" => check_condition(value, time_field)?,
             "$in" | "$nin" => {
-                let values = value.as_array().into_iter().flat_map(|array| array.iter());
+                let values = value.elements();
                 values.into_iter().try_for_each(|(_, value)| check_condition(value, time_field))?;
             }
             _ => {}

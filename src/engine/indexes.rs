@@ -18,6 +18,7 @@ use crate::bucket::BucketId;
 use crate::error::{Error, ErrorCode, Result};
 use crate::index::{IndexSpec, KeyPart, META_TIME_INDEX, Source, note_arrays};
 use crate::limits::{CHANGE_CONFLICTS_MAX, INDEX_BUILD_MS_MAX, INDEXES_MAX, LOOK_WORK};
+use crate::listed::IntoList;
 use crate::storage::{Changeset, KeyRange};
 use crate::value::{Doc, DocWriter, Value, sort_by};
 
@@ -46,7 +47,7 @@ impl Engine {
         self.refresh(&collection).await?;
         let options = collection.entry().options.timeseries.clone();
         let of_user = |spec: &Doc<'_>| IndexSpec::of_user(*spec, raw, &options, &*self.env);
-        let specs = requested.iter().map(of_user).collect::<Result<Vec<_>>>()?;
+        let specs = requested.iter().map(of_user).try_listed()?;
         // The numbers of new indexes, and the versions in which they were created.
         let (mut before, mut after, mut new) = (0, 0, Vec::new());
         self.change_entry(&collection, &mut |entry, changes| {
@@ -227,8 +228,7 @@ impl Engine {
                 for unit in &units {
                     let Some(stored) = &unit.stored else { continue };
                     collection.check_bucket(stored.document.view())?;
-                    let prefixes =
-                        new.iter().map(|(number, _)| keyspace::index_prefix(&id, *number)).collect::<Vec<_>>();
+                    let prefixes = new.iter().map(|(number, _)| keyspace::index_prefix(&id, *number)).listed();
                     for key in index_keys(collection, &unit.id, stored.document.view())? {
                         if prefixes.iter().any(|prefix| key.starts_with(prefix)) {
                             changes.put(key, Vec::new());
@@ -264,14 +264,14 @@ impl CollectionEntry {
     /// Errors: `IndexNotFound` if one is not there; `AmbiguousIndexKeyPattern`.
     fn named(&self, which: &Dropped<'_>) -> Result<Vec<u16>> {
         let unknown = match which {
-            Dropped::All => return Ok(self.specs.iter().map(|spec| spec.number).collect()),
+            Dropped::All => return Ok(self.specs.iter().map(|spec| spec.number).listed()),
             Dropped::Names(names) => {
                 let known = |name: &&&str| self.specs.iter().any(|spec| *spec.name == ***name);
                 match names.iter().find(|name| !known(name)) {
                     Some(unknown) => format!("name [{unknown}]"),
                     None => {
                         let named = self.specs.iter().filter(|spec| names.contains(&&*spec.name));
-                        return Ok(named.map(|spec| spec.number).collect());
+                        return Ok(named.map(|spec| spec.number).listed());
                     }
                 }
             }

@@ -5,6 +5,7 @@ use super::expire::Expired;
 use super::find::cursor::Cursors;
 use super::store::bucket_cache::BucketCache;
 use crate::error::Result;
+use crate::listed::IntoList;
 
 impl Engine {
     /// True if `maintain` has work to do: a journal exceeds its limit, or the last pass of retention was more than a
@@ -19,7 +20,7 @@ impl Engine {
     /// Errors: those of storage; the journals are then unchanged.
     pub async fn maintain(&self) -> Result<Vec<(String, Expired)>> {
         let expired = if self.expiry_due() { self.expire().await } else { Ok(Vec::new()) };
-        let due: Vec<_> = self.collections.borrow().values().filter(|c| self.fold_due(c)).cloned().collect();
+        let due: Vec<_> = self.collections.borrow().values().filter(|c| self.fold_due(c)).cloned().listed();
         for collection in due {
             self.fold_shared(&collection).await?;
         }
@@ -31,7 +32,7 @@ impl Engine {
     /// Errors: those of storage.
     pub async fn flush(&self) -> Result<()> {
         self.ensure_open()?;
-        let used: Vec<_> = self.collections.borrow().values().cloned().collect();
+        let used: Vec<_> = self.collections.borrow().values().cloned().listed();
         for collection in used {
             self.fold_shared(&collection).await?;
         }

@@ -17,6 +17,7 @@ use crate::block::Block;
 use crate::bucket::{CollectionOptions, validate_collection_name};
 use crate::error::{Error, ErrorCode, Result};
 use crate::limits::{CHANGE_CONFLICTS_MAX, REPLACEMENT_MS_MAX};
+use crate::listed::IntoList;
 use crate::storage::Changeset;
 
 /// Prefix of the names of temporary collections. The time at which it was begun follows.
@@ -103,7 +104,7 @@ impl Engine {
         let mut entry = CollectionEntry::new(self.drawn_uuid(), before.options.clone());
         // All buckets will have these options.
         entry.options.timeseries.rebucketed = before.options.dedupe.is_some();
-        entry.specs = before.specs.iter().filter(|spec| spec.ready).cloned().collect();
+        entry.specs = before.specs.iter().filter(|spec| spec.ready).cloned().listed();
         entry.version = before.version;
         Ok(entry)
     }

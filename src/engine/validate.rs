@@ -21,6 +21,7 @@ use super::store::stored_bucket::StoredBucket;
 use crate::bucket::{B19, BucketDoc, BucketId, Finding, Rule, Salvaged, is_extended_range, salvage, unpack, validate};
 use crate::error::{Error, ErrorCode, Result};
 use crate::limits::{CHANGE_CONFLICTS_MAX, FINDINGS_MAX, LOOK_WORK};
+use crate::listed::IntoList;
 use crate::storage::{Bytes, Entry, KeyRange, Page};
 use crate::value::{Doc, DocWriter, FieldSet, Value, sort_by};
 
@@ -345,8 +346,8 @@ impl<'a> Pass<'a> {
                 }
                 if findings.iter().all(|finding| finding.rule.warns) {
                     for number in groups {
-                        let sections = journal.groups().get(number).into_iter().flat_map(|group| group.sections());
-                        let sections: Vec<_> = sections.filter(|s| !stored.coverage.covers(s.commit())).collect();
+                        let sections = journal.groups().get(number).map_or(&[][..], |group| group.sections());
+                        let sections: Vec<_> = sections.iter().filter(|s| !stored.coverage.covers(s.commit())).listed();
                         let Some(first) = sections.first() else { continue };
                         // Rows with other metadata get a bucket of their own.
                         let same = first.meta() == document.get("meta");
@@ -448,7 +449,7 @@ impl<'a> Pass<'a> {
         for (number, group) in journal.groups().iter().enumerate() {
             if self.met.get(number) == Some(&false) {
                 self.found.buckets += 1;
-                let findings = self.merged(&group.bucket, None, &group.sections().iter().collect::<Vec<_>>());
+                let findings = self.merged(&group.bucket, None, &group.sections().iter().listed());
                 self.add(Some(group.bucket), findings, None);
             }
         }

@@ -4,6 +4,7 @@ use super::geometry::{Geometry, Polygon, Position, edges};
 use super::parse::pair;
 use super::vector::{Vector3, sin_cos};
 use crate::env::math;
+use crate::listed::IntoList;
 use crate::value::{Kind, Value};
 
 /// Margin around a rectangle on the sphere, in degrees. It is wider than the tolerance within which a place counts as
@@ -49,14 +50,14 @@ impl Rect {
 
     /// Rectangles that hold all of a geometry on the sphere, and everything that touches it.
     pub fn of(geometry: &Geometry) -> Vec<Rect> {
-        Rect::of_stored(geometry).into_iter().map(Rect::widened).collect()
+        Rect::of_stored(geometry).into_iter().map(Rect::widened).listed()
     }
 
     /// The same without a margin around points, for stored values: the margin of the region asked for is enough.
     pub fn of_stored(geometry: &Geometry) -> Vec<Rect> {
         let points = geometry.points.iter().map(|at| Rect { x: [at.x, at.x], y: [at.y, at.y] });
         let lines = geometry.lines.iter().map(|line| Rect::of_line(line).widened());
-        points.chain(lines).chain(geometry.polygons.iter().map(Rect::of_polygon)).collect()
+        points.chain(lines).chain(geometry.polygons.iter().map(Rect::of_polygon)).listed()
     }
 
     fn of_polygon(polygon: &Polygon) -> Rect {
@@ -109,8 +110,7 @@ impl Rect {
     /// be a geometry other than a point, or a pair with named members.
     pub fn between(low: Value<'_>, high: Value<'_>) -> Option<Rect> {
         if low.kind() == Kind::Array {
-            let are_numbers =
-                |value: Value<'_>| value.as_array().into_iter().flatten().all(|(_, item)| item.kind().is_number());
+            let are_numbers = |value: Value<'_>| value.elements().all(|(_, item)| item.kind().is_number());
             let ((left, bottom), (right, top)) = (pair(low)?, pair(high)?);
             // Non-numbers sort below all numbers.
             let least = |x: f64| if x.is_nan() { f64::NEG_INFINITY } else { x };

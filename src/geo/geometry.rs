@@ -1,6 +1,7 @@
 //! Points, lines and polygons.
 
 use super::vector::{Vector3, cross, on_edge};
+use crate::listed::IntoList;
 
 /// A place: its coordinates as written, and its direction.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -72,10 +73,10 @@ impl Polygon {
         }
         let axes = if on_plane { axes_of(Vector3([0.0, 0.0, 1.0])) } else { axes_of(middle(&lines)?) };
         let rings = lines.into_iter().map(|line| {
-            let seen = line.iter().map(|place| see(&axes, place.at)).collect();
+            let seen = line.iter().map(|place| see(&axes, place.at)).listed();
             Ring { line, seen }
         });
-        let polygon = Polygon { rings: rings.collect(), axes };
+        let polygon = Polygon { rings: rings.listed(), axes };
         let mut rings = polygon.rings.iter();
         let outer = rings.next().ok_or("it has no ring")?;
         let holes_are_within = |hole: &Ring| hole.line.iter().all(|place| polygon.is_within(outer, place.at));

@@ -1,6 +1,6 @@
 //! Distances from a place.
 
-use super::geometry::{Geometry, Polygon, Position, edges};
+use super::geometry::{Geometry, Position, edges};
 use super::parse::{is_on_sphere, pair, point};
 use super::region::{EARTH_RADIUS_M, Region};
 use super::vector::Vector3;
@@ -67,9 +67,13 @@ impl Geometry {
             return 0.0;
         }
         let points = self.points.iter().map(|point| from.angle(point.at));
-        let lines = self.lines.iter().chain(self.polygons.iter().flat_map(Polygon::lines));
-        let edges = lines.flat_map(|line| edges(line)).map(|(a, b)| edge_angle(a, b, from));
-        points.chain(edges).fold(f64::INFINITY, f64::min)
+        let mut nearest = points.fold(f64::INFINITY, f64::min);
+        for line in self.all_lines() {
+            for (a, b) in edges(line) {
+                nearest = nearest.min(edge_angle(a, b, from));
+            }
+        }
+        nearest
     }
 }
 

@@ -1,6 +1,7 @@
 //! Reads geometries from BSON values.
 
 use super::geometry::{Geometry, Line, Polygon, Position};
+use crate::listed::IntoList;
 use crate::value::{Doc, Kind, Number, Value};
 
 type Parsed<T> = Result<T, &'static str>;
@@ -102,7 +103,7 @@ fn items<'a>(value: Option<Value<'a>>) -> Parsed<impl Iterator<Item = Value<'a>>
 }
 
 fn line(value: Option<Value<'_>>) -> Parsed<Line> {
-    items(value)?.map(|item| place(Some(item))).collect()
+    items(value)?.map(|item| place(Some(item))).try_listed()
 }
 
 fn line_string(value: Option<Value<'_>>) -> Parsed<Line> {

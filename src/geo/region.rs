@@ -4,6 +4,7 @@ use super::bounds::Rect;
 use super::geometry::{Geometry, Polygon, Position};
 use super::parse::{is_on_sphere, pair, point};
 use crate::env::math;
+use crate::listed::IntoList;
 use crate::value::{Doc, Number, Value};
 
 /// The radius of the earth, by which radians become metres.
@@ -45,7 +46,8 @@ impl Region {
         if touching && name != "$geometry" {
             return Err("needs a $geometry");
         }
-        let members: Vec<Value<'_>> = value.as_container().into_iter().flatten().map(|(_, member)| member).collect();
+        let members: Vec<Value<'_>> =
+            value.as_container().unwrap_or(Doc::EMPTY).iter().map(|(_, member)| member).listed();
         let on_plane = matches!(name, "$box" | "$polygon" | "$center");
         let (shape, bounds) = match (name, members.as_slice()) {
             ("$geometry", _) => {
@@ -139,8 +141,8 @@ impl Region {
         match &self.shape {
             RegionShape::Rect => false,
             RegionShape::Circle(center, radius) => {
-                let corners = geometry.polygons.iter().flat_map(Polygon::lines).chain(&geometry.lines).flatten();
-                geometry.points.iter().chain(corners).all(|place| center.at.angle(place.at) <= *radius)
+                let is_near = |place: &Position| center.at.angle(place.at) <= *radius;
+                geometry.points.iter().all(is_near) && geometry.all_lines().iter().all(|line| line.iter().all(is_near))
             }
             RegionShape::Near(from, radius) => geometry.angle(from.at) <= *radius,
             RegionShape::Within(region) => region.contains(geometry),

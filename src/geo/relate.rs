@@ -2,6 +2,7 @@
 
 use super::geometry::{Geometry, Polygon, Position, edges, on_line};
 use super::vector::{Vector3, cross, on_edge};
+use crate::listed::IntoList;
 
 impl Geometry {
     /// True if every part of `other` lies in one polygon of this geometry. Edges belong to what they bound.
@@ -16,13 +17,23 @@ impl Geometry {
     pub fn intersects(&self, other: &Geometry) -> bool {
         self.meets_points_of(other)
             || other.meets_points_of(self)
-            || self.all_lines().any(|line| other.all_lines().any(|other| lines_meet(line, other)))
+            || self.meets_lines_of(other)
             || self.begins_in(other)
             || other.begins_in(self)
     }
 
-    fn all_lines(&self) -> impl Iterator<Item = &[Position]> {
-        self.lines.iter().chain(self.polygons.iter().flat_map(Polygon::lines)).map(Vec::as_slice)
+    /// Its lines, and the rings of its polygons.
+    pub(super) fn all_lines(&self) -> Vec<&[Position]> {
+        let mut lines: Vec<&[Position]> = self.lines.iter().map(Vec::as_slice).listed();
+        for polygon in &self.polygons {
+            lines.extend(polygon.lines().map(Vec::as_slice));
+        }
+        lines
+    }
+
+    fn meets_lines_of(&self, other: &Geometry) -> bool {
+        let others = other.all_lines();
+        self.all_lines().iter().any(|line| others.iter().any(|other| lines_meet(line, other)))
     }
 
     fn meets_points_of(&self, other: &Geometry) -> bool {

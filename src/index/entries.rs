@@ -111,7 +111,7 @@ impl<'a> BucketSummary<'a> {
     pub(super) fn extremes(&self, path: &Path) -> Option<[Option<Value<'a>>; 2]> {
         let mut ends = [Some(self.min.as_value()), Some(self.max.as_value())];
         for component in path.components() {
-            if ends.iter().flatten().any(|value| value.kind() == Kind::Array) {
+            if ends.iter().any(|value| value.is_some_and(|value| value.kind() == Kind::Array)) {
                 return None;
             }
             ends = ends.map(|value| value?.as_doc()?.get(component.name()));

@@ -8,6 +8,7 @@ use std::rc::Rc;
 use super::sorted_parts::{PartPlace, SortedParts};
 use super::{Bytes, Change, Changeset, Entry, KeyRange, LocalFuture, Page, Storage, guard};
 use crate::error::Result;
+use crate::listed::IntoList;
 
 /// A map in memory. A clone is a second handle to the same map, as a second tab is to one database.
 ///
@@ -100,7 +101,7 @@ impl Storage for MemoryStorage {
     fn get_many<'a>(&'a self, keys: &'a [Bytes]) -> LocalFuture<'a, Vec<Option<Bytes>>> {
         Box::pin(async move {
             let entries = self.entries.borrow();
-            Ok(keys.iter().map(|key| get(&entries, key).cloned()).collect())
+            Ok(keys.iter().map(|key| get(&entries, key).cloned()).listed())
         })
     }
 

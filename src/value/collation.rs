@@ -10,6 +10,7 @@ use super::raw::{Kind, Value};
 use super::writer::DocWriter;
 use crate::env::{Collating, Collator, Env};
 use crate::error::{Error, ErrorCode, Result};
+use crate::listed::IntoList;
 
 /// How strings compare: by their bytes unless a locale says otherwise.
 ///
@@ -270,7 +271,7 @@ fn tag_of(locale: &str) -> String {
     if tag.bytes().any(|byte| byte == b'-') || variant == Some(None) || parts.next().is_some() {
         return String::new();
     }
-    tag = tag.split('_').collect::<Vec<_>>().join("-");
+    tag = tag.split('_').listed().join("-");
     if let Some(variant) = variant.flatten() {
         let known = VARIANTS.iter().find(|(name, _)| *name == variant);
         tag += "-u-co-";

@@ -2,6 +2,8 @@
 
 use kernels::keys::{self, Keys, hash};
 
+use crate::listed::IntoList;
+
 /// Numbers byte strings from 0 on, in the order in which they are added.
 ///
 /// One type serves for names, metadata, values and ids. Keys lie end to end in one buffer, and an open-addressing table
@@ -53,8 +55,7 @@ impl Interner {
     /// dropped.
     #[inline(never)]
     pub fn renumber(&mut self, renumber: &dyn Fn(usize) -> Option<usize>) {
-        let mut kept: Vec<(usize, usize)> =
-            (0..self.ends.len()).filter_map(|old| Some((renumber(old)?, old))).collect();
+        let mut kept: Vec<(usize, usize)> = (0..self.ends.len()).filter_map(|old| Some((renumber(old)?, old))).listed();
         super::sort_by(&mut kept, Ord::cmp);
         let mut numbers = Interner::default();
         for (_, old) in kept {

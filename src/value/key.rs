@@ -83,7 +83,7 @@ fn append_payload(out: &mut Vec<u8>, value: Value<'_>) {
         Kind::String | Kind::Symbol | Kind::Code => append_escaped(out, text_bytes(value)),
         Kind::Object => append_object(out, value.as_doc().unwrap_or(Doc::EMPTY)),
         Kind::Array => {
-            value.as_array().into_iter().flatten().for_each(|(_, element)| append_key(out, element));
+            value.elements().for_each(|(_, element)| append_key(out, element));
             out.push(END);
         }
         Kind::Binary => {

@@ -8,6 +8,7 @@ use super::collation::Collation;
 use super::doc::Doc;
 use super::raw::{Kind, Value};
 use crate::error::{Error, ErrorCode, Result};
+use crate::listed::IntoList;
 
 /// A dotted path, split once. A clone shares it: filters and sorts are cloned several times before a query runs.
 #[derive(Clone, PartialEq, Eq, Hash)]
@@ -55,7 +56,7 @@ impl Path {
         if text.as_bytes().contains(&0) {
             return Err(Error::bad_value(format!("Field path \"{text}\" must not contain a NUL byte")));
         }
-        let components = text.split('.').map(Component::parse).collect();
+        let components = text.split('.').map(Component::parse).listed();
         Ok(Path(Rc::new(SplitText { text: text.into(), components })))
     }
 
@@ -174,7 +175,7 @@ fn walk_elements<'a>(
     visit: &mut dyn FnMut(Option<Value<'a>>) -> bool,
 ) -> bool {
     let Some((next, below)) = rest.split_first() else { return false };
-    array.as_array().into_iter().flatten().enumerate().any(|(position, (_, element))| {
+    array.elements().enumerate().any(|(position, (_, element))| {
         let kind = element.kind();
         if kind == Kind::Object && walk_from_value(Some(element), rest, leaf, visit) {
             return true;

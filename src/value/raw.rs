@@ -6,7 +6,7 @@ use std::rc::Rc;
 use kernels::elements;
 
 use super::display_double::DisplayDouble;
-use super::doc::{Doc, check_value};
+use super::doc::{Doc, Elements, check_value};
 use super::number::Number;
 use crate::error::{Error, Result};
 
@@ -253,6 +253,11 @@ impl<'a> Value<'a> {
         (self.kind == Kind::Array).then(|| Doc::new_checked(self.bytes))
     }
 
+    /// The elements of an array, with their positions as names. Values of other types have none.
+    pub fn elements(self) -> Elements<'a> {
+        self.as_array().unwrap_or(Doc::EMPTY).iter()
+    }
+
     /// The document of an object or of an array.
     pub fn as_container(self) -> Option<Doc<'a>> {
         matches!(self.kind, Kind::Object | Kind::Array).then(|| Doc::new_checked(self.bytes))
@@ -319,7 +324,7 @@ impl fmt::Debug for Value<'_> {
             Kind::Object => self.as_container().map_or(Ok(()), |doc| write!(f, "{doc:?}")),
             Kind::Array => {
                 f.write_str("[")?;
-                for (i, (_, element)) in self.as_array().into_iter().flat_map(|array| array.iter()).enumerate() {
+                for (i, (_, element)) in self.elements().enumerate() {
                     f.write_str(if i > 0 { ", " } else { "" })?;
                     element.fmt(f)?;
                 }

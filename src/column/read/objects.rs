@@ -8,6 +8,7 @@ use super::shape::SectionShape;
 use super::words::elements;
 use crate::block::{Column, ColumnData, Objects};
 use crate::limits::COLUMN_SIZE_BYTES_MAX;
+use crate::listed::IntoList;
 use crate::value::Kind;
 
 /// Bytes of a cell of a column, at most, if it has a fixed width.
@@ -79,7 +80,7 @@ fn scalars(bytes: &[u8], rows_max: usize) -> Option<Objects> {
     }
     let is_even = streams.iter().all(|(_, left)| *left == 0);
     let is_last = items.next(0).is_ok_and(|(item, _)| item == Item::End) && items.finish().is_ok();
-    let scalars: Vec<Column> = readers.into_iter().map(RowReader::finish).collect();
+    let scalars: Vec<Column> = readers.into_iter().map(RowReader::finish).listed();
     let rows = scalars.first().map(Column::len).filter(|rows| *rows > 0)?;
     // A text that comes again is stored once, but built into every object (I1). The reference has all names.
     let object_bytes_max = scalars.iter().map(Column::value_bytes_max).sum::<usize>() + reference.len();

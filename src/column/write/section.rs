@@ -6,6 +6,7 @@ use std::collections::BinaryHeap;
 use super::super::selector::{RLE_SELECTOR, RUN_UNIT, WordLayout};
 use super::reference;
 use super::stream::StreamWriter;
+use crate::listed::IntoList;
 use crate::value::{Doc, DocBuf, Kind, value_len};
 
 /// First byte of a section of objects.
@@ -115,7 +116,7 @@ impl SectionWriter {
         }
         out.push(if self.kind == Kind::Array { ARRAYS } else { OBJECTS });
         out.extend_from_slice(self.reference.view().as_bytes());
-        let streams: Vec<Vec<u8>> = self.streams.into_iter().map(StreamWriter::finish).collect();
+        let streams: Vec<Vec<u8>> = self.streams.into_iter().map(StreamWriter::finish).listed();
         // A reader that decodes object by object needs the next item of the stream with the fewest elements so far.
         let mut heap: BinaryHeap<_> = (0..streams.len()).map(|index| Reverse((0_usize, index, 0_usize))).collect();
         while let Some(Reverse((elements, index, at))) = heap.pop() {

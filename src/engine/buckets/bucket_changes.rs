@@ -15,6 +15,7 @@ use crate::engine::store::keyspace::{self, Marker};
 use crate::engine::store::stored_bucket::{Coverage, StoredBucket};
 use crate::error::{Error, Result};
 use crate::index::{self, BucketSummary};
+use crate::listed::IntoList;
 use crate::storage::{Bytes, Changeset, KeyRange};
 use crate::value::{Doc, DocBuf, sort_by};
 
@@ -144,7 +145,7 @@ impl<'a> BucketChanges<'a> {
         // A fold only adds what inserts have already added. Any other change keeps inserts away from its buckets
         // meanwhile, so that they do not build on counts and schemas of removed rows.
         let ids = self.changed.iter().map(|(id, _)| *id);
-        let direct = if page.units.is_empty() && !self.direct { Vec::new() } else { ids.collect() };
+        let direct = if page.units.is_empty() && !self.direct { Vec::new() } else { ids.listed() };
         let _held = self.collection.direct_writes(direct).await;
         let id = self.collection.id();
         let mut changes = Changeset::new();

@@ -24,6 +24,7 @@ use crate::engine::store::signal::Signal;
 use crate::engine::store::stored_bucket::{Coverage, StoredBucket};
 use crate::error::{Error, ErrorCode, Result};
 use crate::limits::{CHANGE_CONFLICTS_MAX, FOLD_STEP_BUCKETS, FOLD_STEP_ROWS, UNKNOWN_BUCKET_BYTES};
+use crate::listed::IntoList;
 use crate::value::{Doc, DocBuf, Value};
 
 impl Engine {
@@ -88,7 +89,7 @@ impl Engine {
             // earlier than what is stored.
             let of_contexts = journal.chunk_by(|a, b| a.context == b.context);
             let entries: Vec<&Rc<JournalEntry>> =
-                of_contexts.flat_map(|of_context| of_context.iter().take_while(is_wanted)).collect();
+                of_contexts.flat_map(|of_context| of_context.iter().take_while(is_wanted)).listed();
             if generation.is_none() && !entries.is_empty() && by_window {
                 // Loaded by now: `CollectionEntry::prepare` loads it for collections with `dedupe`.
                 generation = Some(self.begin_generation(collection).await?);
@@ -108,7 +109,7 @@ impl Engine {
             };
             match self.fold_entries(collection, &journal, &entries, by_bucket, (epoch, by_window)).await {
                 Ok(()) => {
-                    collection.journal.folded(&entries.iter().map(|entry| entry.key()).collect::<Vec<_>>());
+                    collection.journal.folded(&entries.iter().map(|entry| entry.key()).listed());
                     return Ok(entries.len());
                 }
                 Err(e) if e.code == ErrorCode::WriteConflict && conflicts < CHANGE_CONFLICTS_MAX => conflicts += 1,
@@ -218,7 +219,7 @@ impl Engine {
                 epoch = running.await?;
             }
             let folded = if rest.is_empty() { std::mem::take(&mut records) } else { Vec::new() };
-            let folded = folded.iter().map(|(context, last)| keyspace::journal_up_to(&id, context, *last)).collect();
+            let folded = folded.iter().map(|(context, last)| keyspace::journal_up_to(&id, context, *last)).listed();
             let mut commit: Pin<Box<dyn Future<Output = Result<u64>> + '_>> = Box::pin(async move {
                 let epoch = changes.commit(self, epoch, folded, ScannedPage::default()).await?;
                 collection.count(counter, count);
@@ -247,7 +248,7 @@ impl Engine {
         moved: &mut Vec<(BucketId, Coverage, DocBuf)>,
     ) -> Result<(BucketChanges<'a>, u64)> {
         let now_ms = self.now_ms();
-        let ids: Vec<BucketId> = step.iter().map(|group| group.bucket).collect();
+        let ids: Vec<BucketId> = step.iter().map(|group| group.bucket).listed();
         let stored = self.fetch(collection, &ids).await?;
         let mut changes = BucketChanges::new(collection);
         let mut converted = 0;
@@ -261,7 +262,7 @@ impl Engine {
             }
             // Rows of an interrupted fold, or of a record written twice because the first answer to its commit was
             // lost.
-            let fresh: Vec<&SectionRef> = all.iter().filter(|s| !coverage.covers(s.commit())).collect();
+            let fresh: Vec<&SectionRef> = all.iter().filter(|s| !coverage.covers(s.commit())).listed();
             if fresh.is_empty() {
                 continue;
             }
@@ -395,7 +396,7 @@ fn apart<'a>(sections: &[&'a SectionRef], rows_max: usize) -> Vec<Vec<&'a Sectio
             None => parts.push((vec![section], more)),
         }
     }
-    parts.into_iter().map(|(part, _)| part).collect()
+    parts.into_iter().map(|(part, _)| part).listed()
 }
 
 /// How many of `groups` one step of a fold takes.
@@ -439,7 +440,7 @@ pub(in crate::engine) fn merge_sections(
     let stored = stored.map(|document| BucketDoc::parse(document, options)).transpose()?;
     let first = sections.first().and_then(|section| section.section());
     let first = first.ok_or_else(|| Error::internal("Cannot merge a bucket with no rows"))?;
-    let additions: Vec<(&Block, std::ops::Range<usize>)> = sections.iter().map(|section| section.rows()).collect();
+    let additions: Vec<(&Block, std::ops::Range<usize>)> = sections.iter().map(|section| section.rows()).listed();
     let meta = first.meta.as_ref().map(|m| m.view());
     merge(stored.as_ref(), id, first.min_time_ms, meta, &additions, format, options)
 }

@@ -21,6 +21,7 @@ use crate::engine::store::keyspace::{self, ContextId};
 use crate::engine::store::stored_bucket::Coverage;
 use crate::error::{Error, ErrorCode, Result};
 use crate::limits::{CHANGE_CONFLICTS_MAX, LATE_ROWS_FACTOR};
+use crate::listed::IntoList;
 use crate::storage::{Changeset, LocalFuture};
 use crate::value::{Doc, DocBuf, FieldSet, Interner};
 
@@ -103,7 +104,7 @@ impl Collection {
         let view = BucketDoc::parse(document, options).ok()?;
         let rows = unpack(&view, &FieldSet::All, options).ok()?;
         let found = dedupe.measurements(&rows, &options.time_field, 0..0).ok()??;
-        let rest = rows.gather(&found.iter().map(|measurement| measurement.kept).collect::<Vec<_>>());
+        let rest = rows.gather(&found.iter().map(|measurement| measurement.kept).listed());
         let less = rows.rows() - rest.rows();
         let header = (view.id(), view.meta());
         let document = whole(header, view.min_time_ms(), &rest, engine.bucket_format, options).ok()?;
@@ -147,8 +148,7 @@ impl FoldedWindow<'_> {
             return Ok(0);
         }
         let mut stored: Vec<Block> = Vec::new();
-        let overlapping: Vec<usize> =
-            (0..).zip(self.near).filter(|(_, near)| near.overlaps).map(|(at, _)| at).collect();
+        let overlapping: Vec<usize> = (0..).zip(self.near).filter(|(_, near)| near.overlaps).map(|(at, _)| at).listed();
         for near in self.near.iter().filter(|near| near.overlaps) {
             stored.push(unpack(&near.stored.view(options)?, &FieldSet::All, options)?);
         }
@@ -159,14 +159,14 @@ impl FoldedWindow<'_> {
                 *end += rows.rows();
                 Some(*end)
             })
-            .collect();
+            .listed();
         let parts: Vec<_> =
-            stored.iter().map(|rows| (rows, 0..rows.rows())).chain(fresh.iter().map(|s| s.rows())).collect();
+            stored.iter().map(|rows| (rows, 0..rows.rows())).chain(fresh.iter().map(|s| s.rows())).listed();
         let all = Block::concat_slices(&parts);
         let start = ends.last().copied().unwrap_or_default();
         let found = dedupe.measurements(&all, &options.time_field, start..start + moved_rows(&fresh))?;
         let found =
-            found.unwrap_or_else(|| (0..all.rows() as u32).map(|row| Measurement { kept: row, first: row }).collect());
+            found.unwrap_or_else(|| (0..all.rows() as u32).map(|row| Measurement { kept: row, first: row }).listed());
         let duplicates = all.rows() - found.len();
 
         let times = times_of(&all, &options.time_field)?;

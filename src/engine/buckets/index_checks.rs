@@ -6,6 +6,7 @@ use crate::engine::collections::collection::Collection;
 use crate::engine::store::keyspace;
 use crate::error::{Error, ErrorCode, Result};
 use crate::index::{self, BucketSummary, META_TIME_INDEX, Source, check_points};
+use crate::listed::IntoList;
 use crate::query::Index;
 use crate::storage::Bytes;
 use crate::value::{Component, Doc, FieldSet, Kind, Path, Value, sort_by};
@@ -59,8 +60,7 @@ pub fn check_bucket(collection: &Collection, document: Doc<'_>) -> Result<()> {
         kinds[0] == kinds[1] && kinds[0].is_none_or(|kind| !matches!(kind, Kind::Object | Kind::Array))
     };
     let names = limited.iter().map(|(_, path)| path.first());
-    let mut wanted: Vec<Box<str>> =
-        names.filter(|name| has_places || !is_plain(name)).map(|name| name.into()).collect();
+    let mut wanted: Vec<Box<str>> = names.filter(|name| has_places || !is_plain(name)).map(|name| name.into()).listed();
     if wanted.is_empty() {
         return Ok(());
     }
@@ -130,7 +130,7 @@ fn limited_paths(collection: &Collection) -> Vec<(Source, Path)> {
     parts
         .filter(|part| is_limited(part.source) && part.path.as_str() != collection.time_field())
         .map(|part| (part.source, part.path.clone()))
-        .collect()
+        .listed()
 }
 
 fn meets_array(value: Value<'_>, path: &[Component]) -> bool {

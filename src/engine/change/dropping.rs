@@ -11,6 +11,7 @@ use crate::engine::journal::{JournalEntry, RecordKey, SectionGroup, SectionRef};
 use crate::engine::read::scan::Scan;
 use crate::engine::store::keyspace;
 use crate::error::Result;
+use crate::listed::IntoList;
 use crate::query::ReadPlan;
 use crate::storage::{Changeset, KeyRange};
 use crate::value::sort_by;
@@ -42,7 +43,7 @@ impl Engine {
         let (mut rows, mut keys) = (0, Vec::new());
         let of_one =
             |a: &(&Rc<JournalEntry>, &bool), b: &(&Rc<JournalEntry>, &bool)| a.1 == b.1 && a.0.context == b.0.context;
-        for run in entries.iter().zip(&gone).collect::<Vec<_>>().chunk_by(of_one) {
+        for run in entries.iter().zip(&gone).listed().chunk_by(of_one) {
             let (Some((first, true)), Some((last, _))) = (run.first(), run.last()) else { continue };
             let key = |entry: &JournalEntry| keyspace::journal(&id, &entry.context, entry.seq);
             // A context writes its records in order, so no new one can appear between these.
@@ -64,7 +65,7 @@ impl Engine {
                 groups.push(group);
             }
         }
-        let ids: Vec<_> = groups.iter().map(|group| group.bucket).collect();
+        let ids: Vec<_> = groups.iter().map(|group| group.bucket).listed();
         let stored = self.fetch(collection, &ids).await?;
         let options = &collection.entry().options.timeseries;
         for (group, stored) in groups.into_iter().zip(&stored) {

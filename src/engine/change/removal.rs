@@ -16,6 +16,7 @@ use crate::engine::read::unit::Unit;
 use crate::engine::store::keyspace::{self, ContextId};
 use crate::engine::store::sorted_map::SortedMap;
 use crate::error::Result;
+use crate::listed::IntoList;
 use crate::storage::Changeset;
 use crate::value::{Doc, sort_by};
 
@@ -125,14 +126,14 @@ impl Engine {
         sort_by(&mut held, Ord::cmp);
         held.dedup();
         let records: Vec<(ContextId, u64)> =
-            journals.records.iter().filter(|(_, goes)| **goes).map(|(commit, _)| *commit).collect();
+            journals.records.iter().filter(|(_, goes)| **goes).map(|(commit, _)| *commit).listed();
         if gone.is_empty() && records.is_empty() {
             return Ok(removed);
         }
         records.iter().for_each(|(context, seq)| changes.delete(keyspace::journal(&id, context, *seq)));
         let _held = collection.direct_writes(held).await;
         self.storage.commit(changes).await?;
-        self.keep(&collection, epoch, next, gone.into_iter().map(|bucket| (bucket, None)).collect());
+        self.keep(&collection, epoch, next, gone.into_iter().map(|bucket| (bucket, None)).listed());
         collection.journal.folded(&records);
         Ok(removed)
     }
@@ -143,9 +144,9 @@ impl Engine {
         let options = &collection.entry().options.timeseries;
         let groups = scan.journal().groups().iter();
         let mut all: Vec<(BucketId, SectionRef)> =
-            groups.flat_map(|group| group.sections().iter().map(|section| (group.bucket, section.clone()))).collect();
+            groups.flat_map(|group| group.sections().iter().map(|section| (group.bucket, section.clone()))).listed();
         sort_by(&mut all, |a, b| a.0.cmp(&b.0));
-        let mut ids: Vec<BucketId> = all.iter().map(|(bucket, _)| *bucket).collect();
+        let mut ids: Vec<BucketId> = all.iter().map(|(bucket, _)| *bucket).listed();
         ids.dedup();
         let stored = self.fetch(collection, &ids).await?;
         let mut journals = Journals { sections: Vec::with_capacity(all.len()), records: SortedMap::default() };

@@ -17,6 +17,7 @@ use crate::engine::journal::{CommitOrder, JournalEntry};
 use crate::engine::store::entry::Moving;
 use crate::engine::store::keyspace;
 use crate::error::Result;
+use crate::listed::IntoList;
 use crate::storage::{Changeset, LocalFuture};
 
 impl Engine {
@@ -33,7 +34,7 @@ impl Engine {
     async fn adopt(&self, collection: &Rc<Collection>, epoch: u64) -> Result<()> {
         let (id, journal) = (collection.id(), &collection.journal);
         let records: Vec<Rc<JournalEntry>> =
-            journal.entries().into_iter().filter(|entry| !entry.record.order.is_by_window()).collect();
+            journal.entries().into_iter().filter(|entry| !entry.record.order.is_by_window()).listed();
         let staged = stage_windows(
             collection.rows_of(records.iter().map(|entry| &**entry)),
             &collection.entry().options.timeseries,
@@ -51,7 +52,7 @@ impl Engine {
         let written = self.add_records(collection, staged, order, &mut changes);
         self.storage.commit(changes).await?;
         journal.epoch_moved(epoch, next);
-        journal.folded(&records.iter().map(|entry| entry.key()).collect::<Vec<_>>());
+        journal.folded(&records.iter().map(|entry| entry.key()).listed());
         journal.committed(written);
         Ok(())
     }

@@ -16,6 +16,7 @@ use crate::engine::store::keyspace;
 use crate::engine::store::stored_bucket::StoredBucket;
 use crate::error::{Error, Result};
 use crate::limits::DIRECTORY_BUCKETS_MAX;
+use crate::listed::IntoList;
 use crate::storage::Bytes;
 use crate::value::{Interner, Value, append_key, append_missing_key, sort_by};
 
@@ -55,7 +56,7 @@ impl Directory {
             directory.add(series, keyspace::bucket_id(key)?, i64::MAX);
         }
         sort_by(&mut directory.buckets, |a, b| (a.series, a.id).cmp(&(b.series, b.id)));
-        let mut ids: Vec<BucketId> = directory.buckets.iter().map(|listed| listed.id).collect();
+        let mut ids: Vec<BucketId> = directory.buckets.iter().map(|listed| listed.id).listed();
         sort_by(&mut ids, Ord::cmp);
         if ids.windows(2).any(|two| matches!(two, [a, b] if a == b)) {
             directory.give_up();

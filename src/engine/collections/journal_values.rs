@@ -5,6 +5,7 @@ use crate::engine::journal::RecordKey;
 use crate::engine::store::keyspace::{self, CollectionId};
 use crate::engine::store::pages::go_on;
 use crate::error::Result;
+use crate::listed::IntoList;
 use crate::storage::{Bytes, KeyRange, Page};
 
 /// Shorter runs of records are fetched one by one.
@@ -27,9 +28,9 @@ impl Engine {
             let value = brought.get_mut(listed.binary_search(record).ok()?)?;
             (!value.is_empty()).then(|| std::mem::take(value))
         };
-        let mut values: Vec<Option<Bytes>> = wanted.iter().map(known).collect();
+        let mut values: Vec<Option<Bytes>> = wanted.iter().map(known).listed();
         let absent = |(record, value): (&RecordKey, &Option<Bytes>)| value.is_none().then_some(*record);
-        let left: Vec<RecordKey> = wanted.iter().zip(&values).filter_map(absent).collect();
+        let left: Vec<RecordKey> = wanted.iter().zip(&values).filter_map(absent).listed();
         if !left.is_empty() {
             let mut fetched = self.fetched(id, &left, listed).await?.into_iter();
             values.iter_mut().filter(|value| value.is_none()).for_each(|value| *value = fetched.next().flatten());
@@ -44,14 +45,14 @@ impl Engine {
         listed: &[RecordKey],
     ) -> Result<Vec<Option<Bytes>>> {
         let key = |(context, seq): &RecordKey| keyspace::journal(id, context, *seq);
-        let keys: Vec<Bytes> = wanted.iter().map(key).collect();
+        let keys: Vec<Bytes> = wanted.iter().map(key).listed();
         let runs = runs_of(wanted, listed);
         if wanted.len() < RUN_MIN * runs.len() {
             return self.storage.get_many(&keys).await;
         }
         let end = |last: &RecordKey| [&key(last)[..], &[0]].concat();
         let mut ranges: Vec<_> =
-            runs.iter().map(|(first, last)| KeyRange { start: key(first), end: end(last) }).collect();
+            runs.iter().map(|(first, last)| KeyRange { start: key(first), end: end(last) }).listed();
         // One more entry than expected shows whether that was all.
         let page = Page { entries_max: wanted.len() + 1, keys_only: false };
         let mut entries = Vec::with_capacity(page.entries_max);
@@ -69,7 +70,7 @@ impl Engine {
             while entries.next_if(|entry| entry.key < *key).is_some() {}
             entries.next_if(|entry| entry.key == *key).map(|entry| entry.value)
         };
-        Ok(keys.iter().map(value).collect())
+        Ok(keys.iter().map(value).listed())
     }
 }
 

@@ -10,6 +10,7 @@ use crate::error::{Error, ErrorCode, Result};
 use crate::limits::{
     CHANGE_CONFLICTS_MAX, FETCHED_RECORDS_BYTES, JOURNAL_SIZE_BYTES_MAX, LOOK_WORK, SORTED_SECTIONS_MAX,
 };
+use crate::listed::IntoList;
 use crate::storage::{Bytes, Entry, KeyRange};
 
 /// Roughly how much larger a record is in memory than in storage, if it has many series with one row each.
@@ -93,7 +94,7 @@ impl Engine {
             false => keyspace::markers(&id),
         };
         let journals = journal.ranges(&id, &refresh);
-        let ranges = std::iter::once(markers).chain(journals).chain(also.iter().cloned()).collect();
+        let ranges = std::iter::once(markers).chain(journals).chain(also.iter().cloned()).listed();
         // The first refresh needs all records, which are the second range.
         let ahead = (journal.epoch() == 0).then_some(1);
         let (mut keys, mut listed, mut brought, mut also) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());

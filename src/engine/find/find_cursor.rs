@@ -19,6 +19,7 @@ use crate::engine::read::scan::{Scan, in_order};
 use crate::engine::read::unit::Unit;
 use crate::error::Result;
 use crate::limits::{BATCH_SIZE_BYTES_MAX, BUCKET_WORK, LOOK_WORK};
+use crate::listed::IntoList;
 use crate::query::{Exec, Flow, Pipeline, ReadPlan, Sink, SortSpec, Stream, TimeBound, sorted_groups};
 use crate::storage::LocalFuture;
 use crate::value::sort_by;
@@ -215,10 +216,10 @@ impl FindCursor {
             // Metadata that cannot be sorted: an error only if a row of that bucket matches.
             self.plan.stream = None;
             self.exec = Exec::new(&self.plan.plan);
-            self.units = units.into_iter().rev().map(|unit| Next { unit, begins_group: false }).collect();
+            self.units = units.into_iter().rev().map(|unit| Next { unit, begins_group: false }).listed();
             return Ok(());
         };
-        let mut units: Vec<Option<Unit>> = units.into_iter().map(Some).collect();
+        let mut units: Vec<Option<Unit>> = units.into_iter().map(Some).listed();
         let mut take = |row: u32| units.get_mut(row as usize).and_then(Option::take);
         let next =
             sorted.into_iter().rev().filter_map(|(row, begins_group)| Some(Next { unit: take(row)?, begins_group }));
@@ -380,7 +381,7 @@ impl Engine {
             return Ok(!cursor.units.is_empty());
         }
         let Some(page) = self.next_page(&mut cursor.scan).await? else { return Ok(false) };
-        cursor.units = page.into_iter().rev().map(|unit| Next { unit, begins_group: false }).collect();
+        cursor.units = page.into_iter().rev().map(|unit| Next { unit, begins_group: false }).listed();
         Ok(true)
     }
 }

@@ -10,6 +10,7 @@ use crate::engine::store::keyspace;
 use crate::error::Result;
 use crate::index::META_TIME_INDEX;
 use crate::limits::KEYS_PAGE;
+use crate::listed::IntoList;
 use crate::storage::{KeyRange, Page};
 
 impl Engine {
@@ -43,7 +44,7 @@ impl Engine {
                     if entries.len() == page.entries_max {
                         return Ok(None);
                     }
-                    entries.into_iter().map(|entry| entry.key).collect()
+                    entries.into_iter().map(|entry| entry.key).listed()
                 };
                 // Several pages may be of different moments.
                 if keys.len() >= KEYS_PAGE && self.journal_snapshot(collection, &[]).await?.epoch != epoch {

@@ -21,6 +21,7 @@ use crate::error::Result;
 use crate::limits::{
     LISTED_KEYS_A_BUCKET, NEWEST_DEPTH_MAX, NEWEST_SIZE_BYTES_MAX, SCAN_PAGE_BUCKETS, UNLISTED_BUCKETS_MAX,
 };
+use crate::listed::IntoList;
 use crate::query::{Ends, ReadAccess, ReadPlan};
 use crate::storage::LocalFuture;
 use crate::value::{Interner, Kind, sort_by};
@@ -132,7 +133,7 @@ impl<'a> Search<'a> {
             let ids = self.order.iter().filter_map(|place| Some((listed.get(*place)?.id, *place)));
             let mut by_id: Vec<(BucketId, usize)> = ids.collect();
             sort_by(&mut by_id, Ord::cmp);
-            self.order = by_id.into_iter().map(|(_, place)| place).collect();
+            self.order = by_id.into_iter().map(|(_, place)| place).listed();
             self.series = vec![SeriesSearch { from: 0, to: self.order.len(), best: Vec::new(), takes_all: false }];
         }
         Ok(())
@@ -366,7 +367,7 @@ impl Engine {
                 for ((_, place), stored) in page.iter().zip(&found).filter(|_| rounds > 1) {
                     search.note(*place, stored.as_deref())?;
                 }
-                search.examine_all(scan.units(ids.into_iter().zip(found).collect())?)?;
+                search.examine_all(scan.units(ids.into_iter().zip(found).listed())?)?;
             }
             if rounds == 0 {
                 search.examine_all(scan.unmet())?;
@@ -378,7 +379,7 @@ impl Engine {
             asked += places.len();
             let listed =
                 places.into_iter().filter_map(|place| Some((search.directory.buckets().get(place)?.id, place)));
-            next = listed.filter(|(id, _)| journalled.binary_search(id).is_err()).collect();
+            next = listed.filter(|(id, _)| journalled.binary_search(id).is_err()).listed();
             // Storage reads neighbours together.
             sort_by(&mut next, Ord::cmp);
             rounds += 1;

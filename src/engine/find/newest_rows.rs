@@ -13,6 +13,7 @@ use crate::engine::collections::collection::Collection;
 use crate::engine::read::unit::Unit;
 use crate::engine::store::stored_bucket::{EndRows, StoredBucket};
 use crate::error::Result;
+use crate::listed::IntoList;
 use crate::query::{ReadPlan, Which};
 use crate::value::{DocBuf, DocWriter};
 
@@ -39,10 +40,10 @@ pub(super) fn rows_of_units(collection: &Collection, plan: &ReadPlan, units: &[U
     if only.is_none() || units.iter().any(|unit| end_of_stored(unit) != only) {
         return rows_of();
     }
-    let parts: Vec<_> = units.iter().filter_map(|unit| Some((unit.stored.as_ref()?.kept(), 0))).collect();
+    let parts: Vec<_> = units.iter().filter_map(|unit| Some((unit.stored.as_ref()?.kept(), 0))).listed();
     let fields =
         JoinedFields { columns: Rc::clone(&plan.columns), has_meta: plan.plan.wants_meta, in_any_order: false, only };
-    Ok(joined_rows(&parts, &fields, &mut || Ok(rows_of()?.into_iter().collect()))?.pop())
+    Ok(joined_rows(&parts, &fields, &mut || Ok(rows_of()?.into_iter().listed()))?.pop())
 }
 
 fn rows_of_each(collection: &Collection, plan: &ReadPlan, units: &[Unit]) -> Result<Option<Block>> {

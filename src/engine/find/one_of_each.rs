@@ -12,6 +12,7 @@ use crate::engine::collections::directory::series_key;
 use crate::engine::read::scan::{Access, Scan};
 use crate::error::Result;
 use crate::limits::{LISTED_KEYS_A_BUCKET, LISTED_SERIES_MIN};
+use crate::listed::IntoList;
 use crate::query::{ReadPlan, Sink};
 use crate::storage::LocalFuture;
 use crate::value::sort_by;
@@ -71,10 +72,10 @@ impl Engine {
         let chosen = match plan.metadata_filter() {
             // If it fails, it fails again on the rows, which raises the error.
             Some(filter) => match series.choose(filter, count) {
-                Ok(chosen) => chosen.into_iter().map(|one| one.number).collect(),
+                Ok(chosen) => chosen.into_iter().map(|one| one.number).listed(),
                 Err(_) => return Ok(false),
             },
-            None => (0..u32::try_from(count).unwrap_or(u32::MAX)).collect::<Vec<u32>>(),
+            None => (0..u32::try_from(count).unwrap_or(u32::MAX)).collect(),
         };
         // Missing metadata and null are one series there, but null is a value.
         let unsure = directory.number(&series_key(options, None));

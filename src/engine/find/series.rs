@@ -21,6 +21,7 @@ use crate::limits::{
     KEYS_PAGE, KNOWN_SERIES_MAX, LISTED_KEYS_A_BUCKET, LISTED_KEYS_MAX, LISTED_SERIES_MIN, NARROWED_SERIES_MAX,
     SCAN_PAGE_BUCKETS,
 };
+use crate::listed::IntoList;
 use crate::query::{Filter, ReadAccess, ReadPlan};
 use crate::storage::LocalFuture;
 use crate::value::{Interner, Kind, OwnedValue, Value, sort_by};
@@ -129,7 +130,7 @@ impl Series {
     fn unknown(&self, count: usize) -> Vec<u32> {
         let known = self.known.borrow();
         let is_unknown = |number: &usize| known.metas.get(*number).is_none_or(Option::is_none);
-        (0..count).filter(is_unknown).filter_map(|number| u32::try_from(number).ok()).collect()
+        (0..count).filter(is_unknown).filter_map(|number| u32::try_from(number).ok()).listed()
     }
 }
 
@@ -321,8 +322,7 @@ fn samples(directory: &Directory, series: &Series) -> Vec<Listed> {
     if buckets < LISTED_KEYS_A_BUCKET * unknown.len() {
         return Vec::new();
     }
-    let mut first: Vec<Listed> =
-        unknown.iter().filter_map(|number| directory.buckets_of(*number).first().cloned()).collect();
+    let mut first = unknown.iter().filter_map(|number| directory.buckets_of(*number).first().cloned()).listed();
     // Storage reads neighbours together.
     sort_by(&mut first, |a, b| a.id.cmp(&b.id));
     first

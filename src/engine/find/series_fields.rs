@@ -5,6 +5,7 @@
 
 use crate::error::Result;
 use crate::limits::KNOWN_FIELDS_MAX;
+use crate::listed::IntoList;
 use crate::query::Filter;
 use crate::value::{Interner, Kind, OwnedValue, Value, append_key, sort_by};
 
@@ -164,7 +165,7 @@ pub(super) fn matching(
     known: usize,
     filter: &Filter,
 ) -> Result<Vec<usize>> {
-    let all = || (0..).zip(metas).filter(|(_, meta)| meta.is_some()).map(|(number, _)| number).collect();
+    let all = || (0..).zip(metas).filter(|(_, meta)| meta.is_some()).map(|(number, _)| number).listed();
     let mut left: Option<Vec<usize>> = None;
     for conjunct in filter.conjuncts() {
         let open = left.as_ref().map_or(known, Vec::len);

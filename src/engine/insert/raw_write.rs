@@ -14,6 +14,7 @@ use crate::engine::read::unit::Unit;
 use crate::engine::store::stored_bucket::{Coverage, StoredBucket};
 use crate::error::{Error, ErrorCode, Result};
 use crate::limits::CHANGE_CONFLICTS_MAX;
+use crate::listed::IntoList;
 use crate::query::Update;
 use crate::storage::LocalFuture;
 use crate::value::{Doc, DocBuf, FieldSet, Interner, Value};
@@ -44,7 +45,7 @@ impl Engine {
                 return self.insert_measurements_of(&collection, documents, ordered).await;
             }
             let snapshot = self.journal_snapshot(&collection, &[]).await?;
-            let ids: Vec<BucketId> = documents.iter().map(|document| id_of(*document)).collect();
+            let ids: Vec<BucketId> = documents.iter().map(|document| id_of(*document)).listed();
             let stored = self.fetch(&collection, &ids).await?;
             let taken = taken(&ids, &stored, &snapshot.journal);
             let (changes, errors) = collection.stage_buckets(documents, taken, ordered);

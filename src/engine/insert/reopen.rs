@@ -16,6 +16,7 @@ use crate::engine::store::stored_bucket::StoredBucket;
 use crate::error::Result;
 use crate::index;
 use crate::limits::REOPEN_CANDIDATES_MAX;
+use crate::listed::IntoList;
 use crate::storage::{Bytes, KeyRange, Page};
 use crate::value::{FieldSet, OwnedValue, Value, sort_by};
 
@@ -42,18 +43,18 @@ impl Engine {
     ) -> Result<()> {
         let known = collection.journal.by_bucket();
         let requests: Vec<&ReopenRequest> =
-            requests.iter().filter(|request| !self.reopen_known(collection, &known, request)).collect();
+            requests.iter().filter(|request| !self.reopen_known(collection, &known, request)).listed();
         drop(known);
         if requests.is_empty() {
             return Ok(());
         }
-        let mut ranges: Vec<KeyRange> = requests.iter().map(|request| range_of(collection, request)).collect();
+        let mut ranges: Vec<KeyRange> = requests.iter().map(|request| range_of(collection, request)).listed();
         if requests.len() > REQUESTS_WITHOUT_A_LOOK && !self.has_buckets(collection).await? {
             ranges.clear();
         }
         let snapshot = self.journal_snapshot(collection, &ranges).await?;
         let refs = refs_of(snapshot.also, &ranges)?;
-        let wanted: Vec<BucketId> = refs.iter().flatten().copied().collect();
+        let wanted: Vec<BucketId> = refs.iter().flatten().copied().listed();
         let stored = self.fetch(collection, &wanted).await?;
         let stored_of = |id: &BucketId| {
             let at = wanted.iter().position(|wanted| wanted == id)?;
@@ -61,7 +62,7 @@ impl Engine {
         };
         let journal = snapshot.journal;
         for (number, request) in requests.iter().enumerate() {
-            let mut ids: Vec<BucketId> = refs.get(number).into_iter().flatten().copied().collect();
+            let mut ids: Vec<BucketId> = refs.get(number).cloned().unwrap_or_default();
             match request.archived {
                 Some(id) => ids = vec![id],
                 None => ids.extend(journal.buckets_of(request.meta.as_ref(), request.time_ms)),
@@ -88,7 +89,7 @@ impl Engine {
     fn reopen_known(&self, collection: &Collection, journal: &ByBucket, request: &ReopenRequest) -> bool {
         let ids: Vec<BucketId> = match request.archived {
             Some(id) => vec![id],
-            None => journal.buckets_of(request.meta.as_ref(), request.time_ms).collect(),
+            None => journal.buckets_of(request.meta.as_ref(), request.time_ms).listed(),
         };
         for id in ids {
             let sections = journal.sections_of(&id);
@@ -188,7 +189,7 @@ fn judge(
         let covered = candidate.stored.as_ref().is_some_and(|stored| stored.coverage.covers(section.commit()));
         !covered && section.section().is_some_and(|of| of.meta == request.meta)
     };
-    let sections: Vec<&SectionRef> = candidate.sections.iter().filter(comes).collect();
+    let sections: Vec<&SectionRef> = candidate.sections.iter().filter(comes).listed();
     let journalled: usize = sections.iter().map(|section| section.rows().1.len()).sum();
     let in_time = |min_time_ms: i64| (0..options.span_ms()).contains(&request.time_ms.saturating_sub(min_time_ms));
     let has_room = |count: usize, size_bytes: usize| match request.archived {
@@ -238,7 +239,7 @@ fn judge(
                 count: rows,
                 size_bytes,
                 schema,
-                field_names: bucket.data().iter().map(|(name, _)| name.into()).collect(),
+                field_names: bucket.data().iter().map(|(name, _)| name.into()).listed(),
             }
         }
         None => {

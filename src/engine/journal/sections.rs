@@ -12,6 +12,7 @@ use crate::engine::store::stored_bucket::Coverage;
 use crate::error::Result;
 use crate::index;
 use crate::limits::TAILS_SIZE_BYTES_MAX;
+use crate::listed::IntoList;
 use crate::value::{Interner, OwnedValue, Value, sort_by};
 
 /// The sections of one bucket with the same metadata, in commit order per context. There is at least one.
@@ -313,7 +314,7 @@ impl ByBucket {
 
     /// True if it contains rows of that record.
     pub fn holds(&self, commit: RecordKey) -> bool {
-        self.groups.iter().flat_map(|group| &group.sections).any(|section| section.commit() == commit)
+        self.groups.iter().any(|group| group.sections.iter().any(|section| section.commit() == commit))
     }
 
     /// The sections of a bucket, with any metadata.
@@ -344,7 +345,7 @@ impl ByBucket {
         for ((group, series), _) in groups().filter(|(_, left_out)| !**left_out) {
             best.get_mut(*series).into_iter().for_each(|best| *best = place(group).min(*best));
         }
-        groups().map(|((group, series), left_out)| !left_out && best.get(*series) == Some(&place(group))).collect()
+        groups().map(|((group, series), left_out)| !left_out && best.get(*series) == Some(&place(group))).listed()
     }
 
     /// The buckets of a series that begin at `time_ms` or earlier.

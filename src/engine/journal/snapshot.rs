@@ -5,6 +5,7 @@ use super::record::Record;
 use super::state::Journal;
 use crate::engine::store::keyspace::{self, CollectionId, ContextId};
 use crate::error::Result;
+use crate::listed::IntoList;
 use crate::storage::KeyRange;
 
 /// A refresh of the journal that has begun.
@@ -106,7 +107,7 @@ impl Journal {
             // listing.
             state.retain(self.context, &|entry| is_new(entry) || is_listed(&entry.key()));
         }
-        let missing: Vec<RecordKey> = listed.iter().filter(|key| !state.records.contains_key(*key)).copied().collect();
+        let missing: Vec<RecordKey> = listed.iter().filter(|key| !state.records.contains_key(*key)).copied().listed();
         // Records of a commit that has failed, although it took place. Whether they arrive now is not known: until a refresh
         // has brought them, each one lists all records.
         let is_own_missing = missing.iter().any(|(context, _)| *context == self.context);

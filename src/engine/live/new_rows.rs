@@ -6,6 +6,7 @@ use std::rc::Rc;
 use crate::block::{Bitmap, Block, Column, ColumnBuilder, ColumnData};
 use crate::engine::collections::collection::Collection;
 use crate::engine::journal::JournalEntry;
+use crate::listed::IntoList;
 use crate::value::{Interner, OwnedValue};
 
 /// What was added to a journal since a moment, for all live queries that saw that moment.
@@ -27,7 +28,7 @@ impl Additions {
 
     /// Their measurements, a block for each record; made once.
     pub fn rows(&self, collection: &Collection) -> &[Block] {
-        self.rows.get_or_init(|| self.entries.iter().map(|entry| measurements_of(entry, collection)).collect())
+        self.rows.get_or_init(|| self.entries.iter().map(|entry| measurements_of(entry, collection)).listed())
     }
 }
 

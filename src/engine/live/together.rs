@@ -12,6 +12,7 @@ use crate::engine::Engine;
 use crate::engine::find::queries::{CursorBatch, ns_of};
 use crate::engine::journal::JournalMark;
 use crate::limits::{BATCH_SIZE_BYTES_MAX, LIVE_QUERY_WORK};
+use crate::listed::IntoList;
 
 /// What there is to say of a live query among others. Of one that is not named, the last result still holds.
 pub struct LiveNews {
@@ -44,7 +45,7 @@ impl Engine {
             let (queries, others): (Vec<_>, _) = left.into_iter().partition(|query| query.spec.name == name);
             left = others;
             // Whoever is being refreshed comes by itself.
-            let begun: Vec<_> = queries.iter().map(|query| query.running().is_none().then(|| query.turn())).collect();
+            let begun: Vec<_> = queries.iter().map(|query| query.running().is_none().then(|| query.turn())).listed();
             let seen = self.live_seen(&name, true).await;
             // Nothing is awaited between the snapshot and this. Whatever happens later, it is known what there was to add.
             let mut last = None;
@@ -52,7 +53,7 @@ impl Engine {
                 (Ok(seen), Some(_)) => part_of(query, seen, &mut last),
                 _ => None,
             };
-            let parts: Vec<_> = queries.iter().zip(&begun).map(part).collect();
+            let parts: Vec<_> = queries.iter().zip(&begun).map(part).listed();
             for ((query, turn), part) in queries.iter().zip(begun).zip(parts) {
                 let mut work = LIVE_QUERY_WORK;
                 let mut told = Some(None);

@@ -18,6 +18,7 @@ use crate::engine::store::keyspace;
 use crate::engine::store::stored_bucket::StoredBucket;
 use crate::error::{Error, Result};
 use crate::limits::{FIRST_PAGE_BUCKETS, SCAN_PAGE_BUCKETS, scan_cache_bytes};
+use crate::listed::IntoList;
 use crate::storage::{Bytes, KeyRange, Page};
 use crate::value::sort_by;
 
@@ -139,7 +140,7 @@ impl Scan {
     /// The buckets named by an index; `None` if a whole range is fetched.
     pub(in crate::engine) fn named(&self) -> Option<Vec<BucketId>> {
         match &self.rest {
-            Rest::Ids(ids) => Some(ids.iter().rev().copied().collect()),
+            Rest::Ids(ids) => Some(ids.iter().rev().copied().listed()),
             _ => None,
         }
     }
@@ -163,7 +164,7 @@ impl Scan {
     /// The journal rows of buckets that were not returned.
     pub(in crate::engine) fn unmet(&self) -> Vec<Unit> {
         let left = self.journal.groups().iter().zip(&self.met).zip(0..).filter(|((_, met), _)| !**met);
-        left.map(|((group, _), number)| Unit::of_journal(group.bucket, number, &self.journal)).collect()
+        left.map(|((group, _), number)| Unit::of_journal(group.bucket, number, &self.journal)).listed()
     }
 
     /// Leaves out groups as `ByBucket::at_ends` says, until the scan begins again.
@@ -266,7 +267,7 @@ impl Engine {
             .map(|group| group.place())
             .zip(0..)
             .filter(|(_, number)| scan.met.get(*number) == Some(&false))
-            .collect();
+            .listed();
         sort_by(&mut journal, |a, b| in_order(!ascending, &a.0, &b.0));
         if let Rest::Ids(ids) = &mut scan.rest {
             sort_by(ids, |a, b| in_order(!ascending, a, b));
@@ -301,7 +302,7 @@ impl Engine {
                 let found = self.fetch(&scan.collection, &page).await?;
                 scan.lacks |= found.iter().any(Option::is_none);
                 let last = page.last().copied();
-                let units = scan.units(page.into_iter().zip(found).collect())?;
+                let units = scan.units(page.into_iter().zip(found).listed())?;
                 return Ok(Some(scan.with_journal(units, last)));
             }
             Rest::Done if scan.order.is_some() => {
@@ -338,7 +339,7 @@ impl Engine {
             scan.covered = Some(covered);
         }
         let last = found.last().map(|(id, _)| *id);
-        let units = scan.units(found.into_iter().map(|(id, stored)| (id, Some(stored))).collect())?;
+        let units = scan.units(found.into_iter().map(|(id, stored)| (id, Some(stored))).listed())?;
         Ok(Some(scan.with_journal(units, last)))
     }
 
@@ -391,14 +392,14 @@ impl Engine {
         let epoch = collection.journal.epoch();
         let mut found: Vec<Option<Option<Rc<StoredBucket>>>> = {
             let cache = self.buckets.borrow();
-            buckets.iter().map(|bucket| cache.get(&id, bucket)).collect()
+            buckets.iter().map(|bucket| cache.get(&id, bucket)).listed()
         };
         let missing: Vec<Bytes> = buckets
             .iter()
             .zip(&found)
             .filter(|(_, found)| found.is_none())
             .map(|(bucket, _)| keyspace::bucket(&id, bucket))
-            .collect();
+            .listed();
         if !missing.is_empty() {
             let values = self.storage.get_many(&missing).await?;
             let slots = found.iter_mut().zip(buckets).filter(|(slot, _)| slot.is_none());
@@ -412,7 +413,7 @@ impl Engine {
                 *slot = Some(stored);
             }
         }
-        Ok(found.into_iter().map(Option::flatten).collect())
+        Ok(found.into_iter().map(Option::flatten).listed())
     }
 }
 

@@ -22,6 +22,7 @@ use crate::engine::journal::{ByBucket, Resolution, SectionGroup, Tail};
 use crate::engine::store::keyspace;
 use crate::engine::store::stored_bucket::StoredBucket;
 use crate::error::Result;
+use crate::listed::IntoList;
 use crate::storage::{KeyRange, LocalFuture};
 use crate::value::{FieldSet, Interner, sort_by};
 
@@ -48,12 +49,12 @@ impl Engine {
         let entry = collection.entry();
         let options = &entry.options.timeseries;
         let stale: Vec<Rc<SectionGroup>> =
-            scan.open_groups().filter(|group| !group.is_resolved(epoch)).cloned().collect();
+            scan.open_groups().filter(|group| !group.is_resolved(epoch)).cloned().listed();
         if !stale.is_empty() {
             let windows = self.buckets_of_windows(&collection, epoch, &stale, options).await?;
             for ((group, listed), near) in stale.iter().zip(&windows.listed).zip(windows.near) {
                 let absorbed =
-                    near.into_iter().filter(|near| near.overlaps).map(|near| (near.id, near.stored)).collect();
+                    near.into_iter().filter(|near| near.overlaps).map(|near| (near.id, near.stored)).listed();
                 group.resolve(epoch, Rc::clone(listed), absorbed, &dedupe, options)?;
             }
         }
@@ -77,19 +78,19 @@ impl Engine {
         groups: &[Rc<SectionGroup>],
         options: &TimeseriesOptions,
     ) -> Result<WindowBuckets> {
-        let mut listed: Vec<Option<Rc<[BucketId]>>> = groups.iter().map(|group| group.listed(epoch)).collect();
+        let mut listed: Vec<Option<Rc<[BucketId]>>> = groups.iter().map(|group| group.listed(epoch)).listed();
         let unlisted: Vec<&Rc<SectionGroup>> =
-            groups.iter().zip(&listed).filter(|(_, listed)| listed.is_none()).map(|(group, _)| group).collect();
+            groups.iter().zip(&listed).filter(|(_, listed)| listed.is_none()).map(|(group, _)| group).listed();
         let ids = self.list_windows(collection, &unlisted, options).await?;
         for (group, listed) in groups.iter().zip(&mut listed) {
             listed.get_or_insert_with(|| of_window(&ids, group, options));
         }
-        let listed: Vec<Rc<[BucketId]>> = listed.into_iter().flatten().collect();
+        let listed: Vec<Rc<[BucketId]>> = listed.into_iter().flatten().listed();
         let near: Vec<Vec<BucketId>> = groups
             .iter()
             .zip(&listed)
             .map(|(group, listed)| may_overlap(listed, (group.first_ms, group.last_ms)))
-            .collect();
+            .listed();
         let stored = self.fetch(collection, &near.concat()).await?;
         let mut stored = near.concat().into_iter().zip(stored);
         let mut nearby = Vec::with_capacity(groups.len());
@@ -119,7 +120,7 @@ impl Engine {
         options: &TimeseriesOptions,
     ) -> Result<Vec<BucketId>> {
         let mut windows: Vec<(BucketId, BucketId)> =
-            groups.iter().map(|group| ids_of_window(group.min_time_ms, options)).collect();
+            groups.iter().map(|group| ids_of_window(group.min_time_ms, options)).listed();
         sort_by(&mut windows, Ord::cmp);
         let mut ranges: Vec<KeyRange> = Vec::new();
         for (low, high) in windows {
@@ -205,8 +206,8 @@ impl KnownRows {
         let found = first.measurements(&all, &options.time_field, 0..0)?;
         let is_new = |row: &u32| *row as usize >= met.rows();
         let left: Vec<u32> = match found {
-            Some(found) => found.iter().map(|measurement| measurement.kept).filter(is_new).collect(),
-            None => (0..u32::try_from(all.rows()).unwrap_or(u32::MAX)).filter(is_new).collect(),
+            Some(found) => found.iter().map(|measurement| measurement.kept).filter(is_new).listed(),
+            None => (0..u32::try_from(all.rows()).unwrap_or(u32::MAX)).filter(is_new).listed(),
         };
         if left.is_empty() {
             return Ok(None);

@@ -8,6 +8,7 @@ use crate::env::Env;
 use crate::error::{Error, ErrorCode, Result};
 use crate::index::{IndexSpec, META_TIME_INDEX};
 use crate::limits::RARE_OPERATORS;
+use crate::listed::IntoList;
 use crate::query::{Globals, Index};
 use crate::value::{Doc, DocBuf, DocWriter, Value};
 
@@ -102,7 +103,7 @@ impl CollectionEntry {
             entry.stored = Some(stored.to_owned());
             let default = entry.specs.pop();
             let known = stored.iter().next().and_then(|(_, spec)| default?.as_stored(spec.as_doc()?));
-            entry.specs = known.into_iter().map(Rc::new).collect();
+            entry.specs = known.into_iter().map(Rc::new).listed();
             if entry.specs.len() == stored.iter().count() {
                 entry.stored = None;
             }
@@ -112,7 +113,7 @@ impl CollectionEntry {
 
     /// The entry of a new collection. With a meta field it has the default index.
     pub fn new(uuid: [u8; 16], options: CollectionOptions) -> CollectionEntry {
-        let specs = IndexSpec::default_of(&options.timeseries).into_iter().map(Rc::new).collect();
+        let specs = IndexSpec::default_of(&options.timeseries).into_iter().map(Rc::new).listed();
         // With `dedupe`, the time alone decides which bucket takes a row.
         let may_be_mixed = options.dedupe.is_some();
         CollectionEntry {
@@ -141,7 +142,7 @@ impl CollectionEntry {
             let spec = spec.as_doc().ok_or_else(|| Error::corrupt("A catalog entry has a damaged index"))?;
             IndexSpec::read(spec, &self.options.timeseries).map(Rc::new)
         };
-        self.specs = stored.view().iter().map(read).collect::<Result<_>>()?;
+        self.specs = stored.view().iter().map(read).try_listed()?;
         Ok(())
     }
 
@@ -161,7 +162,7 @@ impl CollectionEntry {
             }
             return self.prepare_indexes(globals);
         }
-        self.indexes = self.specs.iter().map(|spec| Index::plain(Rc::clone(spec))).collect();
+        self.indexes = self.specs.iter().map(|spec| Index::plain(Rc::clone(spec))).listed();
         Ok(())
     }
 
@@ -169,7 +170,7 @@ impl CollectionEntry {
         let timeseries = &self.options.timeseries;
         let globals = globals.with_collation(&timeseries.collation);
         let ready = |spec: &Rc<IndexSpec>| Index::new(Rc::clone(spec), timeseries, &globals);
-        self.indexes = self.specs.iter().map(ready).collect::<Result<_>>()?;
+        self.indexes = self.specs.iter().map(ready).try_listed()?;
         Ok(())
     }
 }

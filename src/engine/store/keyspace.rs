@@ -17,6 +17,7 @@
 
 use crate::bucket::BucketId;
 use crate::error::{Error, Result};
+use crate::listed::IntoList;
 use crate::storage::{Bytes, KeyRange};
 
 const CATALOG: u8 = b'C';
@@ -156,7 +157,7 @@ pub fn next_epoch(collection: &CollectionId, epoch: u64, folded: Option<usize>) 
         later = next_in_reserve(later);
         self::epoch(collection, later)
     });
-    let reserve = reserve.collect();
+    let reserve = reserve.listed();
     NextEpoch { epoch: next, reserve, passed: passed.map(|passed| self::epoch(collection, passed)) }
 }
 
@@ -333,7 +334,7 @@ pub fn collection_ranges(collection: &CollectionId) -> Vec<KeyRange> {
     [MARKER, JOURNAL, BUCKET, INDEX, QUARANTINE]
         .iter()
         .map(|prefix| KeyRange::prefix(&key(*prefix, &[collection])))
-        .collect()
+        .listed()
 }
 
 #[cfg(test)]

@@ -3,6 +3,7 @@
 use crate::engine::Engine;
 use crate::error::Result;
 use crate::limits::KEYS_PAGE;
+use crate::listed::IntoList;
 use crate::storage::{Bytes, Entry, KeyRange, Page};
 
 impl Engine {
@@ -10,7 +11,7 @@ impl Engine {
     ///
     /// Errors: those of storage.
     pub(in crate::engine) async fn scan_keys(&self, ranges: Vec<KeyRange>) -> Result<Vec<Bytes>> {
-        Ok(self.scan_ahead(ranges, None).await?.into_iter().map(|entry| entry.key).collect())
+        Ok(self.scan_ahead(ranges, None).await?.into_iter().map(|entry| entry.key).listed())
     }
 
     /// The same, with values of the range at `ahead`, as far as storage brings them.

@@ -13,6 +13,7 @@ use super::keyspace::ContextId;
 use crate::bucket::{BucketDoc, BucketHead, ColumnRoom, KeptColumns, TimeseriesOptions};
 use crate::error::{Error, Result};
 use crate::limits::{CURSOR_AGE_MS_MAX, CURSOR_IDLE_MS_MAX};
+use crate::listed::IntoList;
 use crate::value::{Doc, DocBuf, FieldSet};
 
 const VERSION: u8 = 1;
@@ -192,7 +193,7 @@ impl StoredBucket {
                 let at = rest.first_chunk::<8>()?;
                 Some((*context, u64::from_le_bytes(*seq), i64::from_le_bytes(*at)))
             })
-            .collect();
+            .listed();
         bytes.drain(..end);
         let document = DocBuf::parse(bytes).map_err(|e| corrupt(&e.message))?;
         Ok(StoredBucket::new(Coverage { entries }, document))

@@ -5,6 +5,7 @@ use std::ops::Range;
 use kernels::{gather, runs};
 
 use crate::block::{Bitmap, Block, Bytes12, Column, ColumnBuilder, ColumnData, VarData, joined_weights};
+use crate::listed::IntoList;
 use crate::value::{Interner, Value};
 
 /// Consecutive rows of one of several blocks.
@@ -68,7 +69,7 @@ pub(super) fn assemble(blocks: &[Block], runs: &[RowRun]) -> Block {
     }
     if used.iter().any(|block| block.weights().is_some()) {
         let part = |piece: &Piece| used.get(piece.slot).map(|block| (*block, piece.rows.clone()));
-        joined.set_weights(joined_weights(&pieces.iter().filter_map(part).collect::<Vec<_>>()));
+        joined.set_weights(joined_weights(&pieces.iter().filter_map(part).listed()));
     }
     joined
 }
@@ -93,9 +94,14 @@ pub(super) struct Join<'a> {
 }
 
 impl Join<'_> {
+    /// The sources that have the column.
+    pub(super) fn columns(&self) -> impl Iterator<Item = &Column> {
+        self.sources.iter().filter_map(|source| *source)
+    }
+
     /// The column; `None` if no row has a value.
     pub(super) fn column(&self) -> Option<Column> {
-        let data = match self.sources.iter().flatten().next()?.data() {
+        let data = match self.columns().next()?.data() {
             ColumnData::F64(_) => {
                 self.slices(|d| if let ColumnData::F64(v) = d { Some(v) } else { None }).map(ColumnData::F64)
             }
@@ -142,8 +148,8 @@ impl Join<'_> {
     // Loaded later.
     #[inline(never)]
     fn unlike_if_loaded(&self, joined: &mut Option<Column>) -> bool {
-        let is_apart = |column: &&Column| matches!(column.data(), ColumnData::Objects(_));
-        *joined = if self.sources.iter().flatten().any(is_apart) { self.objects() } else { self.few_texts() };
+        let is_apart = |column: &Column| matches!(column.data(), ColumnData::Objects(_));
+        *joined = if self.columns().any(is_apart) { self.objects() } else { self.few_texts() };
         joined.is_some()
     }
 
@@ -151,8 +157,7 @@ impl Join<'_> {
     /// repeat. `None` if it is anything else.
     fn few_texts(&self) -> Option<Column> {
         let is_text = |column: &Column| matches!(column.data(), ColumnData::String(_));
-        let texts: usize =
-            self.sources.iter().flatten().filter(|column| is_text(column)).map(|column| column.len()).sum();
+        let texts: usize = self.columns().filter(|column| is_text(column)).map(|column| column.len()).sum();
         if texts > self.rows / 2 {
             return None;
         }
@@ -192,7 +197,7 @@ impl Join<'_> {
     fn slices<T: Copy + Default>(&self, pick: fn(&ColumnData) -> Option<&Vec<T>>) -> Option<Vec<T>> {
         let slices =
             self.sources.iter().map(|source| source.map_or(Some(&[][..]), |c| Some(pick(c.data())?.as_slice())));
-        let slices: Vec<&[T]> = slices.collect::<Option<_>>()?;
+        let slices: Vec<&[T]> = slices.listed_if_all()?;
         let mut joined = Vec::with_capacity(self.rows);
         for piece in self.pieces {
             match slices.get(piece.slot).and_then(|slice| slice.get(piece.rows.clone())) {
@@ -208,7 +213,7 @@ impl Join<'_> {
     /// The cells of variable width; `None` if the sources differ in type.
     fn var(&self, pick: fn(&ColumnData) -> Option<&VarData>) -> Option<VarData> {
         let sources = self.sources.iter().map(|source| source.map_or(Some(None), |c| Some(Some(pick(c.data())?))));
-        let sources: Vec<Option<&VarData>> = sources.collect::<Option<_>>()?;
+        let sources: Vec<Option<&VarData>> = sources.listed_if_all()?;
         let mut joined = VarData::default();
         joined.offsets.reserve(self.rows);
         for piece in self.pieces {
@@ -232,7 +237,7 @@ impl Join<'_> {
             }
             Some(_) => None,
         });
-        let mut parts: Vec<_> = parts.collect::<Option<Vec<_>>>()?;
+        let mut parts: Vec<_> = parts.listed_if_all()?;
         let mut known = Interner::default();
         let mut values = ColumnBuilder::new();
         let mut scratch = Vec::new();

@@ -8,6 +8,7 @@
 use crate::block::{Block, ColumnData};
 use crate::bucket::{BucketDoc, TimeseriesOptions, unpack, unpack_first_or_last};
 use crate::error::{Error, Result};
+use crate::listed::IntoList;
 use crate::query::plan::{ReadPlan, Which};
 use crate::value::{FieldSet, Value};
 
@@ -136,7 +137,7 @@ pub fn several(times: &[i64], rows: &[u32], is_last: bool, count: usize) -> Vec<
     let mut best = Vec::new();
     rows.iter().filter_map(|row| place(*row)).for_each(|place| add_place(&mut best, place, count));
     let worst = best.last().copied();
-    rows.iter().copied().filter(|row| place(*row) <= worst).collect()
+    rows.iter().copied().filter(|row| place(*row) <= worst).listed()
 }
 
 #[cfg(test)]

@@ -11,6 +11,7 @@ use super::threshold::Threshold;
 use crate::block::Block;
 use crate::error::Result;
 use crate::limits::BLOCK_ROWS_MAX;
+use crate::listed::IntoList;
 use crate::query::plan::Plan;
 use crate::query::plan::Projection;
 use crate::query::plan::Which;
@@ -230,7 +231,7 @@ impl Sink for Exec {
                 let (matches, better) = sorter.better_of(matches)?;
                 selected = match (selected, better) {
                     (Some(selected), Some(better)) => {
-                        Some(better.iter().filter_map(|row| selected.get(*row as usize)).copied().collect())
+                        Some(better.iter().filter_map(|row| selected.get(*row as usize)).copied().listed())
                     }
                     (selected, better) => better.or(selected),
                 };

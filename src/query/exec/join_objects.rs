@@ -9,13 +9,12 @@ impl Join<'_> {
     pub(super) fn objects(&self) -> Option<Column> {
         // To read whole columns scalar by scalar costs more than to take a few rows as they are.
         let is_whole = |column: &&Column| !matches!(column.data(), ColumnData::Objects(_));
-        let whole: usize =
-            self.sources.iter().flatten().filter(|column| is_whole(column)).map(|column| column.len()).sum();
+        let whole: usize = self.columns().filter(|column| is_whole(column)).map(|column| column.len()).sum();
         if whole > self.rows {
             return None;
         }
         let mut read = Vec::new();
-        for column in self.sources.iter().flatten() {
+        for column in self.columns() {
             read.push(match column.data() {
                 ColumnData::Objects(objects) => Objects::clone(objects),
                 ColumnData::Bson(_) | ColumnData::Dictionary(..) => GrowingObjects::default().extend(column)?,

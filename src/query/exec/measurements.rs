@@ -4,6 +4,7 @@ use super::ends::several;
 use super::sink::Counters;
 use crate::block::{Bitmap, Block, Column, ColumnData};
 use crate::error::Result;
+use crate::listed::IntoList;
 use crate::query::filter::Filter;
 use crate::query::plan::Plan;
 use crate::value::Value;
@@ -67,6 +68,6 @@ impl Measurements {
             return Some(several(times, &selected, is_last, count));
         }
         let found = if is_last { selected.iter().max_by_key(time) } else { selected.iter().min_by_key(time) };
-        Some(found.copied().into_iter().collect())
+        Some(found.copied().into_iter().listed())
     }
 }

@@ -2,6 +2,7 @@
 
 use crate::block::{Block, Column, ColumnData};
 use crate::error::Result;
+use crate::listed::IntoList;
 use crate::query::plan::NewestBins;
 use crate::query::plan::Plan;
 
@@ -53,7 +54,7 @@ impl Newest {
             }
             ms >= bound_ms && (ms < bin.0 || ms > bin.1)
         };
-        let new: Vec<i64> = selected.iter().map(time).filter(|ms| is_new(*ms)).collect();
+        let new: Vec<i64> = selected.iter().map(time).filter(|ms| is_new(*ms)).listed();
         if !new.is_empty() {
             let mut block = Block::new(new.len());
             block.set_column(&self.time_field, Column::new(ColumnData::Date(new.clone()), None));

@@ -10,6 +10,7 @@ use super::threshold::Threshold;
 use crate::block::{Bitmap, Block, Column, ColumnData};
 use crate::error::Result;
 use crate::limits::{LATE_BUCKETS_AT_ONCE, LATE_ROWS_MAX};
+use crate::listed::IntoList;
 use crate::query::sort::{SortSpec, rows_before, sorted_rows};
 use crate::value::{Doc, OwnedValue};
 
@@ -63,7 +64,7 @@ pub(super) struct Late {
 
 impl Late {
     fn gather(self, rows: &[u32]) -> Late {
-        let rows = rows.iter().filter_map(|row| self.rows.get(*row as usize)).copied().collect();
+        let rows = rows.iter().filter_map(|row| self.rows.get(*row as usize)).copied().listed();
         Late { rows, ..self }
     }
 }
@@ -287,7 +288,7 @@ impl Sorter {
             *next += block.rows();
             Some(start)
         };
-        self.blocks.iter().scan(0, first).collect()
+        self.blocks.iter().scan(0, first).listed()
     }
 
     /// Number of sorted rows waiting.

@@ -4,6 +4,7 @@
 
 use crate::bucket::BucketId;
 use crate::index::KeyPart;
+use crate::listed::IntoList;
 use crate::value::DocWriter;
 
 /// Writes the range of ids.
@@ -23,7 +24,7 @@ pub(super) fn write_multikey(parts: &[KeyPart], multikey: &[Vec<usize>], writer:
     for (part, depths) in parts.iter().zip(multikey) {
         writer.begin_array(&part.name);
         for (place, depth) in depths.iter().enumerate() {
-            let names: Vec<&str> = part.name.split('.').take(depth + 1).collect();
+            let names: Vec<&str> = part.name.split('.').take(depth + 1).listed();
             writer.string(&place.to_string(), &names.join("."));
         }
         writer.end();

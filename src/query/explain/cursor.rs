@@ -7,6 +7,7 @@ use super::filters::{write_bucket_filter, write_parsed_query};
 use super::model::{ExecutionStats, Explain, long};
 use crate::bucket::{BucketId, TimeseriesOptions};
 use crate::index::{IndexSpec, KeyPart};
+use crate::listed::IntoList;
 use crate::query::exec::Ends;
 use crate::query::plan::{Interval, ReadAccess, of_class};
 use crate::value::{DocWriter, Kind, OwnedValue};
@@ -173,7 +174,7 @@ impl Explain<'_> {
                 // A bucket that holds a time begins at most a span before it.
                 let first = first_ms.map(|ms| ms.saturating_sub(options.span_ms()));
                 let mut metas: Vec<Interval> =
-                    points.values.values().iter().map(|v| (Some(v.clone()), Some(v.clone()))).collect();
+                    points.values.values().iter().map(|v| (Some(v.clone()), Some(v.clone()))).listed();
                 metas.extend(points.texts.iter().map(|_| of_class(Kind::String)));
                 let bounds = [metas, vec![(bound(first), bound(*last_ms))], vec![(None, None)]];
                 if let Some(spec) = IndexSpec::default_of(options) {

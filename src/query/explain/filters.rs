@@ -2,6 +2,7 @@
 
 // Loaded later.
 
+use crate::listed::IntoList;
 use crate::query::plan::ReadPlan;
 use crate::value::{Doc, DocWriter, Value};
 
@@ -19,7 +20,7 @@ pub(super) fn write_bucket_filter(name: &str, plan: &ReadPlan, is_write: bool, w
     let meta = plan.split.as_ref().map_or(&plan.plan.residual, |split| &split.meta);
     let meta = Some(meta).filter(|meta| !meta.is_trivial());
     let bucket = plan.split.as_ref().map(|split| &split.bucket).filter(|bucket| !bucket.is_trivial());
-    let parts = [is_write.then_some(0), meta.map(|_| 1), bucket.map(|_| 2)].into_iter().flatten().collect::<Vec<_>>();
+    let parts = [is_write.then_some(0), meta.map(|_| 1), bucket.map(|_| 2)].into_iter().flatten().listed();
     let count = parts.len();
     if count == 0 {
         return;

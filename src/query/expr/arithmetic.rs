@@ -19,7 +19,7 @@ pub(super) fn combine(operator: &Operator, arguments: Arguments<'_, '_>) -> Resu
         sum = step;
     }
     // The operands decide whether it is an int32, not the sums on the way.
-    let narrow = arguments.iter().flatten().all(|value| value.kind() == Kind::Int32);
+    let narrow = arguments.iter().all(|value| value.is_none_or(|value| value.kind() == Kind::Int32));
     match sum.view().filter(|sum| narrow && sum.kind() == Kind::Int64).and_then(Value::as_integer) {
         Some(n) => Ok(narrowed(n, true)),
         None => Ok(sum),

@@ -7,6 +7,7 @@ use super::operators::{Binds, Names, Op, Operator, Syntax, Wants, comparing_as, 
 use super::tree::Expr;
 use crate::error::ErrorCode::*;
 use crate::error::{ErrorCode, Result};
+use crate::listed::IntoList;
 use crate::query::sort::SortSpec;
 use crate::value::{Collation, Doc, Number, Path, Value, compare_sort_keys, sort_by, sort_key};
 
@@ -186,7 +187,7 @@ fn reduce<'s>(arguments: &'s [Expr], scope: &Scope<'s>) -> Result<Datum<'s>> {
 }
 
 fn elements(array: Doc<'_>) -> Vec<Value<'_>> {
-    array.iter().map(|(_, element)| element).collect()
+    array.iter().map(|(_, element)| element).listed()
 }
 
 fn list<'b>(values: impl Iterator<Item = Value<'b>>) -> Datum<'static> {

@@ -5,6 +5,7 @@
 // Loaded later.
 
 use super::datum::Datum;
+use crate::listed::IntoList;
 use crate::value::{DocWriter, Kind, Number, Value};
 
 /// The form of binary data and integers.
@@ -26,7 +27,8 @@ const HYPHENS: [usize; 4] = [8, 13, 18, 23];
 pub(super) fn from_hex(text: &[u8]) -> Option<Vec<u8>> {
     let digit = |letter: u8| char::from(letter).to_digit(16).and_then(|digit| u8::try_from(digit).ok());
     let (pairs, rest) = text.as_chunks::<2>();
-    let bytes: Option<Vec<u8>> = pairs.iter().map(|[high, low]| Some(digit(*high)? << 4 | digit(*low)?)).collect();
+    let bytes: Option<Vec<u8>> =
+        pairs.iter().map(|[high, low]| Some(digit(*high)? << 4 | digit(*low)?)).listed_if_all();
     bytes.filter(|_| rest.is_empty())
 }
 
@@ -90,7 +92,7 @@ fn uuid(bytes: &[u8]) -> String {
 
 fn from_uuid(text: &str) -> Option<Vec<u8>> {
     let is_hyphen = |at: &usize| text.as_bytes().get(*at) == Some(&b'-');
-    let digits: Vec<u8> = text.bytes().filter(|letter| *letter != b'-').collect();
+    let digits: Vec<u8> = text.bytes().filter(|letter| *letter != b'-').listed();
     from_hex(&digits).filter(|bytes| {
         bytes.len() == UUID.1 && text.len() == 2 * bytes.len() + HYPHENS.len() && HYPHENS.iter().all(is_hyphen)
     })

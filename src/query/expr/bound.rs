@@ -11,6 +11,7 @@ use super::tree::{Expr, Variable};
 use super::vector::compile_if_loaded;
 use crate::block::{Bitmap, Block, Column, ColumnBuilder, ColumnData};
 use crate::error::Result;
+use crate::listed::IntoList;
 use crate::value::{Doc, DocWriter, FieldSet, OwnedValue, Value};
 
 /// For fewer rows than this, an expression is evaluated row by row.
@@ -242,7 +243,7 @@ impl BoundExpr {
         if let Some(resolved) = self.resolved()? {
             return resolved.for_each_row(block, rows, see);
         }
-        let columns: Vec<_> = self.fields.names().iter().filter_map(|f| Some((f, block.column(f)?))).collect();
+        let columns: Vec<_> = self.fields.names().iter().filter_map(|f| Some((f, block.column(f)?))).listed();
         let mut scratch = Vec::new();
         let mut writer = DocWriter::new();
         for row in rows {

@@ -7,6 +7,7 @@ use super::datum::Datum;
 use super::operators::{ANY, MANY, Op, Operator, Syntax, comparing_as};
 use super::tree::Expr;
 use crate::error::{ErrorCode, Result};
+use crate::listed::IntoList;
 use crate::value::{Collation, OwnedValue, Value};
 
 /// Arguments: the value, the default, and the boundaries, ascending.
@@ -17,7 +18,7 @@ static BUCKET: Operator =
 /// on, it is the default.
 pub fn bucket_of(by: Expr, boundaries: Vec<OwnedValue>, default: Option<OwnedValue>) -> Expr {
     let constants = std::iter::once(default).chain(boundaries.into_iter().map(Some));
-    Expr::Call(&BUCKET, std::iter::once(by).chain(constants.map(Expr::Constant)).collect())
+    Expr::Call(&BUCKET, std::iter::once(by).chain(constants.map(Expr::Constant)).listed())
 }
 
 /// The place of the boundary below a value; `None` if it lies outside.

@@ -6,6 +6,7 @@ use super::globals::Globals;
 use super::operators::{Evaluation, Function};
 use super::tree::{Expr, Variable};
 use crate::error::Result;
+use crate::listed::IntoList;
 use crate::value::{Doc, DocWriter, Kind, Value};
 
 /// A bound variable, the scope around it, and the document outermost.
@@ -81,7 +82,7 @@ impl Expr {
                 Evaluation::Lazy(run) => run(arguments, scope)?,
                 Evaluation::Eager { wants, nulls, run } => {
                     let data = evaluate_all(arguments, scope)?;
-                    let values: Vec<Option<Value<'_>>> = data.iter().map(Datum::view).collect();
+                    let values: Vec<Option<Value<'_>>> = data.iter().map(Datum::view).listed();
                     // An omitted argument differs from null.
                     let is_given = |at: usize| !operator.may_omit(at) || arguments.get(at) != Some(&Expr::MISSING);
                     if is_null_call(operator.name(), (wants, *nulls), &values, &is_given)? {

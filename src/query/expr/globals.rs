@@ -10,6 +10,7 @@ use super::regex::Regex;
 use super::tree::Expr;
 use crate::env::Env;
 use crate::error::{Error, ErrorCode, Result};
+use crate::listed::IntoList;
 use crate::value::{Collation, Doc, OwnedValue, Value};
 
 /// The host, the time of the command, its collation, and the variables of its `let`.
@@ -85,14 +86,14 @@ impl Globals {
     /// The same with more variables, which hide others of the same names.
     pub fn with_more(&self, variables: Vec<(Box<str>, Option<OwnedValue>)>) -> Globals {
         let variables = variables.into_iter().map(|(name, value)| (name, Known::Value(value)));
-        self.with(self.0.collation.clone(), variables.chain(self.0.variables.iter().cloned()).collect())
+        self.with(self.0.collation.clone(), variables.chain(self.0.variables.iter().cloned()).listed())
     }
 
     /// The same with variables whose values come with each row of a pipeline, numbered from `outer_count`. They hide
     /// others of the same names.
     pub fn with_outer<'n>(&self, names: impl Iterator<Item = &'n str>) -> Globals {
         let outer = names.zip(self.outer_count()..).map(|(name, number)| (name.into(), Known::Outer(number)));
-        self.with(self.0.collation.clone(), outer.chain(self.0.variables.iter().cloned()).collect())
+        self.with(self.0.collation.clone(), outer.chain(self.0.variables.iter().cloned()).listed())
     }
 
     /// The number of variables whose values come with rows.

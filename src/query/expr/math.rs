@@ -13,6 +13,7 @@ use super::operators::{ANY, MANY, NUMBER, Op, Operator, Syntax, Wants, null_in, 
 use crate::env::math;
 use crate::error::ErrorCode::*;
 use crate::error::{ErrorCode, Result};
+use crate::listed::IntoList;
 use crate::value::decimal;
 use crate::value::{Decimal, Kind, Number, Value};
 
@@ -202,7 +203,7 @@ pub(super) fn power_of_double(base: f64, exponent: f64) -> f64 {
 
 /// True if all arguments are int32.
 fn is_narrow(arguments: Arguments<'_, '_>) -> bool {
-    arguments.iter().flatten().all(|value| value.kind() == Kind::Int32)
+    arguments.iter().all(|value| value.is_none_or(|value| value.kind() == Kind::Int32))
 }
 
 fn integer(n: i64, narrow: bool) -> Datum<'static> {
@@ -219,7 +220,7 @@ fn bits(arguments: Arguments<'_, '_>, step: fn(i64, i64) -> i64) -> Result<Datum
 /// Only for int32 and int64.
 fn reduced(arguments: Arguments<'_, '_>, first: i64, step: fn(i64, i64) -> i64) -> Result<Datum<'static>> {
     let mut all = first;
-    for value in arguments.iter().flatten() {
+    for value in arguments.iter().filter_map(|value| *value) {
         match value.kind() {
             Kind::Int32 | Kind::Int64 => all = step(all, value.as_integer().unwrap_or_default()),
             _ => {
@@ -237,8 +238,8 @@ fn reduced(arguments: Arguments<'_, '_>, first: i64, step: fn(i64, i64) -> i64) 
 /// The arguments, or the elements of the only argument.
 fn values<'b>(arguments: Arguments<'_, 'b>) -> Vec<Value<'b>> {
     match arguments {
-        [Some(only)] if only.as_array().is_some() => only.as_array().into_iter().flatten().map(|(_, x)| x).collect(),
-        _ => arguments.iter().flatten().copied().collect(),
+        [Some(only)] if only.as_array().is_some() => only.elements().map(|(_, x)| x).listed(),
+        _ => arguments.iter().filter_map(|value| *value).listed(),
     }
 }
 

@@ -7,6 +7,7 @@ use super::datum::{ArrayWriter, Datum, container, is_nullish};
 use super::operators::{Binds, MANY, Names, Op, Operator, Syntax, Wants, names, null_in, operator};
 use crate::error::ErrorCode::*;
 use crate::error::Result;
+use crate::listed::IntoList;
 use crate::value::{Doc, DocWriter, Kind, Value};
 
 static SET_FIELD: Names = names(
@@ -48,10 +49,8 @@ fn object(fields: &[(&str, Value<'_>)]) -> Datum<'static> {
 /// Arguments: objects, or an array of objects.
 fn merge(operator: &Operator, arguments: Arguments<'_, '_>) -> Result<Datum<'static>> {
     let parts: Vec<Value<'_>> = match arguments {
-        [Some(only)] if only.as_array().is_some() => {
-            only.as_array().into_iter().flatten().map(|(_, part)| part).collect()
-        }
-        _ => arguments.iter().flatten().copied().collect(),
+        [Some(only)] if only.as_array().is_some() => only.elements().map(|(_, part)| part).listed(),
+        _ => arguments.iter().filter_map(|value| *value).listed(),
     };
     let mut fields = Vec::new();
     for part in parts.into_iter().filter(|part| !is_nullish(Some(*part))) {
@@ -81,7 +80,7 @@ fn to_object(operator: &Operator, arguments: Arguments<'_, '_>) -> Result<Datum<
     // The first element determines what all others must be.
     let are_pairs = array.iter().next().is_some_and(|(_, first)| first.kind() == Kind::Array);
     for (_, element) in array {
-        let parts: Vec<Value<'_>> = element.as_array().into_iter().flatten().map(|(_, part)| part).collect();
+        let parts: Vec<Value<'_>> = element.elements().map(|(_, part)| part).listed();
         let doc = element.as_doc().unwrap_or(Doc::EMPTY);
         let (name, value, codes) = match (element.kind(), are_pairs) {
             (Kind::Array, true) => match *parts.as_slice() {

@@ -230,7 +230,7 @@ fn operator_if_loaded(name: &str) -> Option<&'static Operator> {
         patterns::TABLE,
         quantiles::TABLE,
     ];
-    tables.into_iter().flatten().find(|operator| operator.name() == name)
+    tables.iter().find_map(|table| table.iter().find(|operator| operator.name() == name))
 }
 
 impl fmt::Debug for Operator {

@@ -8,6 +8,7 @@ use super::evaluate::{Scope, reach};
 use super::globals::Globals;
 use super::tree::{Expr, Variable};
 use crate::error::Result;
+use crate::listed::IntoList;
 use crate::value::{Doc, OwnedValue, Value};
 
 /// The variables of the enclosing pipelines, outermost first.
@@ -73,7 +74,7 @@ impl BoundExpr {
 
 impl Expr {
     fn resolved(self, globals: &Globals) -> Result<Expr> {
-        let each = |exprs: Vec<Expr>| exprs.into_iter().map(|expr| expr.resolved(globals)).collect::<Result<_>>();
+        let each = |exprs: Vec<Expr>| exprs.into_iter().map(|expr| expr.resolved(globals)).try_listed();
         let resolved = match self {
             Expr::Field(Variable::Outer(number), path) => {
                 return Ok(Expr::Constant(globals.reach_outer(number, &path)));
@@ -81,7 +82,7 @@ impl Expr {
             Expr::Constant(_) | Expr::Field(..) => return Ok(self),
             Expr::Object(fields) => {
                 let fields = fields.into_iter().map(|(name, field)| Ok((name, field.resolved(globals)?)));
-                Expr::Object(fields.collect::<Result<_>>()?)
+                Expr::Object(fields.try_listed()?)
             }
             Expr::Array(items) => Expr::Array(each(items)?),
             Expr::Call(operator, arguments) => Expr::Call(operator, each(arguments)?),

@@ -6,6 +6,7 @@ use super::globals::{Globals, Known};
 use super::operators::{Binds, Names, Op, Operator, Syntax};
 use super::tree::{Expr, Variable};
 use crate::error::{Error, ErrorCode, Result};
+use crate::listed::IntoList;
 use crate::value::{Doc, Value, check_name, check_path};
 
 impl Expr {
@@ -291,5 +292,5 @@ fn components(path: &str) -> Result<Vec<Box<str>>> {
         return Err(Error::new(ErrorCode::Location16872, "'$' by itself is not a valid FieldPath"));
     }
     check_path(path)?;
-    Ok(path.split('.').map(Into::into).collect())
+    Ok(path.split('.').map(Into::into).listed())
 }

@@ -12,6 +12,7 @@ use super::operators::{Binds, Names, Op, Operator, Syntax, lazy, names};
 use super::tree::Expr;
 use crate::error::ErrorCode::*;
 use crate::error::{Error, Result};
+use crate::listed::IntoList;
 use crate::value::{Number, Value};
 
 static MEDIAN: Names =
@@ -76,7 +77,7 @@ pub fn percentiles_of(p: &Expr) -> Result<Vec<f64>> {
         Some(p) if (0.0..=1.0).contains(&p) => Ok(p),
         Some(_) => Err(refuse(Location7750303)),
     });
-    each.collect()
+    each.try_listed()
 }
 
 /// True for `continuous`.
@@ -99,8 +100,8 @@ fn quantiles<'s>(arguments: &'s [Expr], scope: &Scope<'s>) -> Result<Datum<'s>> 
     let input = input.evaluate(scope)?;
     let number = |value| Number::of(value).map(Number::near_double);
     let mut sorted: Vec<f64> = match input.view().and_then(Value::as_array) {
-        Some(array) => array.iter().filter_map(|(_, value)| number(value)).filter(|x| !x.is_nan()).collect(),
-        None => input.view().and_then(number).into_iter().collect(),
+        Some(array) => array.iter().filter_map(|(_, value)| number(value)).filter(|x| !x.is_nan()).listed(),
+        None => input.view().and_then(number).into_iter().listed(),
     };
     sorted.sort_unstable_by(f64::total_cmp);
     let at = |share| {

@@ -7,6 +7,7 @@ use super::datum::{ArrayWriter, Datum, is_nullish};
 use super::operators::{MANY, Nulls, Op, Operator, Syntax, Wants, comparing_as, plain, with_nulls};
 use crate::error::ErrorCode::*;
 use crate::error::Result;
+use crate::listed::IntoList;
 use crate::value::{Collation, Value, sort_by};
 
 const UNION: Wants = &[(Array, Location17043)];
@@ -20,7 +21,7 @@ pub(super) static TABLE: &[Operator] = &[
     with_nulls(
         Nulls::InTurn,
         comparing_as(Op::More, "$setUnion", Syntax::Positional(0, MANY), UNION, true, |_, a, by| {
-            let all: Vec<Value<'_>> = (0..a.len()).flat_map(|at| elements(a, at)).collect();
+            let all: Vec<Value<'_>> = (0..a.len()).flat_map(|at| elements(a, at)).listed();
             Ok(list(&distinct(all, by)))
         }),
     ),
@@ -76,7 +77,7 @@ const INDEX: [(arguments::Want, crate::error::ErrorCode); 3] =
     [(Array, Location40090), (Any, InternalError), (Natural, Location40096)];
 
 fn elements<'b>(arguments: Arguments<'_, 'b>, at: usize) -> Vec<Value<'b>> {
-    arguments::array(arguments, at).iter().map(|(_, element)| element).collect()
+    arguments::array(arguments, at).iter().map(|(_, element)| element).listed()
 }
 
 /// Each value once, sorted.
@@ -101,7 +102,7 @@ fn list(values: &[Value<'_>]) -> Datum<'static> {
 fn extreme(arguments: Arguments<'_, '_>, by: &Collation, is_max: bool) -> Datum<'static> {
     let values: Vec<Value<'_>> = match arguments {
         [Some(only)] if only.as_array().is_some() => elements(arguments, 0),
-        _ => arguments.iter().flatten().copied().collect(),
+        _ => arguments.iter().filter_map(|value| *value).listed(),
     };
     let better = |a: Value<'_>, b: Value<'_>| if is_max { by.compare(b, a).is_gt() } else { by.compare(b, a).is_lt() };
     let there = values.into_iter().filter(|value| !is_nullish(Some(*value)));

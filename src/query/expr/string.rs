@@ -68,7 +68,7 @@ fn count(text: &[u8]) -> usize {
 }
 
 pub(super) fn concat(_: &Operator, arguments: Arguments<'_, '_>) -> Result<Datum<'static>> {
-    Ok(Datum::joined(arguments.iter().flatten().map(|text| text.text_bytes())))
+    Ok(Datum::joined(arguments.iter().filter_map(|text| Some((*text)?.text_bytes()))))
 }
 
 pub(super) fn len(operator: &Operator, arguments: Arguments<'_, '_>) -> Result<Datum<'static>> {

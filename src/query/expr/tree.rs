@@ -1,6 +1,7 @@
 //! The tree of an expression.
 
 use super::operators::{Op, Operator};
+use crate::listed::IntoList;
 use crate::value::{FieldSet, OwnedValue};
 
 /// A parsed expression. `Expr::parse` builds it and evaluates constant parts.
@@ -90,13 +91,13 @@ impl Expr {
 
     /// The same expression with other expressions in place of the paths into the document; `None` if one has none.
     pub fn translated(&self, translate: &dyn Fn(&[Box<str>]) -> Option<Expr>) -> Option<Expr> {
-        let each = |items: &[Expr]| items.iter().map(|item| item.translated(translate)).collect::<Option<Vec<_>>>();
+        let each = |items: &[Expr]| items.iter().map(|item| item.translated(translate)).listed_if_all();
         Some(match self {
             Expr::Field(Variable::Root, path) => translate(path)?,
             Expr::Constant(_) | Expr::Field(..) => self.clone(),
             Expr::Object(fields) => {
                 let fields = fields.iter().map(|(name, field)| Some((name.clone(), field.translated(translate)?)));
-                Expr::Object(fields.collect::<Option<_>>()?)
+                Expr::Object(fields.listed_if_all()?)
             }
             Expr::Array(items) => Expr::Array(each(items)?),
             Expr::Call(operator, items) => Expr::Call(operator, each(items)?),

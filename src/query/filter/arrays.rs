@@ -17,7 +17,7 @@ pub enum ElemMatch {
 impl ElemMatch {
     /// True if `value` is an array with an element that passes.
     pub(super) fn matches(&self, value: Value<'_>) -> bool {
-        value.as_array().into_iter().flatten().any(|(_, element)| self.passes(element))
+        value.elements().any(|(_, element)| self.passes(element))
     }
 
     /// True if one element passes.
@@ -80,7 +80,7 @@ pub(super) fn parse_size(path: &Path, operand: Value<'_>) -> Result<Filter> {
 
 /// True if `value` is an array of `size` elements.
 pub(super) fn has_size(value: Value<'_>, size: usize) -> bool {
-    value.kind() == Kind::Array && value.as_array().into_iter().flatten().count() == size
+    value.kind() == Kind::Array && value.elements().count() == size
 }
 
 #[cfg(test)]

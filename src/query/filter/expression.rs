@@ -6,6 +6,7 @@ use super::compare::Compare;
 use super::tree::{Filter, Test};
 use crate::block::{Bitmap, Block};
 use crate::error::Result;
+use crate::listed::IntoList;
 use crate::query::expr::{BoundExpr, Expr, Globals, Operator, Variable};
 use crate::value::{Collation, Doc, DocWriter, FieldSet, Kind, Path, Value};
 
@@ -39,7 +40,7 @@ impl Filter {
             Expr::Constant(value) if value.as_ref().is_some_and(|value| value.view().is_true()) => Filter::AlwaysTrue,
             Expr::Constant(_) => Filter::AlwaysFalse,
             Expr::Call(operator, arguments) => match logic(operator) {
-                Some(combine) => combine(arguments.into_iter().map(|one| Filter::of_expr(one, globals)).collect()),
+                Some(combine) => combine(arguments.into_iter().map(|one| Filter::of_expr(one, globals)).listed()),
                 None => Filter::Expr(Rc::new(Condition::new(BoundExpr::new(
                     Expr::Call(operator, arguments),
                     globals.clone(),

@@ -3,6 +3,7 @@
 use super::arrays::has_size;
 use super::tree::{Filter, Test};
 use crate::error::Result;
+use crate::listed::IntoList;
 use crate::query::expr::CompareOp;
 use crate::value::{Component, Doc, Kind, Leaf, Number, OwnedValue, Value, walk_from_value};
 
@@ -54,7 +55,7 @@ impl Filter {
         let Filter::Field(path, test) = self else { return None };
         let (values, collation) = match test {
             Test::Compare(compare) if compare.op() == CompareOp::Eq => (vec![compare.value()], compare.collation()),
-            Test::In(set) => (set.values().iter().map(OwnedValue::view).collect(), set.collation()),
+            Test::In(set) => (set.values().iter().map(OwnedValue::view).listed(), set.collation()),
             _ => return None,
         };
         // Null passes for a missing value, too; and undefined has the key of one.

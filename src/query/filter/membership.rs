@@ -6,6 +6,7 @@ use std::rc::Rc;
 
 use super::bounds::{self, Doubles};
 use crate::block::{Bitmap, Bytes12, Column, ColumnData, kernels};
+use crate::listed::IntoList;
 use crate::query::expr::CompareOp;
 use crate::value::{Collation, Kind, Number, OwnedValue, Value, canonical_class, sort_by};
 
@@ -71,7 +72,7 @@ impl In {
                         // The ends differ only at zero, and -0 is found as 0.
                         Doubles::Between(_, high) => Some(high),
                     };
-                    (numbers().any(Number::is_nan), numbers().filter_map(high).collect())
+                    (numbers().any(Number::is_nan), numbers().filter_map(high).listed())
                 });
                 let mut rows = kernels::among(v, wanted);
                 if *has_nan {
@@ -80,11 +81,11 @@ impl In {
                 rows
             }
             ColumnData::I32(v) => {
-                let wanted = || numbers().filter_map(|n| bounds::int32s(CompareOp::Eq, n)).map(|b| b.0).collect();
+                let wanted = || numbers().filter_map(|n| bounds::int32s(CompareOp::Eq, n)).map(|b| b.0).listed();
                 kernels::among(v, self.numbers.int32s.get_or_init(wanted))
             }
             ColumnData::I64(v) => {
-                let wanted = || numbers().filter_map(|n| bounds::int64s(CompareOp::Eq, n)).map(|b| b.0).collect();
+                let wanted = || numbers().filter_map(|n| bounds::int64s(CompareOp::Eq, n)).map(|b| b.0).listed();
                 kernels::among(v, self.numbers.int64s.get_or_init(wanted))
             }
             ColumnData::Date(v) => kernels::among(v, &self.each(Value::as_date_ms)),
@@ -107,7 +108,7 @@ impl In {
 
     /// What `f` extracts from the values of one type, ascending because the values are.
     fn each<'a, T>(&'a self, f: impl Fn(Value<'a>) -> Option<T>) -> Vec<T> {
-        self.values.iter().filter_map(|v| f(v.view())).collect()
+        self.values.iter().filter_map(|v| f(v.view())).listed()
     }
 
     /// The values within `low..=high` in BSON order.

@@ -12,6 +12,7 @@ use super::membership::In;
 use super::modulo::Modulo;
 use super::schema::JsonSchema;
 use crate::error::Result;
+use crate::listed::IntoList;
 use crate::query::expr::{CompareOp, Regex};
 use crate::value::{Collation, FieldSet, OwnedValue, Path, Value};
 
@@ -159,7 +160,7 @@ impl Filter {
     /// The same tree with every leaf replaced by `f(leaf)`.
     pub fn map_leaves(self, f: &mut dyn FnMut(Filter) -> Filter) -> Filter {
         fn each(children: Vec<Filter>, f: &mut dyn FnMut(Filter) -> Filter) -> Vec<Filter> {
-            children.into_iter().map(|child| child.map_leaves(f)).collect()
+            children.into_iter().map(|child| child.map_leaves(f)).listed()
         }
         match self {
             Filter::And(children) => Filter::and(each(children, f)),

@@ -2,6 +2,7 @@
 
 use super::arrays::ElemMatch;
 use super::tree::{Filter, Test};
+use crate::listed::IntoList;
 use crate::value::{DocWriter, Kind, OwnedValue};
 
 impl Filter {
@@ -120,7 +121,7 @@ fn write_values(name: &str, values: &[OwnedValue], writer: &mut DocWriter) {
 }
 
 fn write_integers(name: &str, integers: &mut dyn Iterator<Item = i64>, writer: &mut DocWriter) {
-    write_values(name, &integers.map(OwnedValue::int64).collect::<Vec<_>>(), writer);
+    write_values(name, &integers.map(OwnedValue::int64).listed(), writer);
 }
 
 #[cfg(test)]

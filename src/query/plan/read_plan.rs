@@ -12,6 +12,7 @@ use crate::block::{Bitmap, Block, Column};
 use crate::bucket::{BucketDoc, BucketId, TimeseriesOptions};
 use crate::error::Result;
 use crate::index::META_TIME_INDEX;
+use crate::listed::IntoList;
 use crate::query::expr::BoundExpr;
 use crate::query::expr::CompareOp;
 use crate::query::filter::{Filter, Test};
@@ -278,11 +279,11 @@ fn ids_of(filter: &Filter) -> (BucketId, BucketId) {
         let values: Vec<Value<'_>> = match test {
             _ if path.as_str() != "_id" => continue,
             Test::Compare(compare) => vec![compare.value()],
-            Test::In(set) => set.values().iter().map(OwnedValue::view).collect(),
+            Test::In(set) => set.values().iter().map(OwnedValue::view).listed(),
             _ => continue,
         };
         let ids: Option<Vec<BucketId>> =
-            values.into_iter().map(|value| value.as_object_id().map(BucketId::from_bytes)).collect();
+            values.into_iter().map(|value| value.as_object_id().map(BucketId::from_bytes)).listed_if_all();
         let Some((least, most)) = ids.and_then(|ids| Some((*ids.iter().min()?, *ids.iter().max()?))) else { continue };
         let op = if let Test::Compare(compare) = test { compare.op() } else { CompareOp::Eq };
         if !matches!(op, CompareOp::Lt | CompareOp::Lte) {

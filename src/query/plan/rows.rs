@@ -67,7 +67,7 @@ impl Plan {
         let may_discard = !residual.is_trivial() || sort.is_some() && limit.is_some() || newest.is_some();
         let mut first = residual.fields();
         newest.iter().for_each(|_| first.add(facts.time_field));
-        for part in sort.iter().flat_map(SortSpec::parts) {
+        for part in SortSpec::parts_of(sort.as_ref()) {
             first.add_path(part.path.as_str());
         }
         decode.add_all(&first);

@@ -51,7 +51,7 @@ fn expand<'a>(
     if arrays.any(|other| !std::ptr::eq(other.bytes(), array.bytes())) {
         return Err(Error::bad_value("Cannot sort with keys that are parallel arrays"));
     }
-    let elements = array.as_array().into_iter().flatten().map(|(_, element)| Some(element));
+    let elements = array.elements().map(|(_, element)| Some(element));
     let elements: Vec<Option<Value<'a>>> = elements.collect();
     // An empty array still gives its row one key.
     let only = [None];

@@ -6,6 +6,7 @@ use super::arrays::least_keys;
 use super::spec::{SortPart, SortSpec};
 use crate::block::{Block, Column, ColumnData};
 use crate::error::Result;
+use crate::listed::IntoList;
 use crate::value::{
     Collation, Component, Interner, Kind, Number, Path, Value, canonical_class, sort_by, sort_key, sort_rows,
 };
@@ -15,7 +16,7 @@ use crate::value::{
 /// Errors: `BadValue` if two parts meet different arrays in one row.
 pub(super) fn keys_of_rows(spec: &SortSpec, blocks: &[Block]) -> Result<Vec<Vec<u64>>> {
     let mut keys: Vec<_> = spec.parts().iter().map(|part| fixed_keys(part, blocks)).collect();
-    let ranked: Vec<&SortPart> = spec.parts().iter().zip(&keys).filter(|(_, k)| k.is_none()).map(|(p, _)| p).collect();
+    let ranked: Vec<&SortPart> = spec.parts().iter().zip(&keys).filter(|(_, k)| k.is_none()).map(|(p, _)| p).listed();
     let mut pools: Vec<Pool> = ranked.iter().map(|_| Pool::new()).collect();
     for block in blocks {
         fill_pools(&mut pools, &ranked, block)?;
@@ -24,7 +25,7 @@ pub(super) fn keys_of_rows(spec: &SortSpec, blocks: &[Block]) -> Result<Vec<Vec<
     for slot in keys.iter_mut().filter(|slot| slot.is_none()) {
         *slot = ranks.next();
     }
-    Ok(keys.into_iter().flatten().collect())
+    Ok(keys.into_iter().flatten().listed())
 }
 
 /// Keys of a path whose columns are all numbers of one exact form, or all dates, or all booleans; otherwise
@@ -230,7 +231,7 @@ fn fill_pools(pools: &mut [Pool], parts: &[&SortPart], block: &Block) -> Result<
         }
         return Ok(());
     }
-    let columns: Vec<Option<&Column>> = parts.iter().map(|part| block.column(part.path.first())).collect();
+    let columns: Vec<Option<&Column>> = parts.iter().map(|part| block.column(part.path.first())).listed();
     let mut scratch: Vec<Vec<u8>> = vec![Vec::new(); parts.len()];
     for row in 0..block.rows() {
         let values: Vec<_> =

@@ -4,6 +4,7 @@
 
 use crate::error::{Error, ErrorCode, Result};
 use crate::limits::DOCUMENT_DEPTH_MAX;
+use crate::listed::IntoList;
 use crate::value::{Collation, Doc, DocBuf, DocWriter, Number, Path, Value, check_path};
 
 /// Maximum number of keys.
@@ -37,7 +38,7 @@ impl SortSpec {
             let message = format!("The sort specification must be an object, not {value:?}");
             return Err(Error::new(ErrorCode::Location15973, message));
         };
-        let parts = doc.iter().map(|(name, value)| parse_part(name, value, collation)).collect::<Result<Vec<_>>>()?;
+        let parts = doc.iter().map(|(name, value)| parse_part(name, value, collation)).try_listed()?;
         if parts.is_empty() {
             return Err(Error::new(ErrorCode::Location15976, "A sort must have at least one key"));
         }
@@ -50,6 +51,11 @@ impl SortSpec {
     /// The parts, most significant first.
     pub fn parts(&self) -> &[SortPart] {
         &self.parts
+    }
+
+    /// The parts of a sort; no sort has none.
+    pub fn parts_of(sort: Option<&SortSpec>) -> &[SortPart] {
+        sort.map_or(&[], SortSpec::parts)
     }
 
     /// The first `count` parts, and the remaining ones; `None` for no parts.

@@ -13,6 +13,7 @@ use super::spec::{ShownStep, Step, check_unpacking, leave_out_ids, narrow_append
 use crate::block::Block;
 use crate::error::{Error, Result};
 use crate::limits::THRESHOLD_ROWS_MAX;
+use crate::listed::IntoList;
 use crate::query::expr::Globals;
 use crate::query::filter::Filter;
 use crate::query::plan::{Demand, FindCommand, NewestBins, Query};
@@ -61,7 +62,7 @@ impl Aggregation {
     pub(super) fn fields(&self) -> FieldSet {
         let mut fields = self.find.projection.needed_fields(&self.demand.fields);
         fields.add_all(&self.find.filter.fields());
-        self.find.sort.iter().flat_map(SortSpec::parts).for_each(|part| fields.add(part.path.first()));
+        SortSpec::parts_of(self.find.sort.as_ref()).iter().for_each(|part| fields.add(part.path.first()));
         fields
     }
 
@@ -180,7 +181,7 @@ impl PipelineParser<'_> {
         let Some((Step::Find(find), _)) = steps.next() else {
             return Err(Error::internal("A pipeline without a find"));
         };
-        let mut steps: Vec<ShownStep> = steps.collect();
+        let mut steps: Vec<ShownStep> = steps.listed();
         check_unpacking(&mut steps, !time_field.is_empty())?;
         let mut demand = Demand::default();
         if let (Some((step, shown)), true, None) = (steps.first_mut(), find.projection.is_all(), &source)
@@ -242,7 +243,7 @@ fn show_streaming(in_order: &[&str], shown: &mut DocBuf) {
     let Some((_, argument)) = shown.view().iter().next().filter(|_| !in_order.is_empty()) else { return };
     let mut stage = DocWriter::new();
     stage.begin_doc("$_internalStreamingGroup");
-    argument.as_doc().into_iter().flatten().for_each(|(name, value)| {
+    argument.as_doc().unwrap_or(Doc::EMPTY).iter().for_each(|(name, value)| {
         stage.value(name, value);
     });
     stage.begin_array("$monotonicIdFields");

@@ -14,6 +14,7 @@ use super::spec::{Spec, read_by};
 use crate::block::{Block, DocPivot};
 use crate::error::{Error, ErrorCode, Result};
 use crate::limits::{DENSIFIED_ROWS_MAX, STAGE_SIZE_BYTES_MAX};
+use crate::listed::IntoList;
 use crate::query::exec::{Coder, Flow, MissingAs, Numbers, Pairs, join_blocks, merge};
 use crate::query::expr::{BoundExpr, TimeUnit};
 use crate::query::plan::write_set;
@@ -109,7 +110,7 @@ impl PipelineParser<'_> {
             return Err(refuse(ErrorCode::Location5733408, message));
         }
 
-        let parts = |path: &str| -> Vec<Box<str>> { path.split('.').map(Into::into).collect() };
+        let parts = |path: &str| -> Vec<Box<str>> { path.split('.').map(Into::into).listed() };
         let mut sort = DocWriter::new();
         let mut partition = Vec::new();
         for name in names {
@@ -335,7 +336,7 @@ impl Densify {
             return Ok(());
         }
         let mut made = u32::try_from(rows.rows()).unwrap_or(u32::MAX)..;
-        let order: Vec<u32> = grid.order.iter().filter_map(|row| row.or_else(|| made.next())).collect();
+        let order: Vec<u32> = grid.order.iter().filter_map(|row| row.or_else(|| made.next())).listed();
         let all = join_blocks(vec![rows, grid.made.finish()]);
         self.ready.push_back(all.gather(&order));
         Ok(())
@@ -359,7 +360,7 @@ impl Stage for Densify {
         let field = spec.field.1.column(&rows)?;
         let mut scratch = Vec::new();
         let place = |row| self.check_value(field.value(row, &mut scratch));
-        let places = (0..rows.rows()).map(place).collect::<Result<Vec<_>>>()?;
+        let places = (0..rows.rows()).map(place).try_listed()?;
         let there = || places.iter().copied().flatten();
         let min = there().reduce(|a, b| if b.compare(a).is_lt() { b } else { a });
         let max = there().reduce(|a, b| if b.compare(a).is_gt() { b } else { a });
@@ -367,7 +368,7 @@ impl Stage for Densify {
             let empty = DocWriter::new().finish();
             return if spec.partition.is_empty() { self.densify(empty.view(), &rows, &[], &[], None) } else { Ok(()) };
         }
-        let keys = spec.partition.iter().map(|(_, expr)| expr.column(&rows)).collect::<Result<Vec<_>>>()?;
+        let keys = spec.partition.iter().map(|(_, expr)| expr.column(&rows)).try_listed()?;
         let mut numbers = Numbers::One(0);
         for key in &keys {
             let part = Coder::new(spec.collation.clone(), MissingAs::Undefined).numbers(key, 0..rows.rows());

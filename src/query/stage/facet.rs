@@ -14,6 +14,7 @@ use super::table::{StagePlace, place_of};
 use crate::block::{Block, ColumnBuilder};
 use crate::error::{Error, ErrorCode, Result};
 use crate::limits::STAGE_SIZE_BYTES_MAX;
+use crate::listed::IntoList;
 use crate::query::exec::Flow;
 use crate::value::{DocWriter, FieldSet, Kind, Value};
 
@@ -78,7 +79,7 @@ impl Spec for FacetSpec {
             let pipeline = Pipeline::new(&mut steps.iter().map(|(step, _)| step), others);
             (name.clone(), Branch { pipeline, is_enough: false })
         };
-        Box::new(Facet { branches: self.0.iter().map(branch).collect(), made: None })
+        Box::new(Facet { branches: self.0.iter().map(branch).listed(), made: None })
     }
 }
 

@@ -2,6 +2,7 @@
 
 use super::parse::{FindPart, PipelineParser};
 use crate::error::{Error, ErrorCode, Result};
+use crate::listed::IntoList;
 use crate::query::filter::Filter;
 use crate::query::plan::Projection;
 use crate::query::sort::SortSpec;
@@ -150,7 +151,7 @@ fn natural(name: &str, value: Value<'_>, code: ErrorCode) -> Result<u64> {
 /// A string or an array of strings.
 fn strings(value: Value<'_>) -> Result<Vec<&str>> {
     let found: Option<Vec<&str>> = match value.as_array() {
-        Some(array) if !array.is_empty() => array.iter().map(|(_, item)| item.as_str()).collect(),
+        Some(array) if !array.is_empty() => array.iter().map(|(_, item)| item.as_str()).listed_if_all(),
         Some(_) => {
             let message = "$unset specification must be a string or an array with at least one field";
             return Err(Error::new(ErrorCode::Location31119, message));

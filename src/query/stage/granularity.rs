@@ -6,6 +6,7 @@
 
 use crate::env::math;
 use crate::error::{Error, ErrorCode, Result};
+use crate::listed::IntoList;
 use crate::value::{Number, Value};
 
 /// The series R80, in hundredths.
@@ -28,7 +29,7 @@ pub(super) enum PreferredNumbers {
 }
 
 fn every<const N: usize>(numbers: &[u16; N], step: usize) -> PreferredNumbers {
-    PreferredNumbers::Decade(numbers.iter().step_by(step).map(|number| f64::from(*number)).collect())
+    PreferredNumbers::Decade(numbers.iter().step_by(step).map(|number| f64::from(*number)).listed())
 }
 
 /// The series E192, or every n-th number of it: rounded powers, with one exception in the standard.
@@ -37,7 +38,7 @@ fn resistors(step: u16) -> PreferredNumbers {
         185 => 920.0,
         _ => (100.0 * math::pow(10.0, f64::from(place) / 192.0)).round(),
     };
-    PreferredNumbers::Decade((0..192).step_by(step.into()).map(number).collect())
+    PreferredNumbers::Decade((0..192).step_by(step.into()).map(number).listed())
 }
 
 impl PreferredNumbers {

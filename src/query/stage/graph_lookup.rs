@@ -15,6 +15,7 @@ use super::subpipeline::{SubPipeline, array_of};
 use crate::block::{Bitmap, Block};
 use crate::error::{Error, ErrorCode, Result};
 use crate::limits::STAGE_SIZE_BYTES_MAX;
+use crate::listed::IntoList;
 use crate::query::exec::Flow;
 use crate::query::expr::{BoundExpr, Globals};
 use crate::query::filter::Filter;
@@ -106,7 +107,7 @@ impl PipelineParser<'_> {
         for path in [Some(list), Some(from), Some(to), depth_field].into_iter().flatten() {
             check_path(path)?;
         }
-        let parts = |path: &str| path.split('.').map(Into::into).collect();
+        let parts = |path: &str| path.split('.').map(Into::into).listed();
         let spec = GraphSpec {
             split: self.split(collection, restriction(doc).view(), None, self.globals)?,
             start,

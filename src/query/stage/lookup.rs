@@ -13,12 +13,13 @@ use super::parse::PipelineParser;
 use super::reshape::{OneByOne, changed_at, with};
 use super::running::Stage;
 use super::spec::Spec;
-use super::subpipeline::{SubPipeline, elements};
+use super::subpipeline::SubPipeline;
 use super::table::forbid_writes;
 use super::union::begins_with_documents;
 use crate::block::Block;
 use crate::error::{Error, ErrorCode, Result};
 use crate::limits::STAGE_SIZE_BYTES_MAX;
+use crate::listed::IntoList;
 use crate::query::exec::Flow;
 use crate::query::expr::{BoundExpr, Globals};
 use crate::query::filter::Filter;
@@ -118,7 +119,7 @@ impl PipelineParser<'_> {
             }
         };
         let stages = pipeline.unwrap_or(Doc::EMPTY);
-        forbid_writes(elements(stages).into_iter(), ErrorCode::Location51047)?;
+        forbid_writes(stages, ErrorCode::Location51047)?;
         let globals = self.globals.with_outer(variables.iter().map(|(name, _): &(Box<str>, BoundExpr)| &**name));
         let equal = fields.as_ref().map(|(_, other)| other);
         let split = self.split(from.unwrap_or_default(), stages, equal, &globals)?;
@@ -127,7 +128,7 @@ impl PipelineParser<'_> {
             fields,
             variables,
             first_variable: self.globals.outer_count(),
-            to: to.split('.').map(Into::into).collect(),
+            to: to.split('.').map(Into::into).listed(),
             globals: self.globals.clone(),
         };
         self.push(spec, "$lookup", argument);

@@ -9,6 +9,7 @@ use super::spec::Spec;
 use crate::block::{Block, Column, ColumnBuilder};
 use crate::error::{Error, ErrorCode, Result};
 use crate::geo::Near;
+use crate::listed::IntoList;
 use crate::query::exec::{Flow, join_blocks};
 use crate::query::expr::Expr;
 use crate::query::filter::{Filter, Geo, Test};
@@ -83,7 +84,7 @@ impl PipelineParser<'_> {
                 number.ok_or_else(|| Error::bad_value(format!("{name} must be a non-negative number, not {value:?}")))
             }
         };
-        let names = |path: &str| check_path(path).map(|()| path.split('.').map(Into::into).collect());
+        let names = |path: &str| check_path(path).map(|()| path.split('.').map(Into::into).listed());
         let spec = NearSpec {
             key: Path::parse(key)?,
             least: number("minDistance", 0.0)?,
@@ -170,17 +171,17 @@ impl Stage for Nearest {
     }
 
     fn finish(&mut self) -> Result<()> {
-        let found: Vec<u32> = self.far.iter().map(|(_, row)| *row).collect();
-        let mut order: Vec<(u64, u32)> = self.far.iter().map(|(far, _)| *far).zip(0..).collect();
+        let found: Vec<u32> = self.far.iter().map(|(_, row)| *row).listed();
+        let mut order: Vec<(u64, u32)> = self.far.iter().map(|(far, _)| *far).zip(0..).listed();
         sort_rows(&mut order);
         let at = |place: &u32| *place as usize;
-        let rows: Vec<u32> = order.iter().filter_map(|(_, place)| found.get(at(place)).copied()).collect();
+        let rows: Vec<u32> = order.iter().filter_map(|(_, place)| found.get(at(place)).copied()).listed();
         let mut made = join_blocks(std::mem::take(&mut self.held)).gather(&rows);
         let distances = order.iter().map(|(far, _)| OwnedValue::double(f64::from_bits(*far) * self.spec.multiplier));
-        set(&mut made, &self.spec.distance_field, &distances.collect::<Vec<_>>());
+        set(&mut made, &self.spec.distance_field, &distances.listed());
         if let Some(field) = &self.spec.place_field {
             let places = order.iter().filter_map(|(_, place)| self.places.get(at(place)).cloned());
-            set(&mut made, field, &places.collect::<Vec<_>>());
+            set(&mut made, field, &places.listed());
         }
         self.made = Some(made).filter(|made| made.rows() > 0);
         Ok(())

@@ -6,6 +6,7 @@ use super::spec::Step;
 use crate::block::Block;
 use crate::error::Result;
 use crate::limits::{ROWS_TOGETHER, ROWS_TOGETHER_SIZE_BYTES_MAX};
+use crate::listed::IntoList;
 use crate::query::exec::{Exec, Flow, Queue, Sink};
 
 /// Passes rows through stages.
@@ -47,7 +48,7 @@ impl PipelineStage {
 impl Pipeline {
     /// The running steps; `others` are the rows that they need from other collections.
     pub(super) fn new(steps: &mut dyn Iterator<Item = &Step>, others: &Others) -> Pipeline {
-        let stages = steps.map(|step| PipelineStage::new(step.start(others))).collect();
+        let stages = steps.map(|step| PipelineStage::new(step.start(others))).listed();
         Pipeline { stages, ready: Queue::default(), may_pause: false, is_paused: false }
     }
 
@@ -112,7 +113,7 @@ impl Pipeline {
 
     /// The number of rows that each stage has returned.
     pub fn rows_returned(&self) -> Vec<u64> {
-        self.stages.iter().map(|state| state.rows_returned).collect()
+        self.stages.iter().map(|state| state.rows_returned).listed()
     }
 
     /// The number of rows that `take` can return now.

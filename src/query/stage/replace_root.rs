@@ -11,6 +11,7 @@ use super::running::Stage;
 use super::spec::Spec;
 use crate::block::{Block, Column, ColumnBuilder, ColumnData, DocPivot};
 use crate::error::{Error, ErrorCode, Result};
+use crate::listed::IntoList;
 use crate::query::exec::Flow;
 use crate::query::expr::{BoundExpr, Expr, Globals, Variable};
 use crate::query::plan::Projection;
@@ -70,13 +71,13 @@ impl Root {
         let mut fields = Vec::new();
         if add_fields(expr, &mut fields).is_some() {
             let fields = fields.into_iter().map(|(name, expr)| (name, bound(&expr)));
-            if let Some(projection) = Projection::replacing(fields.collect()) {
+            if let Some(projection) = Projection::replacing(fields.listed()) {
                 return Root::Fields(projection);
             }
         }
         match merged(expr) {
             // A single argument may be an array of objects.
-            Some(parts @ [_, _, ..]) => Root::Merged(parts.iter().map(|part| Root::of(part, globals)).collect()),
+            Some(parts @ [_, _, ..]) => Root::Merged(parts.iter().map(|part| Root::of(part, globals)).listed()),
             _ => Root::Values(bound(expr)),
         }
     }
@@ -198,7 +199,7 @@ fn of_objects(column: &Column, is_part: bool) -> Result<Option<Block>> {
 /// Without the columns that no row has a cell in.
 fn filled(mut block: Block) -> Block {
     let is_empty = |(_, column): &&(Box<str>, Column)| column.present_count() == 0;
-    let empty: Vec<_> = block.columns().iter().filter(is_empty).map(|(name, _)| name.clone()).collect();
+    let empty: Vec<_> = block.columns().iter().filter(is_empty).map(|(name, _)| name.clone()).listed();
     empty.iter().for_each(|name| drop(block.remove_column(name)));
     block
 }

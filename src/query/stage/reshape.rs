@@ -8,6 +8,7 @@ use super::running::Stage;
 use super::spec::Spec;
 use crate::block::{Block, Column, ColumnBuilder, ColumnData, DocPivot};
 use crate::error::{Error, ErrorCode, Result};
+use crate::listed::IntoList;
 use crate::query::exec::Flow;
 use crate::query::plan::{Origin, write_set};
 use crate::value::{Doc, DocBuf, DocWriter, FieldSet, Kind, OwnedValue, Value, check_path};
@@ -120,7 +121,7 @@ impl UnwindSpec {
         })?;
         check_path(path)?;
         index.map_or(Ok(()), check_path)?;
-        let parts = |path: &str| path.split('.').map(Into::into).collect();
+        let parts = |path: &str| path.split('.').map(Into::into).listed();
         Ok(UnwindSpec { path: parts(path), index: index.map(parts), keeps_empty })
     }
 }

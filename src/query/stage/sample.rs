@@ -8,6 +8,7 @@ use super::running::Stage;
 use super::spec::Spec;
 use crate::block::Block;
 use crate::error::{Error, ErrorCode, Result};
+use crate::listed::IntoList;
 use crate::query::exec::{Flow, join_blocks};
 use crate::query::expr::BoundExpr;
 use crate::value::{DocWriter, FieldSet, Number, Value, sort_rows};
@@ -76,7 +77,7 @@ impl Sample {
     fn cut(&mut self) {
         sort_rows(&mut self.drawn);
         self.drawn.truncate(self.size);
-        let rows: Vec<u32> = self.drawn.iter().map(|(_, row)| *row).collect();
+        let rows: Vec<u32> = self.drawn.iter().map(|(_, row)| *row).listed();
         self.held = vec![join_blocks(std::mem::take(&mut self.held)).gather(&rows)];
         self.drawn.iter_mut().zip(0..).for_each(|(drawn, row)| drawn.1 = row);
     }

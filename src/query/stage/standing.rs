@@ -68,7 +68,7 @@ impl Standing {
             return Err("a $group after $sort or $skip reads all rows in their order");
         }
         let mut needed = find.projection.needed_fields(&demand.fields);
-        for part in find.sort.iter().flat_map(SortSpec::parts) {
+        for part in SortSpec::parts_of(find.sort.as_ref()) {
             needed.add(part.path.first());
         }
         let narrowed = if needed.is_all() { Projection::all() } else { Projection::of_roots(needed.names()) };

@@ -8,6 +8,7 @@ use super::parse::PipelineParser;
 use super::table::{StagePlace, not_first, place_of};
 use crate::block::Block;
 use crate::error::Result;
+use crate::listed::IntoList;
 use crate::query::expr::Globals;
 use crate::query::filter::Filter;
 use crate::query::plan::FindCommand;
@@ -24,7 +25,7 @@ pub(super) fn array_of<'a>(stages: impl Iterator<Item = Value<'a>>) -> DocBuf {
 
 /// The elements of an array.
 pub(super) fn elements(array: Doc<'_>) -> Vec<Value<'_>> {
-    array.iter().map(|(_, element)| element).collect()
+    array.iter().map(|(_, element)| element).listed()
 }
 
 /// A pipeline over another collection. The part that is the same for all rows is read once; the rest runs for each row.

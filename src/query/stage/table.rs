@@ -126,12 +126,15 @@ pub(super) fn not_first(name: &str) -> Error {
 /// Refuses stages that write in a pipeline that is part of another one.
 ///
 /// Errors: `code`.
-pub(super) fn forbid_writes<'a>(stages: impl Iterator<Item = Value<'a>>, code: ErrorCode) -> Result<()> {
-    let mut names = stages.filter_map(Value::as_doc).flat_map(|stage| stage.iter().map(|(name, _)| name));
-    match names.find(|name| place_of(name) == Some(StagePlace::Last)) {
-        Some(name) => Err(Error::new(code, [name, " is not allowed within the pipeline of another stage"].concat())),
-        None => Ok(()),
+pub(super) fn forbid_writes(stages: Doc<'_>, code: ErrorCode) -> Result<()> {
+    for (_, stage) in stages {
+        for (name, _) in stage.as_doc().unwrap_or(Doc::EMPTY) {
+            if place_of(name) == Some(StagePlace::Last) {
+                return Err(Error::new(code, [name, " is not allowed within the pipeline of another stage"].concat()));
+            }
+        }
     }
+    Ok(())
 }
 
 /// The error for a stage that is not in the table.

@@ -37,8 +37,8 @@ impl PipelineParser<'_> {
                 "$unionWith stage without explicit collection must have a pipeline with $documents as first stage",
             );
         }
-        forbid_writes(pipeline.into_iter().flatten().map(|(_, stage)| stage), ErrorCode::Location31441)?;
         let (name, stages) = (collection.unwrap_or_default(), pipeline.unwrap_or(Doc::EMPTY));
+        forbid_writes(stages, ErrorCode::Location31441)?;
         let split = self.split(name, stages, None, self.globals)?;
         self.push(UnionSpec(split), "$unionWith", argument);
         Ok(())

@@ -5,6 +5,7 @@ use super::operators::{UpdateOperator, unfit};
 use super::tree::{PathStep, Update, UpdateNode, conflict, refused};
 use crate::error::{Error, ErrorCode, Result};
 use crate::limits::{ARRAY_PADDING_MAX, DOCUMENT_DEPTH_MAX};
+use crate::listed::IntoList;
 use crate::value::{Component, Doc, DocBuf, DocWriter, Kind, OwnedValue, Value, as_metadata};
 
 /// What an application depends on besides the value.
@@ -75,7 +76,7 @@ impl Applied<'_> {
         }
         // A removed array element leaves a null.
         let mut fields: Vec<(Box<str>, OwnedValue)> = Vec::new();
-        for (name, field) in before.into_iter().flatten() {
+        for (name, field) in before.unwrap_or(Doc::EMPTY) {
             let mut new = Some(field.to_owned());
             let mut nodes: Vec<&UpdateNode> = Vec::new();
             for (step, child) in &node.children {
@@ -120,7 +121,7 @@ impl Applied<'_> {
             fields.iter_mut().skip(index).take(1).for_each(|field| field.1 = new.clone());
         }
         if is_array {
-            return Ok(Some(array_of(fields.iter().map(|(_, element)| element.view()).collect())));
+            return Ok(Some(array_of(fields.iter().map(|(_, element)| element.view()).listed())));
         }
         if before.is_none() && fields.is_empty() {
             return Ok(value.map(Value::to_owned));
@@ -148,7 +149,7 @@ impl Applied<'_> {
     /// The value that is renamed to this path, if there is one; `paths` are the source and the target.
     fn renamed(&self, paths: Value<'_>, value: Option<Value<'_>>) -> Result<Option<OwnedValue>> {
         let mut found = None;
-        for (_, path) in paths.as_container().into_iter().flatten() {
+        for (_, path) in paths.as_container().unwrap_or(Doc::EMPTY).iter() {
             let at = self.look_up(path.as_str().unwrap_or_default())?;
             match found {
                 None if at.is_none() => return Ok(value.map(Value::to_owned)),

@@ -2,6 +2,7 @@
 
 use super::operators::{shown, unfit};
 use crate::error::{Error, ErrorCode, Result};
+use crate::listed::IntoList;
 use crate::query::expr::Globals;
 use crate::query::filter::Filter;
 use crate::query::sort::SortSpec;
@@ -19,7 +20,7 @@ pub(super) fn array_of(elements: Vec<Value<'_>>) -> OwnedValue {
 
 /// The elements of an array.
 pub(super) fn elements(array: Doc<'_>) -> Vec<Value<'_>> {
-    array.iter().map(|(_, element)| element).collect()
+    array.iter().map(|(_, element)| element).listed()
 }
 
 /// The elements of an operand.
@@ -32,7 +33,7 @@ fn list(value: Value<'_>) -> Result<Vec<Value<'_>>> {
 pub(super) fn push<'a>(mut all: Vec<Value<'a>>, operand: Value<'a>, collation: &Collation) -> Result<Vec<Value<'a>>> {
     let modifiers = operand.as_doc().filter(|doc| doc.get("$each").is_some());
     let (mut each, mut position, mut slice, mut sort) = (vec![operand], i64::MAX, None, None);
-    for (name, value) in modifiers.into_iter().flatten() {
+    for (name, value) in modifiers.unwrap_or(Doc::EMPTY) {
         let integer = || Number::of(value).and_then(Number::whole).ok_or_else(|| unfit(value, "Not an integer:"));
         match name {
             "$each" => each = list(value)?,

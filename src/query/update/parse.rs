@@ -178,7 +178,7 @@ fn operators_of<'a>(document: Value<'a>, meta_field: &str) -> Result<Doc<'a>> {
         return Err(not_allowed(if doc.is_empty() { "an empty document" } else { "a replacement document" }, ""));
     }
     for (operator, operand) in doc {
-        for (path, target) in operand.as_doc().into_iter().flatten() {
+        for (path, target) in operand.as_doc().unwrap_or(Doc::EMPTY).iter() {
             let renamed = operator == "$rename" && target.as_str().is_none_or(|to| first_of(to) != meta_field);
             if renamed || first_of(path) != meta_field {
                 return Err(not_allowed("a field other than the metaField: ", path));

@@ -32,11 +32,11 @@ pub fn bucketed<'a>(arguments: &VectorArguments<'_, 'a>, collation: &Collation) 
     let null = index_of(place_below(Some(Value::NULL), boundaries, collation));
     let missing = index_of(place_below(None, boundaries, collation));
     for (mask, of_mask) in [(&vector.null, null), (&vector.missing, missing)] {
-        mask.rows().into_iter().flat_map(Bitmap::iter).for_each(|row| {
+        for row in mask.iter() {
             if let Some(place) = index.get_mut(row) {
                 *place = of_mask;
             }
-        });
+        }
     }
     let mut left = vector.left.clone();
     let mut entries = ColumnBuilder::with_capacity(boundaries.len());

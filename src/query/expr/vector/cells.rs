@@ -321,16 +321,21 @@ impl<'a> Vector<'a> {
             _ => return None,
         };
         let mut kinds = vec![kind.byte(); words.len()];
-        let mut set = |rows: Option<&Bitmap>, kind: u8| {
-            rows.into_iter().flat_map(Bitmap::iter).for_each(|row| {
-                kinds.get_mut(row).into_iter().for_each(|slot| *slot = kind);
-            });
+        let mut set = |rows: &Bitmap, kind: u8| {
+            for row in rows.iter() {
+                if let Some(slot) = kinds.get_mut(row) {
+                    *slot = kind;
+                }
+            }
         };
         if let Cells::Numbers(_, Int32s::Some(rows)) = &self.cells {
-            set(Some(rows), Kind::Int32.byte());
+            set(rows, Kind::Int32.byte());
         }
-        set(self.null.rows(), Kind::Null.byte());
-        set(self.missing.rows(), 0);
+        for (mask, kind) in [(&self.null, Kind::Null.byte()), (&self.missing, 0)] {
+            if let Some(rows) = mask.rows() {
+                set(rows, kind);
+            }
+        }
         Some((kinds, words))
     }
 

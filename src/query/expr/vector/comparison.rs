@@ -28,7 +28,7 @@ pub fn compared<'a>(
     let left = a.left.clone().with(&b.left);
     let (mut first, mut second) = (Scratch::default(), Scratch::default());
     let mut order = |row: usize| collation.compare_options(a.value(row, &mut first), b.value(row, &mut second));
-    let apart = absent.rows().into_iter().flat_map(Bitmap::iter).filter(|row| !left.has(*row));
+    let apart = absent.iter().filter(|row| !left.has(*row));
     let op = match (operator.comparison(), operator.op) {
         (Some(op), _) => op,
         (None, Op::Ne) => CompareOp::Eq,

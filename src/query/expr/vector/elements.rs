@@ -9,7 +9,7 @@ use crate::query::expr::bound::BoundExpr;
 use crate::query::expr::datum::{ArrayWriter, is_nullish};
 use crate::query::expr::globals::Globals;
 use crate::query::expr::tree::Expr;
-use crate::value::{FieldSet, Value};
+use crate::value::{Doc, FieldSet, Value};
 
 /// So many elements are computed at once.
 const ELEMENTS_MAX: usize = 1 << 22;
@@ -50,7 +50,7 @@ impl EachElement {
         for row in &alike.firsts {
             let value = arrays.value(*row, &mut scratch);
             let array = value.and_then(Value::as_array);
-            for (_, element) in array.into_iter().flatten() {
+            for (_, element) in array.unwrap_or(Doc::EMPTY) {
                 elements.push(element);
                 rows.push(*row as u32);
             }

@@ -52,6 +52,11 @@ impl Mask {
         self.0.as_ref()
     }
 
+    /// Its rows, in ascending order.
+    pub fn iter(&self) -> impl Iterator<Item = usize> {
+        self.0.as_ref().map(Bitmap::iter).unwrap_or_default()
+    }
+
     /// True if it contains a row.
     #[inline]
     pub fn has(&self, row: usize) -> bool {

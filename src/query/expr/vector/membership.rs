@@ -6,6 +6,7 @@ use super::cells::{Cells, Vector};
 use super::mask::Mask;
 use super::run::VectorArguments;
 use crate::block::{Bitmap, ColumnBuilder, ColumnData};
+use crate::listed::IntoList;
 use crate::query::expr::operators::{Evaluation, Function, Operator};
 use crate::value::{Collation, Kind, Number, OwnedValue, Value};
 
@@ -58,7 +59,7 @@ pub fn contained<'a>(
         Cells::Any(column) if collation.is_simple() => {
             let ColumnData::String(cells) = column.data() else { return None };
             let mut wanted: Vec<&[u8]> =
-                elements.iter().filter_map(|(_, element)| element.as_str().map(str::as_bytes)).collect();
+                elements.iter().filter_map(|(_, element)| element.as_str().map(str::as_bytes)).listed();
             wanted.sort_unstable();
             Bitmap::from_fn(cells.len(), |row| wanted.binary_search(&cells.get(row)).is_ok())
         }

@@ -5,6 +5,7 @@ use super::mask::Mask;
 use super::numbers::{Operand, finished, operand};
 use super::run::VectorArguments;
 use crate::block::Bitmap;
+use crate::listed::IntoList;
 use crate::query::expr::math::power_of_double;
 use crate::query::expr::operators::Operator;
 
@@ -36,7 +37,7 @@ fn of_numbers<'a>(name: &str, arguments: &VectorArguments<'_, 'a>) -> Option<Vec
         Some(Operand::Numbers(cells, int32s)) => Some((cells.cells(arguments.rows), int32s)),
         _ => None,
     });
-    let columns: Vec<_> = numbers.collect::<Option<_>>()?;
+    let columns: Vec<_> = numbers.listed_if_all()?;
     let absent: Vec<Mask> = arguments.vectors.iter().map(|vector| vector.absent()).collect();
     let is_whole = absent.iter().all(Mask::is_none);
     let mut counts = vec![0_u32; arguments.rows];

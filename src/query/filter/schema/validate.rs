@@ -1,6 +1,7 @@
 //! Validates a value against a schema.
 
 use super::keywords::{Keyword, keyword_of};
+use crate::listed::IntoList;
 use crate::query::expr::Regex;
 use crate::value::{Doc, DocBuf, Kind, Number, OwnedValue, Value, compare, equal, normalize, sort_by};
 
@@ -133,7 +134,7 @@ fn is_multiple(value: Value<'_>, divisor: Value<'_>) -> bool {
 }
 
 fn are_unique(items: Doc<'_>) -> bool {
-    let mut items: Vec<OwnedValue> = items.iter().map(|(_, item)| normalize(item)).collect();
+    let mut items: Vec<OwnedValue> = items.iter().map(|(_, item)| normalize(item)).listed();
     sort_by(&mut items, |a, b| compare(a.view(), b.view()));
     items.iter().zip(items.iter().skip(1)).all(|(a, b)| !equal(a.view(), b.view()))
 }

@@ -6,6 +6,7 @@ use std::rc::Rc;
 use super::intervals::Interval;
 use crate::bucket::BucketId;
 use crate::index::{IndexSpec, KeyPart, META_TIME_INDEX, Source};
+use crate::listed::IntoList;
 use crate::query::filter::In;
 use crate::query::plan::pushdown::{Points, Split};
 use crate::value::{OwnedValue, Path, text_of_key};
@@ -66,7 +67,7 @@ impl ReadAccess {
     /// entries of an index.
     pub fn keep_texts(&self, prefix: &dyn Fn(u16) -> Vec<u8>, entries: &mut Vec<Vec<u8>>) {
         let looks = self.branches().iter().filter_map(|branch| Some((prefix(branch.index()?), branch.texts())));
-        let looks: Vec<(Vec<u8>, Option<&In>)> = looks.collect();
+        let looks: Vec<(Vec<u8>, Option<&In>)> = looks.listed();
         if looks.iter().all(|(_, texts)| texts.is_none()) {
             return;
         }
@@ -84,7 +85,7 @@ impl ReadAccess {
                 end = prefix.len() + len;
                 counts = Some(counts == Some(true) || texts.matches(Some(OwnedValue::string(&text).view())));
             }
-            last = (entry.iter().take(end).copied().collect(), counts.unwrap_or(true));
+            last = (entry.iter().take(end).copied().listed(), counts.unwrap_or(true));
             last.1
         });
     }

@@ -7,6 +7,7 @@ use super::intervals::{Interval, around, common, intervals, merged, of_class, of
 use crate::bucket::TimeseriesOptions;
 use crate::error::{Error, ErrorCode, Result};
 use crate::index::{ANY, IndexSpec, KeyPart, META_TIME_INDEX, PartKind, Source, wildcard_key};
+use crate::listed::IntoList;
 use crate::query::expr::Globals;
 use crate::query::filter::{Filter, Geo, In, Test};
 use crate::query::plan::find::Hint;
@@ -282,7 +283,7 @@ impl Index {
         let asked = asked.filter(|geo| geo.region.on_plane == on_plane)?;
         let ranges = self.spec.grid(part).ranges(&asked.region.bounds);
         let cells = |(low, high)| (Some(OwnedValue::int64(low)), Some(OwnedValue::int64(high)));
-        Some(ranges.into_iter().map(cells).collect()).filter(|found: &Vec<_>| !found.is_empty())
+        Some(ranges.into_iter().map(cells).listed()).filter(|found: &Vec<_>| !found.is_empty())
     }
 }
 
@@ -292,7 +293,7 @@ fn texts_of(part: &KeyPart, split: &Split) -> (Option<Vec<Interval>>, Option<In>
     let points = points(&split.meta, part.path.as_str()).filter(|points| is_ordered && points.texts.is_some());
     let Some(points) = points else { return (None, None) };
     let point = |value: &OwnedValue| (Some(value.clone()), Some(value.clone()));
-    let mut found: Vec<Interval> = points.values.values().iter().map(point).collect();
+    let mut found: Vec<Interval> = points.values.values().iter().map(point).listed();
     found.push(of_class(Kind::String));
     (Some(merged(found)), points.texts)
 }

@@ -1,5 +1,6 @@
 //! The intervals to which a filter limits the value at a path.
 
+use crate::listed::IntoList;
 use crate::query::expr::CompareOp;
 use crate::query::filter::{Compare, Filter, Kinds, Test};
 use crate::query::plan::pushdown::successor;
@@ -39,7 +40,7 @@ pub fn intervals(filter: &Filter, path: &Path) -> Option<Vec<Interval>> {
     match filter {
         Filter::And(children) => children.iter().filter_map(|child| intervals(child, path)).reduce(common),
         Filter::Or(arms) => {
-            let each: Option<Vec<_>> = arms.iter().map(|arm| intervals(arm, path)).collect();
+            let each: Option<Vec<_>> = arms.iter().map(|arm| intervals(arm, path)).listed_if_all();
             Some(merged(each?.concat()))
         }
         Filter::Field(other, test) if other == path => match test {
@@ -65,7 +66,7 @@ pub fn intervals(filter: &Filter, path: &Path) -> Option<Vec<Interval>> {
 /// The intervals of some types.
 pub fn of_kinds(kinds: Kinds) -> Vec<Interval> {
     let known = (0..=u8::MAX).filter_map(Kind::from_byte).filter(|kind| kinds.contains(*kind));
-    merged(known.map(of_class).collect())
+    merged(known.map(of_class).listed())
 }
 
 /// The interval of a type's class, ending at the smallest value of the next class.

@@ -6,6 +6,7 @@ use super::objects::with_field;
 use super::parse::{Child, Projection, ProjectionNode};
 use crate::block::{Bitmap, Block, Column, ColumnBuilder, ColumnData};
 use crate::error::Result;
+use crate::listed::IntoList;
 use crate::value::{Doc, DocWriter, Kind, Value};
 
 impl Projection {
@@ -13,7 +14,7 @@ impl Projection {
     ///
     /// Errors: those of expressions.
     pub fn apply(&self, mut block: Block) -> Result<Block> {
-        let computed = self.computed.iter().map(|(_, expr)| expr.column(&block)).collect::<Result<Vec<_>>>()?;
+        let computed = self.computed.iter().map(|(_, expr)| expr.column(&block)).try_listed()?;
         block.retain_columns(|name| self.keeps_root(name));
         for (name, child) in &self.root.children {
             let (Child::Below(node), Some(column)) = (child, block.column(name)) else { continue };
@@ -129,10 +130,10 @@ impl Projection {
         // A dictionary has no absent values, so those that the projection emptied are removed.
         let left = rewritten.presence().map_or_else(|| (0..rewritten.len() as u32).collect(), Bitmap::to_rows);
         let place = |(row, at): (usize, &u32)| left.binary_search(at).ok().filter(|_| column.is_present(row));
-        let places: Vec<Option<usize>> = index.iter().enumerate().map(place).collect();
+        let places: Vec<Option<usize>> = index.iter().enumerate().map(place).listed();
         let presence = Bitmap::from_slice(&places, Option::is_some);
         let index = places.iter().map(|place| place.unwrap_or_default() as u32);
-        let data = ColumnData::Dictionary(index.collect(), Box::new(rewritten.gather(&left)));
+        let data = ColumnData::Dictionary(index.listed(), Box::new(rewritten.gather(&left)));
         Rewritten::Column(Column::new(data, Some(presence)))
     }
 
@@ -210,7 +211,7 @@ pub fn write_set(writer: &mut DocWriter, object: Option<Doc<'_>>, path: &[Box<st
         None => {}
     };
     let mut is_set = false;
-    for (name, value) in object.into_iter().flatten() {
+    for (name, value) in object.unwrap_or(Doc::EMPTY) {
         if *name == **first {
             is_set = true;
             put(writer, Some(value));

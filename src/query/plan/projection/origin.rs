@@ -1,6 +1,7 @@
 //! Where the fields of a projection's result come from.
 
 use super::parse::{Child, Projection, ProjectionNode};
+use crate::listed::IntoList;
 use crate::query::expr::{BoundExpr, Expr};
 use crate::value::sort_by;
 
@@ -22,14 +23,14 @@ pub enum Origin<'a> {
 impl Projection {
     /// A projection to objects of these fields alone; `None` if a name comes twice.
     pub fn replacing(fields: Vec<(Box<str>, BoundExpr)>) -> Option<Projection> {
-        let mut names: Vec<&str> = fields.iter().map(|(name, _)| &**name).collect();
+        let mut names: Vec<&str> = fields.iter().map(|(name, _)| &**name).listed();
         sort_by(&mut names, Ord::cmp);
         let is_distinct = names.windows(2).all(|pair| pair.first() != pair.last());
-        let children = names.into_iter().map(|name| (name.into(), Child::Computed)).collect();
+        let children = names.into_iter().map(|name| (name.into(), Child::Computed)).listed();
         is_distinct.then(|| Projection {
             inclusion: true,
             root: ProjectionNode { children },
-            computed: fields.into_iter().map(|(name, expr)| (vec![name], expr)).collect(),
+            computed: fields.into_iter().map(|(name, expr)| (vec![name], expr)).listed(),
         })
     }
 
@@ -55,6 +56,6 @@ impl Projection {
                 [name] => Some((&**name, expr)),
                 _ => None,
             })
-            .collect()
+            .listed_if_all()
     }
 }

@@ -4,6 +4,7 @@
 
 use crate::error::{Error, ErrorCode, Result};
 use crate::limits::DOCUMENT_DEPTH_MAX;
+use crate::listed::IntoList;
 use crate::query::expr::{BoundExpr, Expr, Globals};
 use crate::value::{Doc, DocWriter, FieldSet, Kind, OwnedValue, Value, check_path, compare};
 
@@ -49,7 +50,7 @@ impl Projection {
     pub fn needed_fields(&self, wanted: &FieldSet) -> FieldSet {
         let mut needed = match wanted {
             _ if self.computed.iter().any(|(_, expr)| expr.fields().is_all()) => return FieldSet::All,
-            _ if self.inclusion => FieldSet::Only(self.root.children.iter().map(|(name, _)| name.clone()).collect()),
+            _ if self.inclusion => FieldSet::Only(self.root.children.iter().map(|(name, _)| name.clone()).listed()),
             // A field that is set keeps its position if it existed, so it is read as well.
             _ => wanted.clone(),
         };
@@ -230,7 +231,7 @@ impl ProjectionParser<'_> {
             ));
         }
         let expr = BoundExpr::new(Expr::parse(value, self.globals)?, self.globals.clone());
-        self.computed.push((path.iter().map(|name| (*name).into()).collect(), expr));
+        self.computed.push((path.iter().map(|name| (*name).into()).listed(), expr));
         self.root.add(path, path, Child::Computed)
     }
 }

@@ -1,5 +1,6 @@
 //! The points of an index to search: constants that the metadata of all matches equals.
 
+use crate::listed::IntoList;
 use crate::query::expr::CompareOp;
 use crate::query::filter::{Filter, In, Test};
 use crate::value::{Collation, Kind, Value};
@@ -25,7 +26,7 @@ pub fn points(filter: &Filter, path: &str) -> Option<Points> {
     let by = found.iter().find(|(value, by)| !by.is_simple_for(*value)).map(|(_, by)| *by);
     let set = |is_simple: bool, by: &Collation| {
         let part = found.iter().filter(|(value, by)| by.is_simple_for(*value) == is_simple);
-        In::new(part.map(|(value, _)| Value::to_owned(*value)).collect(), by)
+        In::new(part.map(|(value, _)| Value::to_owned(*value)).listed(), by)
     };
     Some(Points { values: set(true, &Collation::default()), texts: by.map(|by| set(false, by)) })
 }

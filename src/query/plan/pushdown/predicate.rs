@@ -5,6 +5,7 @@ use std::rc::Rc;
 use super::control::{BucketFacts, BucketTest, Side};
 use super::split::{Layout, META};
 use super::time;
+use crate::listed::IntoList;
 use crate::query::expr::CompareOp;
 use crate::query::filter::{Filter, Geo, Test};
 use crate::value::{Collation, Doc, Kind, OwnedValue, Path, Value};
@@ -50,12 +51,12 @@ impl LooseBucketPredicate {
     }
 
     fn and(children: impl IntoIterator<Item = LooseBucketPredicate>) -> LooseBucketPredicate {
-        let known: Vec<BucketTest> = children.into_iter().filter_map(|child| child.0).collect();
+        let known: Vec<BucketTest> = children.into_iter().filter_map(|child| child.0).listed();
         LooseBucketPredicate((!known.is_empty()).then(|| all(known)))
     }
 
     fn or(children: impl IntoIterator<Item = LooseBucketPredicate>) -> LooseBucketPredicate {
-        let every: Option<Vec<BucketTest>> = children.into_iter().map(|child| child.0).collect();
+        let every: Option<Vec<BucketTest>> = children.into_iter().map(|child| child.0).listed_if_all();
         LooseBucketPredicate(every.map(|tests| join(tests, BucketTest::Or)))
     }
 }
@@ -78,12 +79,12 @@ impl TightBucketPredicate {
     }
 
     fn and(children: impl IntoIterator<Item = TightBucketPredicate>) -> TightBucketPredicate {
-        let every: Option<Vec<BucketTest>> = children.into_iter().map(|child| child.0).collect();
+        let every: Option<Vec<BucketTest>> = children.into_iter().map(|child| child.0).listed_if_all();
         TightBucketPredicate(every.map(all))
     }
 
     fn or(children: impl IntoIterator<Item = TightBucketPredicate>) -> TightBucketPredicate {
-        let known: Vec<BucketTest> = children.into_iter().filter_map(|child| child.0).collect();
+        let known: Vec<BucketTest> = children.into_iter().filter_map(|child| child.0).listed();
         TightBucketPredicate((!known.is_empty()).then(|| join(known, BucketTest::Or)))
     }
 }

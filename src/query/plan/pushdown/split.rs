@@ -4,6 +4,7 @@ use super::predicate::{LooseBucketPredicate, TightBucketPredicate, derive};
 use super::reach::{IdRange, Reach};
 use super::time;
 use crate::bucket::TimeseriesOptions;
+use crate::listed::IntoList;
 use crate::query::filter::Filter;
 use crate::value::Path;
 
@@ -85,11 +86,11 @@ pub fn split(filter: &Filter, layout: &Layout<'_>) -> Split {
 fn conjuncts(filter: Filter, layout: &Layout<'_>) -> Vec<Filter> {
     match filter {
         Filter::AlwaysTrue => Vec::new(),
-        Filter::And(children) => children.into_iter().flat_map(|child| conjuncts(child, layout)).collect(),
+        Filter::And(children) => children.into_iter().flat_map(|child| conjuncts(child, layout)).listed(),
         Filter::Nor(arms) => {
             let (meta, rest): (Vec<Filter>, Vec<Filter>) = arms.into_iter().partition(|arm| layout.is_on_meta(arm));
             let rest = Filter::nor(rest);
-            meta.into_iter().map(Filter::negated).chain((!rest.is_trivial()).then_some(rest)).collect()
+            meta.into_iter().map(Filter::negated).chain((!rest.is_trivial()).then_some(rest)).listed()
         }
         other => vec![other],
     }

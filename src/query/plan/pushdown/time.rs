@@ -7,6 +7,7 @@ use super::predicate::{Derived, all, bound};
 use super::reach::{IdRange, Reach};
 use super::split::Layout;
 use crate::bucket::{BucketId, bucket_start_ms};
+use crate::listed::IntoList;
 use crate::query::expr::CompareOp;
 use crate::query::filter::{Filter, Test};
 use crate::value::{Collation, OwnedValue, Path};
@@ -34,7 +35,7 @@ pub(super) fn derive(path: &Path, op: CompareOp, ms: i64, layout: &Layout<'_>) -
     };
     let exact = border == Some(ms) && matches!(op, CompareOp::Gte | CompareOp::Lt);
     let ends_open = matches!(op, CompareOp::Eq | CompareOp::Gt | CompareOp::Gte);
-    let loose = loose.into_iter().chain(from_border.filter(|_| ends_open)).collect();
+    let loose = loose.into_iter().chain(from_border.filter(|_| ends_open)).listed();
     Derived::new(all(loose), all(tight), exact)
 }
 

@@ -2,6 +2,7 @@
 
 use super::control::{BucketTest, Side};
 use super::predicate::{LooseBucketPredicate, TightBucketPredicate, bounds, join};
+use crate::listed::IntoList;
 use crate::query::expr::CompareOp;
 use crate::value::{DocWriter, Path};
 
@@ -36,7 +37,7 @@ impl BucketTest {
             }
             BucketTest::Encloses { path, set } => {
                 let equal = set.values().iter().map(|value| bounds(path, CompareOp::Eq, value.view(), set.collation()));
-                join(equal.collect(), BucketTest::Or).write(plain, writer);
+                join(equal.listed(), BucketTest::Or).write(plain, writer);
             }
             BucketTest::Exists(path) => {
                 for side in [Side::Min, Side::Max] {

@@ -8,6 +8,7 @@ use super::table::AccumulatorSpec;
 use crate::block::{Block, ColumnBuilder};
 use crate::error::{Error, ErrorCode, Result};
 use crate::limits::EDGE_ROWS_MAX;
+use crate::listed::IntoList;
 use crate::query::expr::{BoundExpr, Expr, Globals, Variable};
 use crate::value::{Collation, Doc, DocWriter, Kind, Value};
 
@@ -143,7 +144,7 @@ impl Accumulation {
     ///
     /// Errors: those of its expressions.
     pub fn inputs<'a>(&'a self, rows: &'a Block, all_stay: bool) -> Result<Inputs<'a>> {
-        let keys = self.keys.iter().map(|key| key.column(rows)).collect::<Result<Vec<_>>>()?;
+        let keys = self.keys.iter().map(|key| key.column(rows)).try_listed()?;
         let input = &self.input;
         let keeps_few = !all_stay && (self.n.is_some() || !keys.is_empty() || self.is_last().is_some());
         let plain = input.plain_column(rows);

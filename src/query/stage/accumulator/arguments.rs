@@ -6,6 +6,7 @@ use super::accumulation::Accumulation;
 use super::model::Settings;
 use super::table::AccumulatorSpec;
 use crate::error::{Error, ErrorCode, Result};
+use crate::listed::IntoList;
 use crate::query::expr::{BoundExpr, Expr, Globals, is_continuous, percentiles_of};
 use crate::query::sort::SortSpec;
 use crate::value::{DocWriter, Kind, OwnedValue, Value};
@@ -166,7 +167,7 @@ impl Accumulation {
             self.settings.ascending.push(part.ascending);
         }
         let key = |(_, path)| bound(path, globals);
-        self.keys = keys.finish().view().iter().map(key).collect::<Result<Vec<_>>>()?;
+        self.keys = keys.finish().view().iter().map(key).try_listed()?;
         self.input = bound(output, globals)?;
         Ok(())
     }

@@ -42,7 +42,7 @@ impl Accumulator for Covariances {
     fn add(&mut self, group: usize, inputs: &Inputs<'_>, rows: Range<usize>, _: Option<&Times<'_>>) -> Result<()> {
         let Some(moments) = self.groups.get_mut(group) else { return Ok(()) };
         each_cell(&inputs.cells, rows, &mut |_, value| {
-            let mut pair = value.as_array().into_iter().flatten().map(|(_, value)| Number::of(value));
+            let mut pair = value.elements().map(|(_, value)| Number::of(value));
             if let (Some(Some(x)), Some(Some(y))) = (pair.next(), pair.next()) {
                 moments.count += 1;
                 let (count, [mean, other]) = (Number::Integer(moments.count), moments.means);

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use super::model::{Accumulator, Inputs, Times, each_cell};
 use crate::error::{Error, ErrorCode, Result};
-use crate::value::{DocWriter, Kind, OwnedValue, Value};
+use crate::value::{Doc, DocWriter, Kind, OwnedValue, Value};
 
 /// The first or last values of groups; a missing value becomes null.
 pub(super) struct FirstOrLast {
@@ -139,11 +139,11 @@ impl Accumulator for Merged {
                 return Err(Error::new(ErrorCode::Location40400, message));
             };
             let mut writer = DocWriter::new();
-            let known = merged.view().as_doc();
-            for (name, value) in known.into_iter().flatten() {
+            let known = merged.view().as_doc().unwrap_or(Doc::EMPTY);
+            for (name, value) in known {
                 writer.value(name, new.get(name).unwrap_or(value));
             }
-            for (name, value) in new.iter().filter(|(name, _)| known.is_none_or(|known| known.get(name).is_none())) {
+            for (name, value) in new.iter().filter(|(name, _)| known.get(name).is_none()) {
                 writer.value(name, value);
             }
             *merged = OwnedValue::doc(writer.finish().view());

@@ -13,6 +13,7 @@ use super::words::{word_of, words_of_dates, words_of_doubles, words_of_int32s};
 use crate::block::{Column, ColumnData};
 use crate::error::{Error, Result};
 use crate::limits::STAGE_SIZE_BYTES_MAX;
+use crate::listed::IntoList;
 use crate::value::{Collation, Kind, OwnedValue, Value, sort_by};
 
 /// How rows are ranked, and which are kept.
@@ -153,7 +154,7 @@ impl Keys<'_> {
 
     /// Errors: `BadValue` if several keys of a row are arrays.
     fn check_arrays(&self, rows: Range<usize>) -> Result<()> {
-        let columns: Vec<&Column> = self.columns.iter().filter(|column| column.kind().is_none()).collect();
+        let columns: Vec<&Column> = self.columns.iter().filter(|column| column.kind().is_none()).listed();
         let mut scratch = Vec::new();
         for row in rows.filter(|_| columns.len() > 1) {
             let mut is_array =

@@ -1,6 +1,7 @@
 //! Finds out whether a `$group` needs only the first or last rows by time, or only summaries.
 
 use super::spec::{GroupSpec, Key};
+use crate::listed::IntoList;
 use crate::query::expr::BoundExpr;
 use crate::query::plan::{NewestBins, RowsPerGroup, Which};
 use crate::query::sort::SortSpec;
@@ -62,9 +63,9 @@ impl GroupSpec {
             return None;
         }
         let fields = keys.iter().flat_map(|key| key.fields().names());
-        let alike = fields.filter(|name| ***name != *time_field).cloned().collect();
+        let alike = fields.filter(|name| ***name != *time_field).cloned().listed();
         let reads_time = |key: &&&BoundExpr| key.fields().contains(time_field);
-        let bins: Vec<BoundExpr> = keys.iter().filter(reads_time).map(|key| BoundExpr::clone(key)).collect();
+        let bins: Vec<BoundExpr> = keys.iter().filter(reads_time).map(|key| BoundExpr::clone(key)).listed();
         let by_value = keys.iter().all(|key| cannot_fail(key.expr()));
         Some(RowsPerGroup { which: Which::Last, count: 1, alike, by_value, bins, counts: self.counts() })
     }

@@ -6,6 +6,7 @@ use super::cells::KeyCells;
 use super::keys::GroupKeys;
 use super::spec::Key;
 use crate::block::{Column, ColumnBuilder, ColumnData, Objects, ShapePart, VarData};
+use crate::listed::IntoList;
 use crate::value::{Kind, Value};
 
 /// The ids of groups by their numbers. They follow from the parts of the keys (`GroupKeys::columns`), unless keys that compare equal have come in different
@@ -39,7 +40,7 @@ impl Ids {
     pub fn write_all(&mut self, key: &Key, groups: &GroupKeys) {
         let count = std::mem::take(&mut self.unwritten);
         if count > 0 {
-            let cells: Vec<KeyCells> = groups.columns(count).into_iter().map(KeyCells::Rows).collect();
+            let cells: Vec<KeyCells> = groups.columns(count).into_iter().map(KeyCells::Rows).listed();
             (0..count).for_each(|group| self.add(key, &cells, group));
         }
     }

@@ -4,6 +4,7 @@ use std::rc::Rc;
 
 use super::spec::{GroupSpec, Key};
 use crate::error::{Error, ErrorCode, Result};
+use crate::listed::IntoList;
 use crate::query::expr::Expr;
 use crate::query::stage::accumulator::{Accumulation, COVARIANCES};
 use crate::query::stage::parse::PipelineParser;
@@ -68,7 +69,7 @@ impl PipelineParser<'_> {
                     Expr::check_field(name)?;
                     Ok((name.into(), self.expr(value)?))
                 };
-                object.iter().map(field).collect::<Result<Vec<_>>>().map(Key::Object)
+                object.iter().map(field).try_listed().map(Key::Object)
             }
             _ => self.expr(value).map(Key::One),
         }

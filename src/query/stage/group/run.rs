@@ -15,6 +15,7 @@ use super::spec::GroupSpec;
 use crate::block::{Block, Column, ColumnBuilder, ColumnData};
 use crate::error::{Error, ErrorCode, Result};
 use crate::limits::STAGE_SIZE_BYTES_MAX;
+use crate::listed::IntoList;
 use crate::query::exec::{Flow, Numbers};
 use crate::query::stage::accumulator::{Accumulation, Accumulator, Inputs, Times};
 use crate::query::stage::running::Stage;
@@ -104,7 +105,7 @@ impl Group {
     /// Errors: those of accumulators and of their inputs, and 292.
     pub fn add(&mut self, rows: &Block, keys: &[KeyCells]) -> Result<()> {
         let spec = Rc::clone(&self.spec);
-        let inputs = spec.fields.iter().map(|field| inputs_of(field, rows)).collect::<Result<Vec<_>>>()?;
+        let inputs = spec.fields.iter().map(|field| inputs_of(field, rows)).try_listed()?;
         let sorting = spec.unsorted_by.as_ref();
         let times = sorting.and_then(|(name, ascending)| match rows.column(name)?.data() {
             ColumnData::Date(ms) => Some(Times { ms, ascending: *ascending }),
@@ -119,7 +120,7 @@ impl Group {
                 KeyCells::Rows(cells) => Some(cells),
                 KeyCells::Runs(..) => None,
             };
-            let ordered: Vec<&Column> = spec.in_order.iter().filter_map(cells).collect();
+            let ordered: Vec<&Column> = spec.in_order.iter().filter_map(cells).listed();
             let mut ends = vec![0; ordered.len()];
             let mut row = 0;
             while row < rows.rows() {

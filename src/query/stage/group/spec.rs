@@ -1,5 +1,6 @@
 //! The specification of a `$group`.
 
+use crate::listed::IntoList;
 use crate::query::expr::BoundExpr;
 use crate::query::stage::accumulator::Accumulation;
 use crate::value::{Collation, FieldSet};
@@ -57,12 +58,12 @@ impl GroupSpec {
     /// show it.
     pub fn stream(&mut self, time_field: &str) -> Vec<&str> {
         let parts = self.key.parts().into_iter().zip(0..);
-        self.in_order = parts.filter(|(part, _)| part.is_monotonic(time_field)).map(|(_, place)| place).collect();
+        self.in_order = parts.filter(|(part, _)| part.is_monotonic(time_field)).map(|(_, place)| place).listed();
         let name = |place: &usize| match &self.key {
             Key::One(_) => Some("_id"),
             Key::Object(fields) => fields.get(*place).map(|(name, _)| &**name),
         };
-        self.in_order.iter().filter_map(name).collect()
+        self.in_order.iter().filter_map(name).listed()
     }
 
     /// True if rows may be added at any time and in any order.

@@ -3,6 +3,7 @@
 //! Source: mongodb/mongo src/mongo/db/pipeline/document_source_match.cpp, which moves only what keeps its meaning. Here a
 //! filter may also move in a weaker form: what it lets pass, the weaker one lets pass as well, and it stays where it is.
 
+use crate::listed::IntoList;
 use crate::query::expr::{Expr, Variable};
 use crate::query::filter::{Filter, Test};
 use crate::query::plan::Origin;
@@ -66,7 +67,7 @@ impl<'a> Crossing<'a> {
     /// The filter that rows pass if and only if what the step makes of them passes `filter`. Of a `$group`: if and only if
     /// their group passes.
     fn exact(&self, filter: &Filter) -> Option<Filter> {
-        let each = |children: &[Filter]| children.iter().map(|child| self.exact(child)).collect::<Option<Vec<_>>>();
+        let each = |children: &[Filter]| children.iter().map(|child| self.exact(child)).listed_if_all();
         Some(match (filter, self) {
             (_, Crossing::Order) => filter.clone(),
             (Filter::AlwaysTrue | Filter::AlwaysFalse, _) => filter.clone(),
@@ -115,7 +116,7 @@ impl<'a> Crossing<'a> {
 
     /// A filter that every row passes of which the step makes one that passes `filter`.
     fn weaker(&self, filter: &Filter) -> Filter {
-        let each = |children: &[Filter]| children.iter().map(|child| self.weaker(child)).collect::<Vec<_>>();
+        let each = |children: &[Filter]| children.iter().map(|child| self.weaker(child)).listed();
         match filter {
             Filter::And(children) => Filter::and(each(children)),
             Filter::Or(children) => Filter::or(each(children)),
@@ -145,7 +146,7 @@ impl<'a> Crossing<'a> {
 
     /// The expression whose value a path into the result of the step has.
     fn translated(&self, path: &[Box<str>]) -> Option<Expr> {
-        let names: Vec<&str> = path.iter().map(|name| &**name).collect();
+        let names: Vec<&str> = path.iter().map(|name| &**name).listed();
         match self.definition(&names) {
             Definition::Origin(Origin::Same) => Some(Expr::Field(Variable::Root, path.to_vec())),
             Definition::Value(expr, used) => read_below(expr, path.get(used..)?),
@@ -179,20 +180,20 @@ pub fn read_below(expr: &Expr, below: &[Box<str>]) -> Option<Expr> {
     match expr {
         Expr::Constant(Some(_)) | Expr::Field(Variable::Root, _) if below.is_empty() => Some(expr.clone()),
         Expr::Field(Variable::Root, read) if read.len() == 1 => {
-            Some(Expr::Field(Variable::Root, read.iter().chain(below).cloned().collect()))
+            Some(Expr::Field(Variable::Root, read.iter().chain(below).cloned().listed()))
         }
         _ => None,
     }
 }
 
 fn names(path: &Path) -> Vec<&str> {
-    path.components().iter().map(Component::name).collect()
+    path.components().iter().map(Component::name).listed()
 }
 
 /// The path of fields that an expression reads, and behind it what is left of `path` after its first `used` components.
 fn joined(read: &[Box<str>], path: &Path, used: usize) -> Option<Path> {
     let behind = path.components().iter().skip(used).map(Component::name);
-    Path::parse(&read.iter().map(|name| &**name).chain(behind).collect::<Vec<_>>().join(".")).ok()
+    Path::parse(&read.iter().map(|name| &**name).chain(behind).listed().join(".")).ok()
 }
 
 /// True if a value passes whenever an equal one passes, and null and a missing value do not pass.

@@ -1,6 +1,7 @@
 //! A `$group` that reads what a projection reads, so that the projection is not needed.
 
 use super::crossing::read_below;
+use crate::listed::IntoList;
 use crate::query::expr::{BoundExpr, Expr, Variable};
 use crate::query::plan::{FindCommand, Origin, Projection};
 use crate::query::stage::accumulator::Accumulation;
@@ -32,7 +33,7 @@ pub fn inline(find: &mut FindCommand, group: &mut GroupSpec, shown: &mut DocBuf)
 fn translated(projection: &Projection, group: &GroupSpec) -> Option<(Key, Vec<BoundExpr>)> {
     let of_key = match &group.key {
         Key::One(expr) => vec![expr],
-        Key::Object(fields) => fields.iter().map(|(_, expr)| expr).collect(),
+        Key::Object(fields) => fields.iter().map(|(_, expr)| expr).listed(),
     };
     let read = || of_key.iter().copied().chain(group.fields.iter().flat_map(Accumulation::exprs));
     if read().any(|expr| expr.fields().is_all()) {
@@ -65,7 +66,7 @@ fn translated(projection: &Projection, group: &GroupSpec) -> Option<(Key, Vec<Bo
         Key::One(expr) => Key::One(translate(expr, false)?),
         Key::Object(fields) => {
             let parts = fields.iter().map(|(name, expr)| Some((name.clone(), translate(expr, false)?)));
-            Key::Object(parts.collect::<Option<_>>()?)
+            Key::Object(parts.listed_if_all()?)
         }
     };
     // What has an order of its own knows the names of its sort keys.
@@ -76,7 +77,7 @@ fn translated(projection: &Projection, group: &GroupSpec) -> Option<(Key, Vec<Bo
         return None;
     }
     let inputs = group.fields.iter().map(|field| translate(&field.input, field.is_ranked()));
-    Some((key, inputs.collect::<Option<_>>()?))
+    Some((key, inputs.listed_if_all()?))
 }
 
 /// The stage as it runs now.

@@ -8,6 +8,7 @@ mod tests;
 
 use super::model::Foreign;
 use super::spec::{ShownStep, Step};
+use crate::listed::IntoList;
 use crate::query::filter::Filter;
 use crate::query::plan::{FindCommand, Projection};
 use crate::query::sort::SortSpec;
@@ -84,7 +85,7 @@ fn with_filter(shown: Doc<'_>, filter: &Filter) -> DocBuf {
         writer.value("coll", collection);
     }
     writer.begin_array("pipeline");
-    let stages: Vec<_> = options.get("pipeline").and_then(Value::as_array).into_iter().flatten().collect();
+    let stages: Vec<_> = options.get("pipeline").map_or(Doc::EMPTY.iter(), Value::elements).listed();
     for (place, (_, stage)) in stages.iter().enumerate() {
         writer.value(&place.to_string(), *stage);
     }

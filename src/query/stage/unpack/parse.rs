@@ -10,7 +10,7 @@ use crate::error::{ErrorCode, Result};
 use crate::query::filter::Filter;
 use crate::query::stage::parse::PipelineParser;
 use crate::query::stage::spec::Step;
-use crate::value::{Collation, DocBuf, DocWriter, FieldSet, Value};
+use crate::value::{Collation, Doc, DocBuf, DocWriter, FieldSet, Value};
 
 const INTERNAL: &str = "$_internalUnpackBucket";
 
@@ -123,7 +123,7 @@ impl PipelineParser<'_> {
         let flag = |value: Option<Value<'_>>| value.and_then(Value::as_bool) == Some(true);
         let names = |value: Option<Value<'_>>| {
             let mut names = FieldSet::none();
-            let list = value.and_then(Value::as_array).into_iter().flatten();
+            let list = value.map_or(Doc::EMPTY.iter(), Value::elements);
             list.filter_map(|(_, name)| name.as_str()).for_each(|name| names.add_path(name));
             names
         };

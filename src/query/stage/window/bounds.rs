@@ -9,6 +9,7 @@ use kernels::windows;
 use super::super::parse::PipelineParser;
 use crate::block::{Column, ColumnData};
 use crate::error::{Error, ErrorCode, Result};
+use crate::listed::IntoList;
 use crate::query::expr::{Expr, TimeUnit};
 use crate::query::sort::SortSpec;
 use crate::value::decimal::plus;
@@ -47,12 +48,12 @@ impl Window {
     pub fn parse(value: Value<'_>, sort: Option<&SortSpec>, parser: &PipelineParser<'_>) -> Result<Window> {
         let Some(doc) = value.as_doc() else { return Err(misuse("The 'window' must be an object")) };
         let (documents, range, unit) = (doc.get("documents"), doc.get("range"), doc.get("unit"));
-        let known = [documents, range, unit].iter().flatten().count();
+        let known = [documents, range, unit].iter().filter(|value| value.is_some()).count();
         if documents.is_some() && range.is_some() || doc.iter().count() != known || range.is_none() && unit.is_some() {
             return Err(misuse("A 'window' must have either 'documents', or 'range' with an optional 'unit'"));
         }
         let Some(bounds) = documents.or(range) else { return Ok(Window::WHOLE) };
-        let both: Vec<Value<'_>> = bounds.as_array().into_iter().flatten().map(|(_, bound)| bound).collect();
+        let both: Vec<Value<'_>> = bounds.elements().map(|(_, bound)| bound).listed();
         let [low, high] = both.as_slice() else { return Err(misuse("Window bounds must be a 2-element array")) };
         let by = match (range, unit) {
             (None, _) => By::Rows,
@@ -136,7 +137,8 @@ fn integers(order: &Column, unit: Option<TimeUnit>, by: [Option<Number>; 2]) -> 
             by => by.truncated().filter(|_| unit.is_some())?,
         };
         let by = by.checked_mul(length)?;
-        let is_within = [cells.first(), cells.last()].into_iter().flatten().all(|cell| cell.checked_add(by).is_some());
+        let is_within =
+            [cells.first(), cells.last()].iter().all(|cell| cell.is_none_or(|cell| cell.checked_add(by).is_some()));
         is_within.then_some(Some(by))
     });
     Some((cells, [low?, high?]))

@@ -5,6 +5,7 @@ use std::ops::Range;
 
 use crate::block::{Block, Column, ColumnBuilder, ColumnData, VarData};
 use crate::error::Result;
+use crate::listed::IntoList;
 use crate::query::expr::{BoundExpr, Expr};
 use crate::value::{Kind, Value, sort_by};
 
@@ -148,7 +149,7 @@ pub(super) fn picked(column: &Column, rows: &[u32], default: Value<'_>) -> Colum
     }
     if default.kind() == Kind::Null && is_typed(column.data()) {
         let others: Vec<_> =
-            (0..).zip(rows).filter(|(_, row)| !is_there(**row)).map(|(at, _)| (at, Value::NULL)).collect();
+            (0..).zip(rows).filter(|(_, row)| !is_there(**row)).map(|(at, _)| (at, Value::NULL)).listed();
         // The cell of a row that does not exist is zero.
         return except(column.gather(rows).data().clone(), &others);
     }

@@ -9,6 +9,7 @@ use super::function::place;
 use super::windows::WindowSpec;
 use crate::block::{Block, Column, ColumnData};
 use crate::error::Result;
+use crate::listed::IntoList;
 use crate::query::exec::join_blocks;
 use crate::query::expr::BoundExpr;
 use crate::query::sort::SortSpec;
@@ -136,7 +137,7 @@ impl RowChoice {
                 Method::Extremes => line.extremes(self.points / 2, false),
                 Method::Corners => line.extremes(self.points / 4, true),
             };
-            rows = chosen.into_iter().filter_map(|point| rows.get(point).copied()).collect();
+            rows = chosen.into_iter().filter_map(|point| rows.get(point).copied()).listed();
         }
         let (mut kept, mut rest, mut start) = (Vec::new(), rows.as_slice(), 0);
         for block in blocks {

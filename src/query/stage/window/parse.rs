@@ -82,8 +82,7 @@ impl PipelineParser<'_> {
         let mut combined = DocWriter::new();
         let partition = self.partition(partition, &mut combined, unset)?;
         let by = partition.as_ref().and_then(|partition| path_of(partition.expr()));
-        for part in sort.into_iter().flat_map(SortSpec::parts).filter(|part| by.as_deref() != Some(part.path.as_str()))
-        {
+        for part in SortSpec::parts_of(sort).iter().filter(|part| by.as_deref() != Some(part.path.as_str())) {
             combined.int32(part.path.as_str(), if part.ascending { 1 } else { -1 });
         }
         if !combined.is_empty() {

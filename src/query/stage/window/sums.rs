@@ -6,6 +6,7 @@ use kernels::windows;
 
 use super::cells::{cell, except};
 use crate::block::{Bitmap, Column, ColumnBuilder, ColumnData};
+use crate::listed::IntoList;
 use crate::value::{Kind, OwnedValue, Value};
 
 /// The sum of no numbers.
@@ -101,19 +102,20 @@ pub(super) fn mixed_sums(column: &Column, numbers: &Column, of: &[Range<usize>])
 
 fn means(sums: &[(i128, u32)]) -> Column {
     let others: Vec<_> =
-        sums.iter().enumerate().filter(|(_, sum)| sum.1 == 0).map(|(row, _)| (row, Value::NULL)).collect();
+        sums.iter().enumerate().filter(|(_, sum)| sum.1 == 0).map(|(row, _)| (row, Value::NULL)).listed();
     let mean = |(sum, count): &(i128, u32)| near_double(*sum) / f64::from((*count).max(1));
     except(ColumnData::F64(sums.iter().map(mean).collect()), &others)
 }
 
 /// Sums as int32s, int64s or doubles: the smallest type that holds them, and none below that of the values.
 fn totals(sums: &[(i128, u32)], is_long: bool) -> Column {
-    let ints: Option<Vec<i32>> = sums.iter().map(|(sum, _)| i32::try_from(*sum).ok().filter(|_| !is_long)).collect();
+    let ints: Option<Vec<i32>> =
+        sums.iter().map(|(sum, _)| i32::try_from(*sum).ok().filter(|_| !is_long)).listed_if_all();
     if let Some(ints) = ints {
         return Column::new(ColumnData::I32(ints), None);
     }
     let longs: Option<Vec<i64>> =
-        sums.iter().map(|(sum, count)| i64::try_from(*sum).ok().filter(|_| is_long && *count > 0)).collect();
+        sums.iter().map(|(sum, count)| i64::try_from(*sum).ok().filter(|_| is_long && *count > 0)).listed_if_all();
     if let Some(longs) = longs {
         return Column::new(ColumnData::I64(longs), None);
     }
