@@ -73,7 +73,7 @@ mod tests {
     #[test]
     fn words_are_looked_up_to_the_first_unknown_one() {
         let mut slots = vec![(0, 0); 16];
-        assert_eq!(number(&[], 5), Err(0));
+        assert!(number(&[], 5).is_err());
         for (at, word) in (1..).zip([0, 5, 5 << 32, 1.5_f64.to_bits()]) {
             let free = number(&slots, word).unwrap_err();
             slots[free] = (word, at);
