@@ -237,7 +237,8 @@ fn a_limited_sort_by_time_reads_few_buckets() {
         assert_eq!(found.names(), ["$cursor", "$_internalUnpackBucket", "$_internalBoundedSort", "$skip"]);
         assert_eq!(found.stage("$_internalBoundedSort"), &sorting);
         assert_eq!(found.plan().get_document("inputStage").unwrap().get_str("direction").unwrap(), "backward");
-        assert_eq!(found.stats().get_i64("totalKeysExamined").unwrap(), 100);
+        // The last buckets of the series are listed first.
+        assert_eq!(found.stats().get_i64("totalKeysExamined").unwrap(), 5);
         // Two buckets give three rows; by their summaries, all others end earlier.
         assert_eq!(found.counts(), [4, 4, 2, 4]);
         assert_eq!(found.returned(), 2);
