@@ -31,8 +31,9 @@ pub async fn get_many_of_no_keys_answers_nothing(storage: &dyn Storage, _: &dyn 
 pub async fn get_many_of_neighbours_answers_in_the_order_asked(storage: &dyn Storage, _: &dyn Storage) {
     // Stored keys are even. Some values are empty, and some are large.
     let key = |number: u16| number.to_be_bytes().to_vec();
-    let value = |number: u16| vec![number as u8; if number % 62 == 0 { 20_000 } else { usize::from(number % 7) }];
-    let is_stored = |number: &u16| *number % 2 == 0;
+    let value =
+        |number: u16| vec![number as u8; if number.is_multiple_of(62) { 20_000 } else { usize::from(number % 7) }];
+    let is_stored = |number: &u16| number.is_multiple_of(2);
     put_all(storage, (0..600).filter(is_stored).map(|number| (key(number), value(number)))).await;
     let ascending: Vec<u16> = (100..400).step_by(2).collect();
     let shuffled = |numbers: &[u16]| (0..numbers.len()).map(|at| numbers[at * 7 % numbers.len()]).collect::<Vec<u16>>();
