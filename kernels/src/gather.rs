@@ -35,6 +35,25 @@ pub fn known_codes(table: &[u32], codes: &[u32], none: u32, out: &mut Vec<u32>) 
     out.len() - before
 }
 
+/// The integer that a double is: not of negative ones, nor of negative zero.
+#[inline(always)]
+fn whole_of(x: f64) -> Option<u32> {
+    let code = x as u32;
+    (f64::from(code).to_bits() == x.to_bits()).then_some(code)
+}
+
+/// The integer that a double is: not of negative ones, nor of negative zero.
+#[inline(never)]
+pub fn whole(x: f64) -> Option<u32> {
+    whole_of(x)
+}
+
+/// As `known_codes` of doubles, up to the first that is no integer.
+#[inline(never)]
+pub fn known_whole(table: &[u32], cells: &[f64], none: u32, out: &mut Vec<u32>) {
+    out.extend(cells.iter().map_while(|x| table.get(whole_of(*x)? as usize).copied().filter(|entry| *entry != none)));
+}
+
 /// Takes the cells of the rows in a bitmap from somewhere else.
 #[inline(never)]
 pub fn blend(cells: &mut [f64], rows: &[u64], from: Operand<'_, f64>) {
@@ -66,6 +85,19 @@ mod tests {
             let doubles_of: Vec<f64> = cells.iter().map(|n| *n as f64).collect();
             prop_assert_eq!(doubles(&doubles_of, &rows), expected.iter().map(|n| *n as f64).collect::<Vec<_>>());
         }
+    }
+
+    #[test]
+    fn doubles_are_looked_up_as_integers_to_the_first_that_is_none_or_unknown() {
+        let mut numbers = vec![9];
+        known_whole(&[5, 6, 99], &[1.0, 0.0, 1.0, 2.0, 0.0], 99, &mut numbers);
+        assert_eq!(numbers, [9, 6, 5, 6]);
+        for other in [-0.0, 0.5, -1.0, f64::NAN, f64::INFINITY, 4_294_967_296.0, 3.0] {
+            numbers.clear();
+            known_whole(&[5, 6, 99], &[0.0, other, 1.0], 99, &mut numbers);
+            assert_eq!(numbers, [5]);
+        }
+        assert_eq!([whole(4_294_967_295.0), whole(7.0), whole(-0.0), whole(f64::NAN)], [Some(u32::MAX), Some(7), None, None]);
     }
 
     proptest! {

@@ -25,6 +25,7 @@ pub mod scale;
 pub mod sum;
 pub mod table;
 pub mod tagged;
+pub mod texts;
 pub mod windows;
 pub mod words;
 

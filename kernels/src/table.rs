@@ -66,6 +66,12 @@ pub fn number_placed_pairs(places: &[u32], width: u32, a: &mut [u32], b: &[u32])
     b.len()
 }
 
+/// Shifts each number to the left by so many bits, and puts another one there, which must fit.
+#[inline(never)]
+pub fn shift_together(a: &mut [u32], b: &[u32], bits: u32) {
+    a.iter_mut().zip(b).for_each(|(a, b)| *a = a.wrapping_shl(bits) | b);
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -5,6 +5,7 @@ use std::fmt;
 use std::ops::Range;
 use std::rc::Rc;
 
+use kernels::texts::{self, Texts};
 use kernels::{elements, gather, tagged};
 
 use super::bitmap::Bitmap;
@@ -72,10 +73,8 @@ impl VarData {
         out
     }
     fn gather(&self, rows: &[u32]) -> VarData {
-        let mut out = VarData { offsets: Vec::with_capacity(rows.len() + 1), bytes: Vec::new() };
-        out.offsets.push(0);
-        rows.iter().for_each(|row| out.push(self.get(*row as usize)));
-        out
+        let (offsets, bytes) = texts::gathered(Texts { offsets: &self.offsets, bytes: &self.bytes }, rows);
+        VarData { offsets, bytes }
     }
 }
 

@@ -21,7 +21,7 @@ mod threshold;
 pub use assemble::join_blocks;
 #[cfg(test)]
 pub use coding::samples;
-pub use coding::{Coder, MissingAs, NOTHING, Numbers, Pairs, merge};
+pub use coding::{Coder, MissingAs, NOTHING, Numbers, Pairs, Tuples};
 pub use count::Count;
 pub use distinct::Distinct;
 pub use ends::Ends;

@@ -15,6 +15,7 @@ mod datum;
 mod decimals;
 mod evaluate;
 mod globals;
+mod literals;
 mod math;
 mod objects;
 mod operators;

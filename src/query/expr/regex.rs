@@ -1,25 +1,39 @@
 //! Regular expressions: text matched against a PCRE pattern.
 
+use std::cell::RefCell;
 use std::fmt;
 use std::rc::Rc;
 
+use ::kernels::texts;
+
 use super::globals::Globals;
+use super::literals::{Literals, literals_of};
 use crate::block::{Bitmap, Column, ColumnData, kernels};
 use crate::env;
 use crate::error::{Error, ErrorCode, Result};
-use crate::value::{Kind, OwnedValue, Value};
+use crate::value::{Interner, Kind, OwnedValue, Value};
 
 /// A pattern for strings and symbols. A stored regular expression passes if it is the same one.
 #[derive(Clone)]
 pub struct Regex {
     pattern: Box<str>,
     options: Box<str>,
-    /// The prefix of every match; empty if unknown.
-    prefix: Box<str>,
-    /// True if the pattern is only its prefix.
-    only_prefix: bool,
+    literals: Literals,
+    ignores_case: bool,
     compiled: Rc<dyn env::CompiledRegex>,
+    verdicts: Rc<RefCell<Verdicts>>,
 }
+
+/// Texts that the host was asked for, by their numbers in a list.
+#[derive(Default)]
+struct Verdicts {
+    texts: Interner,
+    matches: Vec<bool>,
+}
+
+/// So many texts are remembered, of so many bytes at most.
+const VERDICTS_MAX: usize = 4096;
+const TEXT_LEN_MAX: usize = 256;
 
 impl Regex {
     /// Compiles `pattern` with the options of PCRE.
@@ -34,13 +48,15 @@ impl Regex {
             let message = format!("Invalid regular expression options: {options}");
             return Err(Error::new(ErrorCode::Location51108, message));
         }
-        let (prefix, only_prefix) =
-            if flags == Flags::default() { literal_prefix(pattern) } else { Default::default() };
+        let plain = Flags { ignores_case: flags.ignores_case, ..Flags::default() };
+        let literals = if flags == plain { literals_of(pattern, flags.ignores_case) } else { Literals::default() };
+        let ignores_case = flags.ignores_case;
         let translated = translate(pattern, &mut flags);
         let compiled = globals.env().regex(&translated, flags.ignores_case).map_err(|reason| {
             Error::new(ErrorCode::Location51091, format!("Regular expression is invalid: /{pattern}/: {reason}"))
         })?;
-        Ok(Regex { pattern: pattern.into(), options: options.into(), prefix: prefix.into(), only_prefix, compiled })
+        let verdicts = Rc::default();
+        Ok(Regex { pattern: pattern.into(), options: options.into(), literals, ignores_case, compiled, verdicts })
     }
 
     /// True if it has been made of these.
@@ -63,7 +79,7 @@ impl Regex {
 
     /// The prefix of every matching string; empty if unknown.
     pub fn prefix(&self) -> &str {
-        &self.prefix
+        &self.literals.prefix
     }
 
     /// True if a value passes; a missing one does not.
@@ -77,8 +93,28 @@ impl Regex {
     }
 
     pub fn is_match(&self, text: &str) -> bool {
-        // A call to the host copies the text.
-        text.starts_with(&*self.prefix) && (self.only_prefix || self.compiled.is_match(text))
+        let Literals { prefix, part, decide } = &self.literals;
+        let contains = |part: &str| texts::contains(text.as_bytes(), part.as_bytes(), self.ignores_case);
+        match (text.starts_with(&**prefix), decide) {
+            (false, _) => false,
+            (_, true) => !prefix.is_empty() || contains(part),
+            _ => contains(part) && self.asked(text),
+        }
+    }
+
+    /// What the host says of a text. A call copies the text, and texts repeat.
+    fn asked(&self, text: &str) -> bool {
+        let Verdicts { texts, matches } = &mut *self.verdicts.borrow_mut();
+        let known = texts.get(text.as_bytes()).and_then(|number| matches.get(number));
+        if let Some(known) = known {
+            return *known;
+        }
+        let is_match = self.compiled.is_match(text);
+        if texts.count() < VERDICTS_MAX && text.len() <= TEXT_LEN_MAX {
+            texts.add(text.as_bytes());
+            matches.push(is_match);
+        }
+        is_match
     }
 
     /// The matches in a text, or only the first one.
@@ -132,32 +168,6 @@ impl Flags {
         }
         true
     }
-}
-
-/// The literal prefix of a pattern anchored at the start, and whether the pattern contains nothing else.
-fn literal_prefix(pattern: &str) -> (String, bool) {
-    let mut prefix = Vec::new();
-    let anchored = pattern.as_bytes().strip_prefix(b"^").filter(|rest| !rest.contains(&b'|'));
-    let mut whole = anchored.is_some();
-    let mut rest = anchored.unwrap_or_default().iter();
-    while let Some(next) = rest.next() {
-        let literal = match next {
-            b'\\' => rest.next().filter(|byte| byte.is_ascii_punctuation()),
-            b'.' | b'+' | b'[' | b'(' | b')' | b']' | b'}' | b'$' | b'^' | b'?' | b'*' | b'{' => None,
-            other => Some(other),
-        };
-        let Some(literal) = literal else {
-            // The last character may be absent or repeated.
-            if matches!(next, b'?' | b'*' | b'{') {
-                while prefix.pop().is_some_and(|byte: u8| byte & 0xc0 == 0x80) {}
-            }
-            whole = false;
-            break;
-        };
-        prefix.push(*literal);
-    }
-    // Only whole characters were taken.
-    (String::from_utf8(prefix).unwrap_or_default(), whole)
 }
 
 /// Translates a PCRE pattern to the syntax of ECMAScript without flags other than `i`, which all hosts share. In PCRE
@@ -343,19 +353,31 @@ mod tests {
     }
 
     #[test]
-    fn the_literal_prefix_of_a_pattern_ends_at_the_first_variable_part() {
-        let prefix = |pattern: &str| literal_prefix(pattern);
-        assert_eq!(prefix("^abc"), ("abc".into(), true));
-        assert_eq!(prefix(r"^a\.b"), ("a.b".into(), true));
-        assert_eq!(prefix("^abc*"), ("ab".into(), false));
-        assert_eq!(prefix("^abc{0}"), ("ab".into(), false));
-        assert_eq!(prefix("^abc+"), ("abc".into(), false));
-        assert_eq!(prefix(r"^ab\d"), ("ab".into(), false));
-        assert_eq!(prefix("^ab|c"), (String::new(), false));
-        assert_eq!(prefix("abc"), (String::new(), false));
-        assert_eq!(prefix("^éa$"), ("éa".into(), false));
-        assert_eq!(regex("^a", "i").prefix(), "");
+    fn literal_parts_decide_as_the_host_does() {
+        assert_eq!((regex("^a", "i").prefix(), regex("^ab*", "").prefix()), ("", "a"));
         check("^a?", "", &["", "b"], &[]);
         check("^ab", "", &["abc"], &["a", "xab"]);
+        check("^", "", &["", "a"], &[]);
+        check("", "", &["", "a"], &[]);
+        check("ab", "", &["ab", "xabx", "aab"], &["", "a", "axb", "AB"]);
+        check("aB", "i", &["ab", "xAbx", "AAB"], &["", "a", "axb"]);
+        check("k", "i", &["K"], &["\u{212a}"]);
+        check("^ab", "i", &["aBc"], &["xab"]);
+        check(r"b\d", "", &["ab1", "b2"], &["b", "1b"]);
+        // Answers of the host are remembered.
+        let pattern = regex(r"b\d", "");
+        for _ in 0..3 {
+            assert!(pattern.is_match("ab1") && !pattern.is_match("bb") && !pattern.is_match("a"));
+        }
+        assert_eq!(pattern.verdicts.borrow().matches, [true, false]);
+    }
+
+    #[test]
+    fn more_texts_than_are_remembered_have_answers_of_their_own() {
+        let pattern = regex(r"^\d*[02468]$", "");
+        for n in (0..2 * VERDICTS_MAX).chain(0..2 * VERDICTS_MAX) {
+            assert_eq!(pattern.is_match(&n.to_string()), n % 2 == 0);
+        }
+        assert_eq!(pattern.verdicts.borrow().matches.len(), VERDICTS_MAX);
     }
 }

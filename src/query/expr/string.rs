@@ -63,7 +63,8 @@ pub(super) fn byte_of(text: &str, character: usize) -> usize {
     starts.nth(character).map_or(text.len(), |(at, _)| at)
 }
 
-fn count(text: &[u8]) -> usize {
+/// The number of characters.
+pub(super) fn count(text: &[u8]) -> usize {
     text.iter().filter(|byte| *byte & 0xc0 != 0x80).count()
 }
 

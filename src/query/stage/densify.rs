@@ -15,7 +15,7 @@ use crate::block::{Block, DocPivot};
 use crate::error::{Error, ErrorCode, Result};
 use crate::limits::{DENSIFIED_ROWS_MAX, STAGE_SIZE_BYTES_MAX};
 use crate::listed::IntoList;
-use crate::query::exec::{Coder, Flow, MissingAs, Numbers, Pairs, join_blocks, merge};
+use crate::query::exec::{Coder, Flow, MissingAs, Tuples, join_blocks};
 use crate::query::expr::{BoundExpr, TimeUnit};
 use crate::query::plan::write_set;
 use crate::query::sort::SortSpec;
@@ -369,11 +369,13 @@ impl Stage for Densify {
             return if spec.partition.is_empty() { self.densify(empty.view(), &rows, &[], &[], None) } else { Ok(()) };
         }
         let keys = spec.partition.iter().map(|(_, expr)| expr.column(&rows)).try_listed()?;
-        let mut numbers = Numbers::One(0);
+        let (mut parts, mut counts) = (Vec::new(), Vec::new());
         for key in &keys {
-            let part = Coder::new(spec.collation.clone(), MissingAs::Undefined).numbers(key, 0..rows.rows());
-            numbers = merge(&mut Pairs::default(), numbers, part, rows.rows());
+            let mut coder = Coder::new(spec.collation.clone(), MissingAs::Undefined);
+            parts.push(coder.numbers(key, 0..rows.rows()));
+            counts.push(coder.values().len());
         }
+        let numbers = Tuples::new(keys.len()).numbers(parts, &counts, rows.rows());
         let mut members: Vec<Vec<u32>> = Vec::new();
         numbers.for_each_run(0..rows.rows(), &mut |number, run| {
             members.resize(members.len().max(number as usize + 1), Vec::new());

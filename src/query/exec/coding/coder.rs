@@ -44,8 +44,8 @@ pub struct Coder {
     key_lens: Vec<usize>,
     /// Doubles, int32s, int64s, dates and booleans by their bits.
     words: [WordTable; 5],
-    /// The numbers of small int32s, or `NOTHING`.
-    small: Vec<u32>,
+    /// The numbers of small integers that are int32s, and of those that are doubles; or `NOTHING`.
+    small: [Vec<u32>; 2],
     /// Texts, and the number of each.
     texts: Interner,
     text_numbers: Vec<u32>,
@@ -63,7 +63,7 @@ impl Coder {
             null_is_known: false,
             key_lens: Vec::new(),
             words: Default::default(),
-            small: Vec::new(),
+            small: Default::default(),
             texts: Interner::default(),
             text_numbers: Vec::new(),
             has_aliases: false,
@@ -250,12 +250,21 @@ impl Coder {
             return Numbers::of_ends(&ends, &mut |row| self.number_of_word(kind, word(row)));
         }
         let mut numbers = Vec::with_capacity(words.len());
-        while let Some(behind @ [_, ..]) = words.get(numbers.len()..) {
+        while numbers.len() < words.len() {
+            if kind == Kind::Double {
+                let behind = words.get(numbers.len()..).unwrap_or_default();
+                gather::known_whole(&self.small[1], bytemuck::cast_slice(behind), NOTHING, &mut numbers);
+            }
+            let behind = words.get(numbers.len()..).unwrap_or_default();
             table_of(kind).and_then(|table| self.words.get(table)).into_iter().for_each(|words| {
                 words.append_known(behind, &mut numbers);
             });
             if let Some(unknown) = words.get(numbers.len()) {
-                numbers.push(self.number_of_word(kind, *unknown));
+                let number = self.number_of_word(kind, *unknown);
+                numbers.push(number);
+                if kind == Kind::Double && let Some(place) = small_of(f64::from_bits(*unknown)) {
+                    note_small(&mut self.small[1], place, number);
+                }
             }
         }
         Numbers::Each(numbers)
@@ -269,7 +278,7 @@ impl Coder {
         let mut numbers = Vec::with_capacity(codes.len());
         loop {
             let behind = codes.get(numbers.len()..).unwrap_or_default();
-            gather::known_codes(&self.small, behind, NOTHING, &mut numbers);
+            gather::known_codes(&self.small[0], behind, NOTHING, &mut numbers);
             let Some(behind @ [code, ..]) = codes.get(numbers.len()..) else { return Numbers::Each(numbers) };
             if *code >= SMALL_MAX {
                 let words: Vec<u64> = behind.iter().map(|code| u64::from(*code)).collect();
@@ -277,11 +286,7 @@ impl Coder {
                 continue;
             }
             let number = self.number_of_word(Kind::Int32, u64::from(*code));
-            let place = *code as usize;
-            if place >= self.small.len() {
-                self.small.resize((place + 1).next_power_of_two(), NOTHING);
-            }
-            self.small.get_mut(place).into_iter().for_each(|slot| *slot = number);
+            note_small(&mut self.small[0], *code, number);
             numbers.push(number);
         }
     }
@@ -364,6 +369,20 @@ impl Coder {
         }
         Numbers::Each(numbers)
     }
+}
+
+/// The small integer that a double is. Zeros of both signs are not the same.
+fn small_of(x: f64) -> Option<u32> {
+    gather::whole(x).filter(|code| *code < SMALL_MAX)
+}
+
+/// Notes the number of a small integer.
+fn note_small(small: &mut Vec<u32>, code: u32, number: u32) {
+    let place = code as usize;
+    if place >= small.len() {
+        small.resize((place + 1).next_power_of_two(), NOTHING);
+    }
+    small.get_mut(place).into_iter().for_each(|slot| *slot = number);
 }
 
 /// The place in `words` of the table for values of this type.

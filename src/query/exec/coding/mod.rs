@@ -7,7 +7,9 @@ mod pairs;
 pub mod samples;
 #[cfg(test)]
 mod tests;
+mod tuples;
 
 pub use coder::{Coder, MissingAs, NOTHING};
-pub use numbers::{Numbers, merge};
+pub use numbers::Numbers;
 pub use pairs::Pairs;
+pub use tuples::Tuples;

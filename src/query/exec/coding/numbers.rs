@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use kernels::{gather, runs};
+use kernels::{gather, runs, table};
 
 use super::pairs::Pairs;
 
@@ -107,13 +107,28 @@ impl Numbers {
     }
 }
 
-/// Numbers the pairs of the two numbers of each of `rows` rows.
-pub fn merge(pairs: &mut Pairs, a: Numbers, b: Numbers, rows: usize) -> Numbers {
+/// How two numbers become one.
+pub(super) enum Merging<'a> {
+    /// The number of their pair.
+    Pairs(&'a mut Pairs),
+    /// The first one, shifted to the left by so many bits, and the second one in these.
+    Shift(u32),
+}
+
+/// One number for each of `rows` rows, made of two.
+pub(super) fn merge(merging: &mut Merging<'_>, a: Numbers, b: Numbers, rows: usize) -> Numbers {
     if let (Numbers::Each(_), _) | (_, Numbers::Each(_)) = (&a, &b) {
         let (mut a, b) = (a.into_each(rows), b.into_each(rows));
-        pairs.number_all(&mut a, &b);
+        match merging {
+            Merging::Pairs(pairs) => pairs.number_all(&mut a, &b),
+            Merging::Shift(bits) => table::shift_together(&mut a, &b, *bits),
+        }
         return Numbers::Each(a);
     }
+    let mut number = |x: u32, y: u32| match merging {
+        Merging::Pairs(pairs) => pairs.number(x, y),
+        Merging::Shift(bits) => x << *bits | y,
+    };
     let runs = |numbers: Numbers| match numbers {
         Numbers::Runs(runs) => runs,
         Numbers::One(number) => vec![(number, rows)],
@@ -124,7 +139,7 @@ pub fn merge(pairs: &mut Pairs, a: Numbers, b: Numbers, rows: usize) -> Numbers 
     let mut merged = Vec::with_capacity(a.len() + b.len());
     while let ([(x, x_end), left_rest @ ..], [(y, y_end), right_rest @ ..]) = (left, right) {
         let end = *x_end.min(y_end);
-        merged.push((pairs.number(*x, *y), end));
+        merged.push((number(*x, *y), end));
         left = if *x_end == end { left_rest } else { left };
         right = if *y_end == end { right_rest } else { right };
     }
@@ -152,7 +167,7 @@ mod tests {
                 Numbers::of_codes(&cells, &mut |cell| cell)
             };
             prop_assert_eq!(numbers(a).into_each(rows), a.iter().map(|cell| u32::from(*cell)).collect::<Vec<_>>());
-            let merged = merge(&mut Pairs::default(), numbers(a), numbers(b), rows);
+            let merged = merge(&mut Merging::Pairs(&mut Pairs::default()), numbers(a), numbers(b), rows);
             let mut known = Vec::new();
             let mut expected = Vec::new();
             for pair in a.iter().zip(b) {

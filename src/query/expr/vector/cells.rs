@@ -290,7 +290,7 @@ impl<'a> Vector<'a> {
     }
 
     /// How many rows it has; `None` for a constant.
-    fn rows(&self) -> Option<usize> {
+    pub fn rows(&self) -> Option<usize> {
         Some(match &self.cells {
             Cells::Constant(_) => return None,
             Cells::Numbers(cells, _) => cells.len(),

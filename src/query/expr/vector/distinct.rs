@@ -6,7 +6,7 @@ use crate::block::ColumnData;
 use crate::value::{Interner, Value, WordTable};
 
 /// If more than one of so many rows differs from all before it, comparing them costs more than it saves.
-const ROWS_A_VALUE_MIN: usize = 4;
+pub const ROWS_A_VALUE_MIN: usize = 4;
 
 /// Arguments of more bytes than this are not compared: of long ones, few are alike.
 const KEY_LEN_MAX: usize = 1024;

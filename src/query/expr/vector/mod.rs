@@ -22,6 +22,7 @@ mod numbers;
 mod program;
 mod run;
 mod several;
+mod texts;
 #[cfg(test)]
 mod tests;
 mod truth;

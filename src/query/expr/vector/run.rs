@@ -11,7 +11,7 @@ use super::cells::{Cells, Scratch, Vector, push};
 use super::distinct::AlikeRows;
 use super::mask::Mask;
 use super::program::{ExprStep, Program, Reads};
-use super::{bucket, choice, comparison, conversion, dates, general, membership, numbers, several, truth};
+use super::{bucket, choice, comparison, conversion, dates, general, membership, numbers, several, texts, truth};
 use crate::block::{Bitmap, Block, Column, ColumnBuilder, ColumnData};
 use crate::error::Result;
 use crate::query::expr::datum::Datum;
@@ -303,7 +303,8 @@ impl<'a> Run<'a> {
             _ if operator.of_double.is_some() => numbers::of_doubles(operator, &typed),
             _ => dates::of_dates(operator, &typed, globals)
                 .or_else(|| conversion::converted(operator, &typed))
-                .or_else(|| several::of_several(operator, &typed)),
+                .or_else(|| several::of_several(operator, &typed))
+                .or_else(|| texts::of_texts(operator, &arguments, &typed)),
         };
         fast.unwrap_or_else(|| general::called(operator, &arguments, globals))
     }

@@ -4,16 +4,16 @@ use std::ops::Range;
 
 use super::cells::KeyCells;
 use crate::block::Column;
-use crate::query::exec::{Coder, MissingAs, Numbers, Pairs, merge};
+use crate::listed::IntoList;
+use crate::query::exec::{Coder, MissingAs, Numbers, Tuples};
 use crate::value::Collation;
 
 /// The groups of a `$group`, numbered from 0 on in the order of their first rows.
 pub(super) struct GroupKeys {
     /// One for each part of the key.
     coders: Vec<Coder>,
-    /// Pairs of the number of the parts so far, which is that of an earlier pair or of the first part, and the number
-    /// of the next part.
-    pairs: Vec<Pairs>,
+    /// The parts' numbers.
+    tuples: Tuples,
     /// The numbers of each part's entries, as far as rows had them.
     entries: Vec<Vec<u32>>,
 }
@@ -25,7 +25,7 @@ impl GroupKeys {
         let missing = if parts == 1 { MissingAs::Null } else { MissingAs::Undefined };
         GroupKeys {
             coders: (0..parts).map(|_| Coder::new(collation.clone(), missing)).collect(),
-            pairs: (1..parts).map(|_| Pairs::default()).collect(),
+            tuples: Tuples::new(parts),
             entries: vec![Vec::new(); parts],
         }
     }
@@ -38,21 +38,19 @@ impl GroupKeys {
     /// The groups of these rows.
     pub fn numbers(&mut self, keys: &[KeyCells], rows: &Range<usize>) -> Numbers {
         let coders = self.coders.iter_mut().zip(&mut self.entries);
-        let mut parts = coders.zip(keys).map(|((coder, entries), key)| match key {
+        let parts = coders.zip(keys).map(|((coder, entries), key)| match key {
             KeyCells::Rows(cells) => coder.numbers(cells, rows.clone()),
             KeyCells::Runs(runs, values) => coder.numbers_of_runs(&mut runs.within(rows), values, entries),
         });
-        let first = parts.next().unwrap_or(Numbers::One(0));
-        parts.zip(&mut self.pairs).fold(first, |groups, (part, pairs)| merge(pairs, groups, part, rows.len()))
+        let parts = parts.listed();
+        let counts = self.coders.iter().map(|coder| coder.values().len()).listed();
+        self.tuples.numbers(parts, &counts, rows.len())
     }
 
     /// How many groups are known.
     pub fn count(&self) -> usize {
-        match (self.pairs.last(), self.coders.first()) {
-            (Some(pairs), _) => pairs.len(),
-            (None, Some(coder)) => coder.values().len(),
-            (None, None) => 1,
-        }
+        let parts = || self.coders.first().map_or(1, |coder| coder.values().len());
+        self.tuples.len().unwrap_or_else(parts)
     }
 
     /// True if keys that compare equal may differ in their bytes.
@@ -63,28 +61,15 @@ impl GroupKeys {
     /// The parts of the keys of the first `count` groups, a column for each part. If keys that compare equal may differ in their bytes, they are those of any
     /// group.
     pub fn columns(&self, count: usize) -> Vec<Column> {
-        let mut numbers: Vec<u32> = (0..).take(count).collect();
-        let mut columns = Vec::with_capacity(self.coders.len());
-        for (pairs, coder) in self.pairs.iter().zip(self.coders.iter().skip(1)).rev() {
-            let (before, part): (Vec<u32>, Vec<u32>) =
-                numbers.iter().map(|number| pairs.pair(*number as usize).unwrap_or_default()).unzip();
-            columns.push(coder.column(part));
-            numbers = before;
-        }
-        columns.extend(self.coders.first().map(|coder| coder.column(numbers)));
-        columns.reverse();
-        columns
+        let parts = self.tuples.parts(0..count as u32).into_iter();
+        parts.zip(&self.coders).map(|(part, coder)| coder.column(part)).listed()
     }
 
-    /// The length of the key of a group.
-    pub fn key_len(&self, group: u32) -> usize {
-        let (mut len, mut number) = (0, group);
-        for (pairs, coder) in self.pairs.iter().zip(self.coders.iter().skip(1)).rev() {
-            let Some((before, part)) = pairs.pair(number as usize) else { break };
-            len += coder.key_len(part);
-            number = before;
-        }
-        len + self.coders.first().map_or(0, |coder| coder.key_len(number))
+    /// The length of the keys of all groups from the number `first` on.
+    pub fn key_lens(&self, first: usize) -> usize {
+        let parts = self.tuples.parts(first as u32..self.count() as u32).into_iter();
+        let len_of = |(part, coder): (Vec<u32>, &Coder)| part.iter().map(|number| coder.key_len(*number)).sum::<usize>();
+        parts.zip(&self.coders).map(len_of).sum()
     }
 }
 
@@ -104,7 +89,7 @@ mod tests {
         ) {
             let collation = if is_collated { without_case() } else { Collation::default() };
             let mut keys = GroupKeys::new(parts, &collation);
-            let mut known: Vec<Vec<OwnedValue>> = Vec::new();
+            let (mut known, mut lens): (Vec<Vec<OwnedValue>>, Vec<usize>) = Default::default();
             for block in &blocks {
                 let columns = &block[..parts];
                 let cells: Vec<_> = columns.iter().cloned().map(KeyCells::Rows).collect();
@@ -123,11 +108,14 @@ mod tests {
                     if at == known.len() {
                         let mut bytes = Vec::new();
                         key.iter().for_each(|part| crate::value::append_key(&mut bytes, part.view()));
-                        prop_assert!(is_collated || keys.key_len(number) == bytes.len());
+                        lens.push(bytes.len());
                         known.push(key);
                     }
                 }
                 prop_assert_eq!(keys.count(), known.len());
+                for first in [0, known.len() / 2, known.len()] {
+                    prop_assert!(is_collated || keys.key_lens(first) == lens[first..].iter().sum::<usize>());
+                }
                 let columns = keys.columns(known.len());
                 prop_assert_eq!(columns.len(), parts);
                 for (part, column) in columns.iter().enumerate() {

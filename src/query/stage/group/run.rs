@@ -198,8 +198,12 @@ impl Group {
     ///
     /// Errors: an `n` that is not a positive integer.
     fn note_groups(&mut self, keys: &[KeyCells], numbers: &Numbers, rows: &Range<usize>) -> Result<()> {
+        let new = self.groups.count() - self.ids.len();
+        if new == 0 {
+            return Ok(());
+        }
+        self.size_bytes += 2 * self.groups.key_lens(self.ids.len()) + 64 * new;
         match numbers {
-            _ if self.groups.count() == self.ids.len() => Ok(()),
             Numbers::Each(numbers) => {
                 for (row, group) in rows.clone().zip(numbers) {
                     if *group as usize >= self.ids.len() {
@@ -216,7 +220,6 @@ impl Group {
 
     #[cold]
     fn note_group(&mut self, keys: &[KeyCells], group: u32, row: usize) -> Result<()> {
-        self.size_bytes += 2 * self.groups.key_len(group) + 64;
         match self.writes_ids() {
             true => self.ids.add(&self.spec.key, keys, row),
             false => self.ids.add_unwritten(),

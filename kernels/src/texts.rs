@@ -1,0 +1,214 @@
+//! Texts back to back: text `i` is `bytes[offsets[i]..offsets[i + 1]]`.
+
+/// Texts of rows.
+#[derive(Clone, Copy, Debug)]
+pub struct Texts<'a> {
+    /// One more than there are texts. They never decrease.
+    pub offsets: &'a [u32],
+    /// The texts.
+    pub bytes: &'a [u8],
+}
+
+/// Offsets and bytes of new texts.
+pub type NewTexts = (Vec<u32>, Vec<u8>);
+
+impl<'a> Texts<'a> {
+    #[inline(always)]
+    fn get(self, row: usize) -> &'a [u8] {
+        match (self.offsets.get(row), self.offsets.get(row + 1)) {
+            (Some(start), Some(end)) => self.bytes.get(*start as usize..*end as usize).unwrap_or_default(),
+            _ => &[],
+        }
+    }
+
+    /// The texts.
+    #[inline(always)]
+    pub fn iter(self) -> impl Iterator<Item = &'a [u8]> {
+        let ends = self.offsets.iter().skip(1);
+        self.offsets.iter().zip(ends).map(|(start, end)| self.bytes.get(*start as usize..*end as usize).unwrap_or_default())
+    }
+}
+
+/// A part of joined texts.
+#[derive(Clone, Copy, Debug)]
+pub enum Part<'a> {
+    /// That of each row.
+    Each(Texts<'a>),
+    /// The same for all rows.
+    Same(&'a [u8]),
+}
+
+/// Less than eight bytes, the first one lowest.
+#[inline(always)]
+fn word(bytes: &[u8]) -> u64 {
+    let len = bytes.len() as u32;
+    // Of both halves, which overlap.
+    match (bytes.first_chunk::<4>(), bytes.last_chunk::<4>(), bytes.first_chunk::<2>(), bytes.last()) {
+        (Some(low), Some(high), ..) => {
+            u64::from(u32::from_le_bytes(*low)) | u64::from(u32::from_le_bytes(*high)) << (8 * (len - 4))
+        }
+        (_, _, Some(low), Some(last)) => u64::from(u16::from_le_bytes(*low)) | u64::from(*last) << (8 * (len - 1)),
+        (.., last) => last.map_or(0, |last| u64::from(*last)),
+    }
+}
+
+/// Appends a text. Most are short, and copies of a fixed length are faster than a copy of any length. Not inlined: it is long.
+#[inline(never)]
+fn append(out: &mut Vec<u8>, text: &[u8]) {
+    let end = out.len() + text.len();
+    match (text.first_chunk::<8>(), text.last_chunk::<8>()) {
+        (Some(low), Some(high)) if text.len() <= 16 => {
+            out.extend_from_slice(low);
+            out.truncate(end - 8);
+            out.extend_from_slice(high);
+        }
+        (Some(_), _) => out.extend_from_slice(text),
+        _ => {
+            out.extend_from_slice(&word(text).to_le_bytes());
+            out.truncate(end);
+        }
+    }
+}
+
+#[inline(always)]
+fn begun(rows: usize, bytes: usize) -> NewTexts {
+    let mut offsets = Vec::with_capacity(rows + 1);
+    offsets.push(0);
+    (offsets, Vec::with_capacity(bytes))
+}
+
+/// Ends a text with this part.
+#[inline(always)]
+fn push(out: &mut NewTexts, text: &[u8]) {
+    append(&mut out.1, text);
+    out.0.push(u32::try_from(out.1.len()).unwrap_or(u32::MAX));
+}
+
+/// The parts of each row, one behind the other.
+#[inline(never)]
+pub fn joined(parts: &[Part<'_>], rows: usize) -> NewTexts {
+    let len = |part: &Part<'_>| match part {
+        Part::Each(texts) => texts.bytes.len(),
+        Part::Same(text) => text.len() * rows,
+    };
+    let mut out = begun(rows, parts.iter().map(len).sum());
+    for row in 0..rows {
+        for part in parts {
+            let text = match part {
+                Part::Each(texts) => texts.get(row),
+                Part::Same(text) => text,
+            };
+            append(&mut out.1, text);
+        }
+        push(&mut out, &[]);
+    }
+    out
+}
+
+/// The texts of the rows `rows`; empty ones for rows that are not there.
+#[inline(never)]
+pub fn gathered(texts: Texts<'_>, rows: &[u32]) -> NewTexts {
+    let mut out = begun(rows.len(), 0);
+    for row in rows {
+        push(&mut out, texts.get(*row as usize));
+    }
+    out
+}
+
+/// Where a character begins; the end if there are fewer. A byte that begins a character continues none.
+#[inline(always)]
+fn place(text: &[u8], character: usize) -> usize {
+    let mut begins = text.iter().enumerate().filter(|(_, byte)| **byte & 0xc0 != 0x80);
+    begins.nth(character).map_or(text.len(), |(at, _)| at)
+}
+
+/// Of each text, `count` characters from the one with the number `start` on.
+#[inline(never)]
+pub fn characters(texts: Texts<'_>, start: usize, count: usize) -> NewTexts {
+    let mut out = begun(texts.offsets.len(), 0);
+    let is_ascii = is_ascii(texts.bytes);
+    for text in texts.iter() {
+        let place = |text: &[u8], character: usize| if is_ascii { character.min(text.len()) } else { place(text, character) };
+        let rest = text.get(place(text, start)..).unwrap_or_default();
+        push(&mut out, rest.get(..place(rest, count)).unwrap_or_default());
+    }
+    out
+}
+
+/// How many bytes each text has.
+#[inline(never)]
+pub fn lengths(texts: Texts<'_>) -> Vec<f64> {
+    texts.offsets.iter().zip(texts.offsets.iter().skip(1)).map(|(start, end)| f64::from(end - start)).collect()
+}
+
+/// True if a text contains another one, which is in lower case if the case of ASCII letters is ignored.
+#[inline(never)]
+pub fn contains(text: &[u8], wanted: &[u8], ignores_case: bool) -> bool {
+    let is = |byte: &u8, wanted: &u8| byte == wanted || ignores_case && byte.to_ascii_lowercase() == *wanted;
+    let is_there = |part: &[u8]| part.iter().zip(wanted).all(|(byte, wanted)| is(byte, wanted));
+    wanted.is_empty() || text.windows(wanted.len()).any(is_there)
+}
+
+/// True if all characters are single bytes.
+#[inline(never)]
+pub fn is_ascii(bytes: &[u8]) -> bool {
+    bytes.is_ascii()
+}
+
+/// The bytes with lower-case ASCII letters, or with upper-case ones.
+#[inline(never)]
+pub fn in_case(bytes: &[u8], is_upper: bool) -> Vec<u8> {
+    let first = if is_upper { b'a' } else { b'A' };
+    bytes.iter().map(|byte| byte ^ u8::from(byte.wrapping_sub(first) < 26) << 5).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn texts_of(texts: &[String]) -> NewTexts {
+        let mut out = begun(texts.len(), 0);
+        for text in texts {
+            out.1.extend_from_slice(text.as_bytes());
+            out.0.push(out.1.len() as u32);
+        }
+        out
+    }
+
+    fn view((offsets, bytes): &NewTexts) -> Texts<'_> {
+        Texts { offsets, bytes }
+    }
+
+    proptest! {
+        #[test]
+        fn texts_are_those_of_the_standard_library(
+            mut texts in proptest::collection::vec("[a-zA-Z]{0,40}|[aÄ€😀]{0,9}", 0..40), is_ascii in any::<bool>(), same in "[a-z]{0,9}",
+            start in 0..12_usize, count in 0..12_usize, rows in proptest::collection::vec(0..50_u32, 0..60),
+        ) {
+            if is_ascii {
+                texts.retain(|text| text.is_ascii());
+            }
+            let cells = texts_of(&texts);
+            let expect = |of: &dyn Fn(&String) -> String| texts_of(&texts.iter().map(of).collect::<Vec<_>>());
+            let part = |text: &String| text.chars().skip(start).take(count).collect();
+            prop_assert_eq!(characters(view(&cells), start, count), expect(&part));
+            prop_assert_eq!(lengths(view(&cells)), texts.iter().map(|text| text.len() as f64).collect::<Vec<_>>());
+            let parts = [Part::Each(view(&cells)), Part::Same(same.as_bytes()), Part::Each(view(&cells))];
+            prop_assert_eq!(joined(&parts, texts.len()), expect(&|text| format!("{text}{same}{text}")));
+            let picked: Vec<String> = rows.iter().map(|row| texts.get(*row as usize).cloned().unwrap_or_default()).collect();
+            prop_assert_eq!(gathered(view(&cells), &rows), texts_of(&picked));
+            for text in &texts {
+                for wanted in [same.as_str(), text.get(1..2).unwrap_or("é"), &text.to_lowercase()] {
+                    prop_assert_eq!(contains(text.as_bytes(), wanted.as_bytes(), false), text.contains(wanted));
+                    if wanted.is_ascii() {
+                        let found = contains(text.as_bytes(), wanted.to_ascii_lowercase().as_bytes(), true);
+                        prop_assert_eq!(found, text.to_ascii_lowercase().contains(&wanted.to_ascii_lowercase()));
+                    }
+                }
+            }
+            prop_assert_eq!(in_case(&cells.1, true), expect(&|text| text.to_ascii_uppercase()).1);
+            prop_assert_eq!(in_case(&cells.1, false), expect(&|text| text.to_ascii_lowercase()).1);
+        }
+    }
+}
