@@ -9,6 +9,7 @@ use super::kernels::{GroupExtreme, extreme_of_doubles, extreme_of_int64s, offer_
 use super::model::{Accumulator, Inputs, Times, each_cell};
 use crate::block::{Bitmap, Column, ColumnData};
 use crate::error::Result;
+use crate::listed::IntoList;
 use crate::value::{Collation, Kind, OwnedValue, Value};
 
 /// Extremes of groups in BSON order; null does not count.
@@ -218,6 +219,18 @@ impl Accumulator for ExtremeValues {
             self.offer(into, value.view(), place);
         }
         true
+    }
+
+    fn column(&self) -> Option<Column> {
+        let kind = self.groups.first()?.kind;
+        let words: Vec<u64> = self.groups.iter().map(|group| (group.kind == kind).then_some(group.word)).listed_if_all()?;
+        let data = match Kind::from_byte(kind)? {
+            Kind::Double => ColumnData::F64(bytemuck::cast_vec(words)),
+            Kind::Int64 => ColumnData::I64(bytemuck::cast_vec(words)),
+            Kind::Date => ColumnData::Date(bytemuck::cast_vec(words)),
+            _ => return None,
+        };
+        Some(Column::new(data, None))
     }
 
     fn show(&self, group: usize, see: &mut dyn FnMut(Value<'_>)) {

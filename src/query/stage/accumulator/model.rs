@@ -41,6 +41,11 @@ pub trait Accumulator {
     /// Shows the result for a group.
     fn show(&self, group: usize, see: &mut dyn FnMut(Value<'_>));
 
+    /// The results for all groups, if it has a fast way to make a typed column of them.
+    fn column(&self) -> Option<Column> {
+        None
+    }
+
     /// The result for a group.
     fn value(&self, group: usize) -> OwnedValue {
         let mut value = None;

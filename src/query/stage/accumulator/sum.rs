@@ -11,6 +11,7 @@ use super::kernels::{
 use super::model::{Accumulator, Inputs, Times, each_cell, show_double};
 use crate::block::{Column, ColumnData};
 use crate::error::Result;
+use crate::listed::IntoList;
 use crate::value::decimal::{sum, total};
 use crate::value::{Decimal, Kind, Number, OwnedValue, Value};
 
@@ -57,6 +58,9 @@ impl Sum {
     /// The sum as a double, which is rounded once: the integers are added to the doubles with all their digits.
     #[allow(clippy::cast_precision_loss, clippy::cast_possible_truncation)]
     fn total(&self) -> f64 {
+        if self.integers.count == 0 {
+            return self.doubles.total();
+        }
         let (mut all, integers) = (self.doubles, self.integers.sum);
         let near = integers as f64;
         all.add(near);
@@ -266,6 +270,27 @@ impl Accumulator for Sums {
         true
     }
 
+    fn column(&self) -> Option<Column> {
+        if !self.decimals.is_empty() {
+            return None;
+        }
+        if self.integers.is_empty() && self.doubles.len() == self.groups {
+            // A sum of nothing is an integer, and a mean of nothing is null.
+            let result = |sum: &DoubleSum| match (sum.count, self.is_average) {
+                (0, _) => None,
+                (_, false) => Some(sum.total()),
+                #[allow(clippy::cast_precision_loss)]
+                (count, true) => Some(sum.total() / count as f64),
+            };
+            return Some(Column::new(ColumnData::F64(self.doubles.iter().map(result).listed_if_all()?), None));
+        }
+        if self.is_average || !self.doubles.is_empty() || self.integers.len() < self.groups {
+            return None;
+        }
+        let result = |sum: &IntegerSum| i32::try_from(sum.sum).ok().filter(|_| !sum.has_int64);
+        Some(Column::new(ColumnData::I32(self.integers.iter().map(result).listed_if_all()?), None))
+    }
+
     fn show(&self, group: usize, see: &mut dyn FnMut(Value<'_>)) {
         if self.is_average { self.sum(group).show_mean(see) } else { self.sum(group).show(see) }
     }
@@ -326,5 +351,50 @@ impl Sums {
             self.add_value(group_of(row), value);
             Ok(())
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::extreme::ExtremeValues;
+    use super::*;
+    use crate::query::exec::samples::{any_column, cell};
+    use crate::value::Collation;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn results_as_a_column_are_those_of_each_group(
+            columns in prop::collection::vec(any_column(40), 1..3), groups in prop::collection::vec(0..5_u32, 40),
+        ) {
+            let collation = Collation::default();
+            let extremes = [true, false].map(|is_max| Box::new(ExtremeValues::new(is_max, &collation)) as Box<dyn Accumulator>);
+            let sums = [true, false].map(|is_average| Box::new(Sums::new(is_average)) as Box<dyn Accumulator>);
+            for mut accumulator in extremes.into_iter().chain(sums) {
+                (0..5).for_each(|_| accumulator.grow(1));
+                for column in &columns {
+                    accumulator.add_each(&groups, &Inputs::of(column.clone()), 0..40, None).unwrap();
+                }
+                let Some(column) = accumulator.column() else { continue };
+                prop_assert_eq!(column.len(), 5);
+                for group in 0..5 {
+                    prop_assert_eq!(cell(&column, group), Some(accumulator.value(group)));
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn sums_of_doubles_and_counts_have_a_typed_column() {
+        let column = |cells: ColumnData, is_average| {
+            let mut sums = Sums::new(is_average);
+            sums.grow(1);
+            sums.add(0, &Inputs::of(Column::new(cells, None)), 0..2, None).unwrap();
+            sums.column().map(|column| column.data().clone())
+        };
+        assert_eq!(column(ColumnData::F64(vec![1.0, 2.0]), true), Some(ColumnData::F64(vec![1.5])));
+        assert_eq!(column(ColumnData::I32(vec![1, 2]), false), Some(ColumnData::I32(vec![3])));
+        assert_eq!(column(ColumnData::I32(vec![i32::MAX, 2]), false), None);
+        assert_eq!(column(ColumnData::I32(vec![1, 2]), true), None);
     }
 }

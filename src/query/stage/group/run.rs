@@ -271,9 +271,12 @@ impl Group {
             block.set_column("_id", ids.column(&self.spec.key, &self.groups));
         }
         for (field, accumulator) in self.spec.fields.iter().zip(&self.accumulators) {
-            let mut column = ColumnBuilder::with_capacity(ids.len());
-            (0..ids.len()).for_each(|group| accumulator.show(group, &mut |value| column.push(value)));
-            block.set_column(&field.name, column.finish());
+            let each = || {
+                let mut column = ColumnBuilder::with_capacity(ids.len());
+                (0..ids.len()).for_each(|group| accumulator.show(group, &mut |value| column.push(value)));
+                column.finish()
+            };
+            block.set_column(&field.name, accumulator.column().unwrap_or_else(each));
         }
         block
     }
