@@ -60,9 +60,10 @@ impl Distinct {
     }
 
     fn check_size(&mut self) -> Result<()> {
-        let new = self.known.values().iter().skip(self.counted);
-        self.size_bytes += new.map(|value| value.view().bytes().len()).sum::<usize>();
-        self.counted = self.known.values().len();
+        let mut size_bytes = 0;
+        self.known.for_each(self.counted, &mut |value| size_bytes += value.bytes().len());
+        self.size_bytes += size_bytes;
+        self.counted = self.known.count();
         if self.size_bytes > DOCUMENT_SIZE_BYTES_MAX {
             return Err(Error::new(ErrorCode::Location17217, "The distinct values exceed 16 MiB"));
         }

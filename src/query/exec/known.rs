@@ -23,6 +23,11 @@ impl KnownValues {
         KnownValues { collation, ..KnownValues::default() }
     }
 
+    /// True if values are compared by their bytes alone.
+    pub fn is_simple(&self) -> bool {
+        self.collation.is_simple()
+    }
+
     /// The number of the value with this key, and whether it is new.
     pub fn add(&mut self, key: &[u8], value: &mut dyn FnMut() -> OwnedValue) -> (usize, bool) {
         let (number, is_new) = self.keys.add(key);

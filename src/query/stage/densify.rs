@@ -373,7 +373,7 @@ impl Stage for Densify {
         for key in &keys {
             let mut coder = Coder::new(spec.collation.clone(), MissingAs::Undefined);
             parts.push(coder.numbers(key, 0..rows.rows()));
-            counts.push(coder.values().len());
+            counts.push(coder.count());
         }
         let numbers = Tuples::new(keys.len()).numbers(parts, &counts, rows.rows());
         let mut members: Vec<Vec<u32>> = Vec::new();

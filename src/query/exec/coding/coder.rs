@@ -2,10 +2,11 @@
 
 use std::ops::Range;
 
-use kernels::{gather, keys, runs};
+use kernels::{elements, gather, keys, runs};
 
 use super::super::known::KnownValues;
 use super::numbers::{Numbers, runs_max};
+use super::words::{SMALL_MAX, is_plain, note_small, small_of, table_of, value_of, word_of};
 use crate::block::{Bitmap, Bytes12, Column, ColumnBuilder, ColumnData, VarData};
 use crate::value::{
     Collation, Interner, Kind, OwnedValue, Value, WordTable, append_key, append_missing_key, append_text_key,
@@ -14,8 +15,6 @@ use crate::value::{
 /// The number of missing values that count as nothing.
 pub const NOTHING: u32 = u32::MAX;
 
-/// Integers below this are looked up by themselves.
-const SMALL_MAX: u32 = 1 << 16;
 /// So many texts are known as they are. Others are known by their keys only.
 const TEXTS_MAX: usize = 1 << 17;
 
@@ -29,12 +28,22 @@ pub enum MissingAs {
     Nothing,
 }
 
+/// Values of which none compares equal to one in another form, so that they need no keys: all are of one type.
+enum Plain {
+    /// Their bits, by number.
+    Words(Kind, Vec<u64>),
+    /// `Coder::texts` has them.
+    Texts,
+}
+
 /// Numbers values from 0 on, in first-seen order. Values that compare equal have the same number.
 ///
 /// The keys of values decide (`append_key`): 1, 1.0 and int64 1 are one value. In front of them, tables know the numbers
 /// of cells that were seen in exactly this form.
 pub struct Coder {
+    /// Values with keys: all of them, or none while `plain` has them.
     known: KnownValues,
+    plain: Option<Plain>,
     missing: MissingAs,
     /// The number of missing values, once there was one.
     missing_number: Option<u32>,
@@ -58,6 +67,7 @@ impl Coder {
     pub fn new(collation: Collation, missing: MissingAs) -> Coder {
         Coder {
             known: KnownValues::new(collation),
+            plain: None,
             missing,
             missing_number: None,
             null_is_known: false,
@@ -71,32 +81,72 @@ impl Coder {
         }
     }
 
-    /// The values, in the order of their numbers.
-    pub fn values(&self) -> &[OwnedValue] {
-        self.known.values()
+    /// How many values there are.
+    pub fn count(&self) -> usize {
+        match &self.plain {
+            Some(Plain::Words(_, words)) => words.len(),
+            Some(Plain::Texts) => self.texts.count(),
+            None => self.known.values().len(),
+        }
+    }
+
+    /// Calls `see` with the values, in the order of their numbers, from the number `first` on.
+    pub fn for_each(&self, first: usize, see: &mut dyn FnMut(Value<'_>)) {
+        let mut scratch = Vec::new();
+        for number in first..self.count() {
+            self.value(number, &mut scratch).into_iter().for_each(&mut *see);
+        }
     }
 
     /// The values, by value.
     pub fn into_values(self) -> Vec<OwnedValue> {
-        self.known.into_values()
+        if self.plain.is_none() {
+            return self.known.into_values();
+        }
+        let mut values = Vec::with_capacity(self.count());
+        self.for_each(0, &mut |value| values.push(value.to_owned()));
+        values
+    }
+
+    fn value<'a>(&'a self, number: usize, scratch: &'a mut Vec<u8>) -> Option<Value<'a>> {
+        match &self.plain {
+            Some(Plain::Words(kind, words)) => Some(value_of(*kind, words.get(number)?)),
+            Some(Plain::Texts) => {
+                scratch.clear();
+                elements::push_text(scratch, self.texts.key(number));
+                Some(Value::new_checked(Kind::String, scratch))
+            }
+            None => self.known.values().get(number).map(OwnedValue::view),
+        }
     }
 
     /// The values with these numbers. Missing ones are missing, unless they count as null.
     pub fn column(&self, mut numbers: Vec<u32>) -> Column {
         let missing = self.missing_number.filter(|_| self.missing == MissingAs::Undefined);
-        let mut values = ColumnBuilder::with_capacity(self.values().len());
-        for (number, value) in (0..).zip(self.values()) {
-            values.push(if missing == Some(number) { Value::NULL } else { value.view() });
-        }
+        let mut values = ColumnBuilder::with_capacity(self.count());
+        let mut number = 0;
+        self.for_each(0, &mut |value| {
+            values.push(if missing == Some(number) { Value::NULL } else { value });
+            number += 1;
+        });
         let Some(missing) = missing else { return Column::of_entries(numbers, values.finish()) };
         let present = Bitmap::from_slice(&numbers, |number| *number != missing);
         numbers.iter_mut().filter(|number| **number == missing).for_each(|number| *number = 0);
         Column::new(ColumnData::Dictionary(numbers, Box::new(values.finish())), Some(present))
     }
 
-    /// The length of the key of the value with this number.
-    pub fn key_len(&self, number: u32) -> usize {
-        self.key_lens.get(number as usize).copied().unwrap_or_default()
+    /// The length of the keys of the values with these numbers.
+    pub fn key_lens(&self, numbers: &[u32]) -> usize {
+        let (mut key, mut scratch) = (Vec::new(), Vec::new());
+        let len = |number: &u32| match self.plain {
+            None => self.key_lens.get(*number as usize).copied().unwrap_or_default(),
+            Some(_) => {
+                key.clear();
+                self.value(*number as usize, &mut scratch).into_iter().for_each(|value| append_key(&mut key, value));
+                key.len()
+            }
+        };
+        numbers.iter().map(len).sum()
     }
 
     /// True if values that compare equal have come in different forms, such as 1 and 1.0.
@@ -106,15 +156,28 @@ impl Coder {
 
     /// The number of a value.
     pub fn number(&mut self, value: Value<'_>) -> u32 {
-        let Some((table, word)) = word_of(value) else { return self.number_by_key(value) };
-        if let Some(number) = self.words.get(table).and_then(|words| words.get(word)) {
-            return number;
+        match (value.kind(), word_of(value)) {
+            (kind, Some(word)) => self.number_of_word(kind, word),
+            (Kind::String, _) => self.number_of_text(value.text_bytes()),
+            _ => self.number_by_key(value),
         }
-        let number = self.number_by_key(value);
-        if let Some(words) = self.words.get_mut(table) {
-            words.insert(word, number);
+    }
+
+    /// Gives keys to all values: one comes that may equal one of them in another form.
+    fn settle(&mut self) {
+        let mut keys: Vec<(Vec<u8>, OwnedValue)> = Vec::new();
+        if self.plain.is_some() {
+            self.for_each(0, &mut |value| {
+                let mut key = Vec::new();
+                append_key(&mut key, value);
+                keys.push((key, value.to_owned()));
+            });
         }
-        number
+        self.plain = None;
+        for (key, value) in keys {
+            self.key_lens.push(key.len());
+            self.known.add(&key, &mut || value.clone());
+        }
     }
 
     fn number_by_key(&mut self, value: Value<'_>) -> u32 {
@@ -132,6 +195,7 @@ impl Coder {
         value: &mut dyn FnMut() -> OwnedValue,
         is_same: &dyn Fn(Value<'_>) -> bool,
     ) -> u32 {
+        self.settle();
         let (number, is_new) = self.known.add(&self.key, value);
         if is_new {
             self.key_lens.push(self.key.len());
@@ -143,6 +207,17 @@ impl Coder {
     }
 
     fn number_of_text(&mut self, text: &[u8]) -> u32 {
+        if self.count() == 0 && self.known.is_simple() {
+            self.plain = Some(Plain::Texts);
+        }
+        if let (Some(Plain::Texts), true) = (&self.plain, self.texts.count() < TEXTS_MAX) {
+            let (number, is_new) = self.texts.add(text);
+            let number = u32::try_from(number).unwrap_or(NOTHING);
+            if is_new {
+                self.text_numbers.push(number);
+            }
+            return number;
+        }
         self.key.clear();
         append_text_key(&mut self.key, text);
         let value = || OwnedValue::string(std::str::from_utf8(text).unwrap_or_default());
@@ -260,11 +335,7 @@ impl Coder {
                 words.append_known(behind, &mut numbers);
             });
             if let Some(unknown) = words.get(numbers.len()) {
-                let number = self.number_of_word(kind, *unknown);
-                numbers.push(number);
-                if kind == Kind::Double && let Some(place) = small_of(f64::from_bits(*unknown)) {
-                    note_small(&mut self.small[1], place, number);
-                }
+                numbers.push(self.number_of_word(kind, *unknown));
             }
         }
         Numbers::Each(numbers)
@@ -285,9 +356,7 @@ impl Coder {
                 numbers.extend(self.numbers_of_words(Kind::Int32, &words).into_each(words.len()));
                 continue;
             }
-            let number = self.number_of_word(Kind::Int32, u64::from(*code));
-            note_small(&mut self.small[0], *code, number);
-            numbers.push(number);
+            numbers.push(self.number_of_word(Kind::Int32, u64::from(*code)));
         }
     }
 
@@ -306,16 +375,40 @@ impl Coder {
     }
 
     fn number_of_word(&mut self, kind: Kind, word: u64) -> u32 {
-        if let Some(number) = table_of(kind).and_then(|table| self.words.get(table)?.get(word)) {
+        let small = small_of(kind, word);
+        let known = match small {
+            Some((table, place)) => {
+                self.small.get(table).and_then(|small| small.get(place)).copied().filter(|number| *number != NOTHING)
+            }
+            None => table_of(kind).and_then(|table| self.words.get(table)?.get(word)),
+        };
+        if let Some(number) = known {
             return number;
         }
-        let bytes = word.to_le_bytes();
-        let len = match kind {
-            Kind::Int32 => 4,
-            Kind::Bool => 1,
-            _ => 8,
-        };
-        self.number(Value::new_checked(kind, bytes.get(..len).unwrap_or_default()))
+        let number = self.number_of_new_word(kind, word);
+        if let Some((table, place)) = small {
+            self.small.get_mut(table).into_iter().for_each(|small| note_small(small, place, number));
+        }
+        // Doubles are looked for in both, by turns.
+        if small.is_none() || kind != Kind::Double {
+            let table = table_of(kind).and_then(|table| self.words.get_mut(table));
+            table.into_iter().for_each(|words| words.insert(word, number));
+        }
+        number
+    }
+
+    /// The number of a word that no table knows.
+    fn number_of_new_word(&mut self, kind: Kind, word: u64) -> u32 {
+        if self.count() == 0 {
+            self.plain = Some(Plain::Words(kind, Vec::new()));
+        }
+        match &mut self.plain {
+            Some(Plain::Words(known, words)) if *known == kind && is_plain(kind, word) => {
+                words.push(word);
+                u32::try_from(words.len() - 1).unwrap_or(NOTHING)
+            }
+            _ => self.number_by_key(value_of(kind, &word)),
+        }
     }
 
     /// The numbers of rows in runs: the entry of `values` that the rows of a run have, and where it ends. `known` has the
@@ -369,32 +462,6 @@ impl Coder {
         }
         Numbers::Each(numbers)
     }
-}
-
-/// The small integer that a double is. Zeros of both signs are not the same.
-fn small_of(x: f64) -> Option<u32> {
-    gather::whole(x).filter(|code| *code < SMALL_MAX)
-}
-
-/// Notes the number of a small integer.
-fn note_small(small: &mut Vec<u32>, code: u32, number: u32) {
-    let place = code as usize;
-    if place >= small.len() {
-        small.resize((place + 1).next_power_of_two(), NOTHING);
-    }
-    small.get_mut(place).into_iter().for_each(|slot| *slot = number);
-}
-
-/// The place in `words` of the table for values of this type.
-fn table_of(kind: Kind) -> Option<usize> {
-    [Kind::Double, Kind::Int32, Kind::Int64, Kind::Date, Kind::Bool].iter().position(|known| *known == kind)
-}
-
-/// The table for a value, and the value as a word.
-fn word_of(value: Value<'_>) -> Option<(usize, u64)> {
-    let mut word = [0; 8];
-    word.get_mut(..value.bytes().len())?.copy_from_slice(value.bytes());
-    Some((table_of(value.kind())?, u64::from_le_bytes(word)))
 }
 
 fn cut<T>(cells: &[T], rows: Range<usize>) -> &[T] {

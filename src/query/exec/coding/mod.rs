@@ -8,6 +8,7 @@ pub mod samples;
 #[cfg(test)]
 mod tests;
 mod tuples;
+mod words;
 
 pub use coder::{Coder, MissingAs, NOTHING};
 pub use numbers::Numbers;

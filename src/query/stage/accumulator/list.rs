@@ -52,7 +52,7 @@ impl Lists {
         self.known.number(u32::try_from(group).unwrap_or(u32::MAX), number);
         let is_new = self.known.len() > known;
         if is_new {
-            self.size_bytes += size_of::<usize>() + self.coder.key_len(number);
+            self.size_bytes += size_of::<usize>() + self.coder.key_lens(&[number]);
         }
         is_new
     }

@@ -43,13 +43,13 @@ impl GroupKeys {
             KeyCells::Runs(runs, values) => coder.numbers_of_runs(&mut runs.within(rows), values, entries),
         });
         let parts = parts.listed();
-        let counts = self.coders.iter().map(|coder| coder.values().len()).listed();
+        let counts = self.coders.iter().map(|coder| coder.count()).listed();
         self.tuples.numbers(parts, &counts, rows.len())
     }
 
     /// How many groups are known.
     pub fn count(&self) -> usize {
-        let parts = || self.coders.first().map_or(1, |coder| coder.values().len());
+        let parts = || self.coders.first().map_or(1, |coder| coder.count());
         self.tuples.len().unwrap_or_else(parts)
     }
 
@@ -68,8 +68,7 @@ impl GroupKeys {
     /// The length of the keys of all groups from the number `first` on.
     pub fn key_lens(&self, first: usize) -> usize {
         let parts = self.tuples.parts(first as u32..self.count() as u32).into_iter();
-        let len_of = |(part, coder): (Vec<u32>, &Coder)| part.iter().map(|number| coder.key_len(*number)).sum::<usize>();
-        parts.zip(&self.coders).map(len_of).sum()
+        parts.zip(&self.coders).map(|(part, coder)| coder.key_lens(&part)).sum()
     }
 }
 
