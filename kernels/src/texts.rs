@@ -141,12 +141,16 @@ pub fn lengths(texts: Texts<'_>) -> Vec<f64> {
     texts.offsets.iter().zip(texts.offsets.iter().skip(1)).map(|(start, end)| f64::from(end - start)).collect()
 }
 
-/// True if a text contains another one, which is in lower case if the case of ASCII letters is ignored.
+/// Where a text first contains another one, from a place on. That one is in lower case if the case of ASCII letters is ignored.
 #[inline(never)]
-pub fn contains(text: &[u8], wanted: &[u8], ignores_case: bool) -> bool {
+pub fn find(text: &[u8], wanted: &[u8], from: usize, ignores_case: bool) -> Option<usize> {
+    let rest = text.get(from..)?;
     let is = |byte: &u8, wanted: &u8| byte == wanted || ignores_case && byte.to_ascii_lowercase() == *wanted;
     let is_there = |part: &[u8]| part.iter().zip(wanted).all(|(byte, wanted)| is(byte, wanted));
-    wanted.is_empty() || text.windows(wanted.len()).any(is_there)
+    match wanted.len() {
+        0 => Some(from),
+        len => Some(from + rest.windows(len).position(is_there)?),
+    }
 }
 
 /// True if all characters are single bytes.
@@ -200,10 +204,12 @@ mod tests {
             prop_assert_eq!(gathered(view(&cells), &rows), texts_of(&picked));
             for text in &texts {
                 for wanted in [same.as_str(), text.get(1..2).unwrap_or("é"), &text.to_lowercase()] {
-                    prop_assert_eq!(contains(text.as_bytes(), wanted.as_bytes(), false), text.contains(wanted));
-                    if wanted.is_ascii() {
-                        let found = contains(text.as_bytes(), wanted.to_ascii_lowercase().as_bytes(), true);
-                        prop_assert_eq!(found, text.to_ascii_lowercase().contains(&wanted.to_ascii_lowercase()));
+                    let bytes = text.as_bytes();
+                    prop_assert_eq!(find(bytes, wanted.as_bytes(), 0, false), text.find(wanted));
+                    if wanted.is_ascii() && text.is_ascii() {
+                        let (text, wanted) = (text.to_ascii_lowercase(), wanted.to_ascii_lowercase());
+                        let expected = text.get(start..).and_then(|rest| Some(start + rest.find(&wanted)?));
+                        prop_assert_eq!(find(bytes, wanted.as_bytes(), start, true), expected);
                     }
                 }
             }

@@ -94,7 +94,7 @@ impl Regex {
 
     pub fn is_match(&self, text: &str) -> bool {
         let Literals { prefix, part, decide } = &self.literals;
-        let contains = |part: &str| texts::contains(text.as_bytes(), part.as_bytes(), self.ignores_case);
+        let contains = |part: &str| texts::find(text.as_bytes(), part.as_bytes(), 0, self.ignores_case).is_some();
         match (text.starts_with(&**prefix), decide) {
             (false, _) => false,
             (_, true) => !prefix.is_empty() || contains(part),

@@ -2,6 +2,8 @@
 
 use std::borrow::Cow;
 
+use kernels::{elements, texts};
+
 use super::arguments::{Arguments, Want::*, argument, failure, natural, number, text};
 use super::array::int32;
 use super::date::civil;
@@ -84,7 +86,7 @@ pub(super) fn index_of(_: &Operator, arguments: Arguments<'_, '_>) -> Result<Dat
     let searched = text.as_bytes().get(..byte_of(text, stop)).unwrap_or_default();
     let first = byte_of(text, start);
     // A match always begins at a character boundary, because the searched string does.
-    let found = (first..=searched.len()).find(|at| searched.get(*at..).is_some_and(|rest| rest.starts_with(wanted)));
+    let found = texts::find(searched, wanted, first, false);
     let text = text.as_bytes();
     Ok(match found.filter(|_| start <= count(text)) {
         Some(at) => Datum::count(count(text.get(..at).unwrap_or_default())),
@@ -107,8 +109,7 @@ fn trim(arguments: Arguments<'_, '_>, left: bool, right: bool) -> Result<Datum<'
 
 /// The offset of a string in another, from an offset on.
 fn find(text: &str, wanted: &str, from: usize) -> Option<usize> {
-    let (text, wanted) = (text.as_bytes(), wanted.as_bytes());
-    (from..=text.len()).find(|at| text.get(*at..).is_some_and(|rest| rest.starts_with(wanted)))
+    texts::find(text.as_bytes(), wanted.as_bytes(), from, false)
 }
 
 fn split(_: &Operator, arguments: Arguments<'_, '_>) -> Result<Datum<'static>> {
@@ -116,14 +117,16 @@ fn split(_: &Operator, arguments: Arguments<'_, '_>) -> Result<Datum<'static>> {
     if by.is_empty() {
         return Err(failure(Location40087, "$split", "requires a non-empty separator"));
     }
-    let mut parts = ArrayWriter::new();
+    let (mut parts, mut part) = (ArrayWriter::new(), Vec::new());
     let mut start = 0;
-    while let Some(end) = find(whole, by, start) {
-        parts.push(Datum::string(whole.get(start..end).unwrap_or_default()).view());
+    loop {
+        let end = find(whole, by, start);
+        part.clear();
+        elements::push_text(&mut part, whole.as_bytes().get(start..end.unwrap_or(whole.len())).unwrap_or_default());
+        parts.push(Some(Value::new_checked(Kind::String, &part)));
+        let Some(end) = end else { return Ok(parts.finish()) };
         start = end + by.len();
     }
-    parts.push(Datum::string(whole.get(start..).unwrap_or_default()).view());
-    Ok(parts.finish())
 }
 
 fn replace(arguments: Arguments<'_, '_>, count: usize) -> Result<Datum<'static>> {
