@@ -54,12 +54,26 @@ pub fn number_pairs(slots: &[(u64, u32)], a: &mut [u32], b: &[u32]) -> usize {
     b.len()
 }
 
+/// The place `a << width | b` of a pair, if its second half has at most that many bits. `None` if it lies outside of memory.
+#[inline(always)]
+fn place_of(a: u32, b: u32, width: u32) -> Option<usize> {
+    // Addresses may have 32 bits.
+    let place = u64::from(a) << width | u64::from(b);
+    usize::try_from(place).ok().filter(|_| u64::from(b) >> width == 0)
+}
+
+/// The place `a << width | b` of a pair, if its second half has at most that many bits, which are 32 at most. `None` if it lies outside of memory.
+#[inline(never)]
+pub fn place_of_pair(a: u32, b: u32, width: u32) -> Option<usize> {
+    place_of(a, b, width)
+}
+
 /// The same with a place for each pair: `places` has the number plus one at `a << width | b`, or 0.
 #[inline(never)]
 pub fn number_placed_pairs(places: &[u32], width: u32, a: &mut [u32], b: &[u32]) -> usize {
     for (row, (a, b)) in a.iter_mut().zip(b).enumerate() {
-        match places.get((*a as usize) << width | *b as usize) {
-            Some(number) if *number > 0 && *b >> width == 0 => *a = number - 1,
+        match place_of(*a, *b, width).and_then(|place| places.get(place)) {
+            Some(number) if *number > 0 => *a = number - 1,
             _ => return row,
         }
     }
@@ -100,5 +114,8 @@ mod tests {
         assert_eq!(a, [0, 1, 0, 1]);
         assert_eq!(number_placed_pairs(&[1, 0, 3, 2], 1, &mut a, &[0, 0, 0, 0]), 4);
         assert_eq!(a, [0, 2, 0, 2]);
+        assert_eq!([place_of_pair(3, 1, 1), place_of_pair(3, 2, 1), place_of_pair(0, u32::MAX, 32)], [Some(7), None, Some(u32::MAX as usize)]);
+        // Where addresses have 32 bits, this one is too large, and in no case is it that of another pair.
+        assert_ne!(place_of_pair(1 << 24, 0, 8), Some(0));
     }
 }

@@ -137,16 +137,20 @@ impl Coder {
 
     /// The length of the keys of the values with these numbers.
     pub fn key_lens(&self, numbers: &[u32]) -> usize {
-        let (mut key, mut scratch) = (Vec::new(), Vec::new());
         let len = |number: &u32| match self.plain {
-            None => self.key_lens.get(*number as usize).copied().unwrap_or_default(),
-            Some(_) => {
-                key.clear();
-                self.value(*number as usize, &mut scratch).into_iter().for_each(|value| append_key(&mut key, value));
-                key.len()
-            }
+            // Class and end.
+            Some(Plain::Texts) => self.texts.key(*number as usize).len() + 3,
+            _ => self.key_lens.get(*number as usize).copied().unwrap_or_default(),
         };
-        numbers.iter().map(len).sum()
+        match &self.plain {
+            Some(Plain::Words(kind, words)) => {
+                let mut key = Vec::new();
+                words.first().into_iter().for_each(|word| append_key(&mut key, value_of(*kind, word)));
+                // All are equally long.
+                key.len() * numbers.len()
+            }
+            _ => numbers.iter().map(len).sum(),
+        }
     }
 
     /// True if values that compare equal have come in different forms, such as 1 and 1.0.
@@ -210,7 +214,8 @@ impl Coder {
         if self.count() == 0 && self.known.is_simple() {
             self.plain = Some(Plain::Texts);
         }
-        if let (Some(Plain::Texts), true) = (&self.plain, self.texts.count() < TEXTS_MAX) {
+        let fits = self.texts.count() < TEXTS_MAX && !text.contains(&0);
+        if let (Some(Plain::Texts), true) = (&self.plain, fits) {
             let (number, is_new) = self.texts.add(text);
             let number = u32::try_from(number).unwrap_or(NOTHING);
             if is_new {

@@ -4,8 +4,10 @@ use kernels::table;
 
 use crate::value::WordTable;
 
-/// A table with this many places may have a place for every pair.
+/// A table with this many places may have a place for every pair, and a larger one if it has so many places a known pair: as much
+/// memory as hashed pairs take.
 const PLACES_MAX: usize = 1 << 16;
+const PLACES_A_PAIR_MAX: usize = 16;
 
 /// Numbers pairs of numbers from 0 on, in first-seen order. While both are small, a table has a place for each pair.
 #[derive(Clone, Debug, Default)]
@@ -70,7 +72,7 @@ impl Pairs {
     }
 
     fn place(&self, a: u32, b: u32) -> Option<usize> {
-        (b >> self.width == 0).then_some((a as usize) << self.width | b as usize)
+        table::place_of_pair(a, b, self.width)
     }
 
     #[cold]
@@ -94,23 +96,23 @@ impl Pairs {
     /// Makes the table large enough for a pair; false if it would be too large.
     fn make_room(&mut self, a: u32, b: u32) -> bool {
         let width = self.width.max(u32::BITS - b.leading_zeros());
-        let Some(wanted) = (a as usize + 1).checked_shl(width).filter(|wanted| *wanted <= PLACES_MAX) else {
-            return false;
+        let most_places = PLACES_MAX.max(PLACES_A_PAIR_MAX * self.known.len());
+        let places = |a: u32| {
+            let wanted = (u64::from(a) + 1).checked_mul(1 << width)?;
+            usize::try_from(wanted).ok().filter(|wanted| *wanted <= most_places)
         };
+        let Some(wanted) = places(a) else { return false };
         if width > self.width {
             self.width = width;
             self.places.clear();
             // The last pair is the new one.
             let earlier = self.known.len() - 1;
             let most = self.known.iter().take(earlier).map(|word| halves(*word).0).max().unwrap_or_default();
-            let wanted = wanted.max((most as usize + 1) << width);
-            if wanted > PLACES_MAX {
-                return false;
-            }
-            self.places.resize(wanted.next_power_of_two(), 0);
+            let Some(all) = places(most) else { return false };
+            self.places.resize(wanted.max(all).next_power_of_two(), 0);
             for (number, word) in (1..).zip(self.known.iter().take(earlier)) {
                 let (a, b) = halves(*word);
-                if let Some(slot) = self.places.get_mut((a as usize) << width | b as usize) {
+                if let Some(slot) = self.place(a, b).and_then(|place| self.places.get_mut(place)) {
                     *slot = number;
                 }
             }

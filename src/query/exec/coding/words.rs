@@ -26,10 +26,14 @@ pub fn note_small(small: &mut Vec<u32>, place: usize, number: u32) {
     small.get_mut(place).into_iter().for_each(|slot| *slot = number);
 }
 
-/// True if no other word of the type compares equal.
+/// True if no other word of the type compares equal, and if its key is as long as others of the type.
 pub fn is_plain(kind: Kind, word: u64) -> bool {
     let x = f64::from_bits(word);
-    kind != Kind::Double || !x.is_nan() && (x != 0.0 || word == 0)
+    match kind {
+        Kind::Double => !x.is_nan() && (x != 0.0 || word == 0),
+        Kind::Int64 => word.cast_signed().unsigned_abs() >> 53 == 0,
+        _ => true,
+    }
 }
 
 /// The value of a word.
