@@ -141,15 +141,38 @@ pub fn lengths(texts: Texts<'_>) -> Vec<f64> {
     texts.offsets.iter().zip(texts.offsets.iter().skip(1)).map(|(start, end)| f64::from(end - start)).collect()
 }
 
+/// Where a byte is first found. Eight bytes are tested at once.
+#[inline(always)]
+fn place_of_byte(bytes: &[u8], wanted: u8) -> Option<usize> {
+    const LOW_BITS: u64 = u64::from_ne_bytes([1; 8]);
+    let (words, rest) = bytes.as_chunks::<8>();
+    for (at, word) in words.iter().enumerate() {
+        let word = u64::from_le_bytes(*word) ^ LOW_BITS * u64::from(wanted);
+        // The lowest of these bits belongs to the first one that is found; higher ones may not.
+        let found = word.wrapping_sub(LOW_BITS) & !word & (LOW_BITS << 7);
+        if found != 0 {
+            return Some(8 * at + found.trailing_zeros() as usize / 8);
+        }
+    }
+    rest.iter().position(|byte| *byte == wanted).map(|at| bytes.len() - rest.len() + at)
+}
+
 /// Where a text first contains another one, from a place on. That one is in lower case if the case of ASCII letters is ignored.
 #[inline(never)]
 pub fn find(text: &[u8], wanted: &[u8], from: usize, ignores_case: bool) -> Option<usize> {
-    let rest = text.get(from..)?;
-    let is = |byte: &u8, wanted: &u8| byte == wanted || ignores_case && byte.to_ascii_lowercase() == *wanted;
-    let is_there = |part: &[u8]| part.iter().zip(wanted).all(|(byte, wanted)| is(byte, wanted));
-    match wanted.len() {
-        0 => Some(from),
-        len => Some(from + rest.windows(len).position(is_there)?),
+    let Some(first) = wanted.first() else { return Some(from).filter(|from| *from <= text.len()) };
+    let mut at = from;
+    loop {
+        let rest = text.get(at..)?;
+        if !ignores_case {
+            at += place_of_byte(rest, *first)?;
+        }
+        let part = text.get(at..at + wanted.len())?;
+        let is = |(byte, wanted): (&u8, &u8)| byte == wanted || ignores_case && byte.to_ascii_lowercase() == *wanted;
+        if part.iter().zip(wanted).all(is) {
+            return Some(at);
+        }
+        at += 1;
     }
 }
 

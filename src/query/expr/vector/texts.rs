@@ -11,7 +11,6 @@ use super::mask::Mask;
 use super::numbers::finished;
 use super::run::VectorArguments;
 use crate::block::{Column, ColumnData, VarData};
-use crate::listed::IntoList;
 use crate::query::expr::operators::Operator;
 use crate::query::expr::string::count;
 use crate::value::{Kind, Number};
@@ -55,15 +54,14 @@ pub fn of_texts<'a>(
     let made = match name {
         "$toLower" | "$toUpper" => (cells.offsets.to_vec(), texts::in_case(cells.bytes, name == "$toUpper")),
         "$substrCP" => {
-            let [start, count] = numbers(flat)?;
-            texts::characters(cells, natural(start.whole())?, natural(count.whole())?)
+            let [start, count] = [1, 2].map(|at| natural(number(flat, at)?.whole()));
+            texts::characters(cells, start?, count?)
         }
         // The bytes of these are characters.
         "$substrBytes" | "$substr" if texts::is_ascii(cells.bytes) => {
-            let [start, count] = numbers(flat)?;
-            let [start, count] = [start.truncated()?, count.truncated()?];
-            let count = if count < 0 { Some(usize::MAX) } else { natural(Some(count)) };
-            texts::characters(cells, natural(Some(start))?, count?)
+            let [start, count] = [1, 2].map(|at| number(flat, at)?.truncated());
+            let all = count.filter(|count| *count < 0).map(|_| usize::MAX);
+            texts::characters(cells, natural(start)?, all.or_else(|| natural(count))?)
         }
         _ => return None,
     };
@@ -84,10 +82,9 @@ fn of_new<'a>((offsets, bytes): NewTexts) -> Cells<'a> {
     Cells::Any(Cow::Owned(Column::new(ColumnData::String(VarData { offsets, bytes }), None)))
 }
 
-/// The two constant numbers behind the first argument.
-fn numbers(arguments: &VectorArguments<'_, '_>) -> Option<[Number; 2]> {
-    let numbers = arguments.constants(1)?.into_iter().skip(1).map(|value| Number::of(value?));
-    numbers.listed_if_all()?.try_into().ok()
+/// A constant number behind the first argument.
+fn number(arguments: &VectorArguments<'_, '_>, at: usize) -> Option<Number> {
+    Number::of((*arguments.constants(1)?.get(at)?)?)
 }
 
 /// A place or a number of characters.
