@@ -113,10 +113,13 @@ impl BucketCache {
         }
         let mut end = known.end.clone().min(range.end.clone());
         let mut found = Vec::new();
-        self.kept.visit(self.place_of_key(&range.start), &mut |((of, id), _, stored)| {
-            if of != collection || keyspace::bucket_key(of, id)[..] >= end[..] {
+        let [place, until] = [&range.start, &end].map(|key| self.place_of_key(key));
+        let mut left = self.kept.rank(until).saturating_sub(self.kept.rank(place));
+        self.kept.visit(place, &mut |((of, id), _, stored)| {
+            if of != collection || left == 0 {
                 return false;
             }
+            left -= 1;
             found.extend(stored.iter().map(|stored| (*id, Rc::clone(stored))));
             if stored.is_some() && found.len() == count {
                 end = keyspace::buckets(of, id, id).end;
