@@ -122,14 +122,15 @@ fn place(text: &[u8], character: usize) -> usize {
     begins.nth(character).map_or(text.len(), |(at, _)| at)
 }
 
-/// Of each text, `count` characters from the one with the number `start` on.
+/// Of each text, so many characters of `counts` from the one with its number in `starts` on; all of them if their number is negative, unless it rounds to 0.
 #[inline(never)]
-pub fn characters(texts: Texts<'_>, start: usize, count: usize) -> NewTexts {
+pub fn characters(texts: Texts<'_>, starts: &[f64], counts: &[f64]) -> NewTexts {
     let mut out = begun(texts.offsets.len(), 0);
     let is_ascii = is_ascii(texts.bytes);
-    for text in texts.iter() {
+    for ((text, start), count) in texts.iter().zip(starts).zip(counts) {
         let place = |text: &[u8], character: usize| if is_ascii { character.min(text.len()) } else { place(text, character) };
-        let rest = text.get(place(text, start)..).unwrap_or_default();
+        let count = if *count <= -1.0 { usize::MAX } else { *count as usize };
+        let rest = text.get(place(text, *start as usize)..).unwrap_or_default();
         push(&mut out, rest.get(..place(rest, count)).unwrap_or_default());
     }
     out
@@ -211,15 +212,16 @@ mod tests {
         #[test]
         fn texts_are_those_of_the_standard_library(
             mut texts in proptest::collection::vec("[a-zA-Z]{0,40}|[aÄ€😀]{0,9}", 0..40), is_ascii in any::<bool>(), same in "[a-z]{0,9}",
-            start in 0..12_usize, count in 0..12_usize, rows in proptest::collection::vec(0..50_u32, 0..60),
+            start in 0..12_usize, count in -3..12_i32, rows in proptest::collection::vec(0..50_u32, 0..60),
         ) {
             if is_ascii {
                 texts.retain(|text| text.is_ascii());
             }
             let cells = texts_of(&texts);
             let expect = |of: &dyn Fn(&String) -> String| texts_of(&texts.iter().map(of).collect::<Vec<_>>());
-            let part = |text: &String| text.chars().skip(start).take(count).collect();
-            prop_assert_eq!(characters(view(&cells), start, count), expect(&part));
+            let part = |text: &String| text.chars().skip(start).take(usize::try_from(count).unwrap_or(usize::MAX)).collect();
+            let [starts, counts] = [start as f64, f64::from(count)].map(|n| vec![n; texts.len()]);
+            prop_assert_eq!(characters(view(&cells), &starts, &counts), expect(&part));
             prop_assert_eq!(lengths(view(&cells)), texts.iter().map(|text| text.len() as f64).collect::<Vec<_>>());
             let parts = [Part::Each(view(&cells)), Part::Same(same.as_bytes()), Part::Each(view(&cells))];
             prop_assert_eq!(joined(&parts, texts.len()), expect(&|text| format!("{text}{same}{text}")));

@@ -15,7 +15,7 @@ use crate::value::{
 /// The number of missing values that count as nothing.
 pub const NOTHING: u32 = u32::MAX;
 
-/// So many texts are known as they are. Others are known by their keys only.
+/// So many texts are known as they are beside their keys. Others are known by their keys only.
 const TEXTS_MAX: usize = 1 << 17;
 
 /// What missing values count as.
@@ -214,8 +214,7 @@ impl Coder {
         if self.count() == 0 && self.known.is_simple() {
             self.plain = Some(Plain::Texts);
         }
-        let fits = self.texts.count() < TEXTS_MAX && !text.contains(&0);
-        if let (Some(Plain::Texts), true) = (&self.plain, fits) {
+        if let (Some(Plain::Texts), false) = (&self.plain, text.contains(&0)) {
             let (number, is_new) = self.texts.add(text);
             let number = u32::try_from(number).unwrap_or(NOTHING);
             if is_new {

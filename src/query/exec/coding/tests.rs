@@ -87,6 +87,24 @@ fn strings_that_a_collation_takes_for_equal_have_one_number() {
 }
 
 #[test]
+fn values_of_one_type_get_keys_when_one_of_another_type_comes() {
+    let text = |n: u32| OwnedValue::string(&format!("text{n}"));
+    let texts = |range: std::ops::Range<u32>| column_of(&range.map(|n| Some(text(n))).collect::<Vec<_>>());
+    let others = column_of(&[Some(OwnedValue::string("a\0")), Some(OwnedValue::int32(7)), Some(text(9)), None]);
+    let mut coder = coder(MissingAs::Undefined);
+    assert_eq!(numbers(&mut coder, &texts(0..300)), (0..300).collect::<Vec<u32>>());
+    assert_eq!((coder.count(), coder.key_lens(&[0, 10])), (300, 5 + 3 + 6 + 3));
+    assert_eq!(numbers(&mut coder, &others), [300, 301, 9, 302]);
+    assert_eq!(numbers(&mut coder, &texts(290..305)), (290..300).chain(303..308).collect::<Vec<u32>>());
+    assert!(!coder.has_aliases());
+    let large = Column::new(ColumnData::I64(vec![1, 1 << 60, 1]), None);
+    let mut coder = Coder::new(Collation::default(), MissingAs::Null);
+    assert_eq!(numbers(&mut coder, &large), [0, 1, 0]);
+    assert_eq!(numbers(&mut coder, &Column::new(ColumnData::F64(vec![1.0, -0.0, 0.0, 2.5]), None)), [0, 2, 2, 3]);
+    assert_eq!(coder.into_values().len(), 4);
+}
+
+#[test]
 fn an_entry_of_a_dictionary_that_no_row_has_gets_no_number() {
     let entries = column_of(&[0, 1, 2, 1].map(|n| Some(OwnedValue::int32(n))));
     for index in [vec![3, 1, 3, 0], vec![3, 1]] {

@@ -200,10 +200,11 @@ fn expression() -> impl Strategy<Value = Bson> {
             6 => (prop::sample::select(binary.clone()), inner.clone(), inner.clone()).prop_map(|(name, a, b)| call(name, vec![a, b])),
             1 => (prop::sample::select(vec!["$add", "$multiply", "$and", "$or", "$ifNull", "$concat", "$sum", "$max"]), prop::collection::vec(inner.clone(), 3))
                 .prop_map(|(name, all)| call(name, all)),
-            1 => (prop::sample::select(vec!["$substrCP", "$substrBytes", "$substr"]), prop_oneof![Just(Bson::from("$s")), inner.clone()], [-1..3_i32, -1..3], any::<bool>())
+            1 => (prop::sample::select(vec!["$substrCP", "$substrBytes", "$substr"]), prop_oneof![Just(Bson::from("$s")), inner.clone()], [-1..4_i32, -1..4], any::<bool>())
                 .prop_map(|(name, text, [start, count], is_int32)| {
                     let n = |n: i32| if is_int32 { Bson::from(n) } else { Bson::from(f64::from(n) * 1.5) };
-                    call(name, vec![text, n(start), n(count)])
+                    let field = |n: i32| if n == 2 { Bson::from("$i") } else { Bson::from("$a") };
+                    call(name, vec![text, if start > 1 { field(count) } else { n(start) }, if count > 1 { field(start) } else { n(count) }])
                 }),
             2 => [inner.clone(), inner.clone(), inner.clone()].prop_map(|[test, then, other]| call("$cond", vec![test, then, other])),
             1 => ([inner.clone(), inner.clone(), inner.clone(), inner.clone()], prop::option::of(inner.clone())).prop_map(|([a, b, c, d], default)| {

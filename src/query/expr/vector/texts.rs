@@ -2,18 +2,19 @@
 //! `$strLenBytes`.
 
 use std::borrow::Cow;
+use std::ops::Range;
 
 use kernels::texts::{self, NewTexts, Part, Texts};
 
 use super::cells::{Cells, Int32s, Vector};
 use super::distinct::ROWS_A_VALUE_MIN;
 use super::mask::Mask;
-use super::numbers::finished;
+use super::numbers::{Operand, finished, operand};
 use super::run::VectorArguments;
 use crate::block::{Column, ColumnData, VarData};
 use crate::query::expr::operators::Operator;
 use crate::query::expr::string::count;
-use crate::value::{Kind, Number};
+use crate::value::Kind;
 
 /// The results of an operator on texts. `flat` has the same arguments without an index. `None` for other operators and other
 /// values, and where few rows differ: it is faster then to compute the results of those alone.
@@ -51,21 +52,49 @@ pub fn of_texts<'a>(
         return None;
     }
     // Of a missing value, all parts are empty, as its place is.
-    let made = match name {
-        "$toLower" | "$toUpper" => (cells.offsets.to_vec(), texts::in_case(cells.bytes, name == "$toUpper")),
-        "$substrCP" => {
-            let [start, count] = [1, 2].map(|at| natural(number(flat, at)?.whole()));
-            texts::characters(cells, start?, count?)
+    let (made, left) = match name {
+        "$toLower" | "$toUpper" => {
+            let bytes = texts::in_case(cells.bytes, name == "$toUpper");
+            ((cells.offsets.to_vec(), bytes), Mask::NONE)
         }
-        // The bytes of these are characters.
+        "$substrCP" => {
+            let is_place = |x: &f64| x.fract() == 0.0 && PLACES.contains(x);
+            cut(cells, flat, &is_place, &is_place)?
+        }
+        // The bytes of these are characters, and a negative number of them means all.
         "$substrBytes" | "$substr" if texts::is_ascii(cells.bytes) => {
-            let [start, count] = [1, 2].map(|at| number(flat, at)?.truncated());
-            let all = count.filter(|count| *count < 0).map(|_| usize::MAX);
-            texts::characters(cells, natural(start)?, all.or_else(|| natural(count))?)
+            cut(cells, flat, &|start| PLACES.contains(&start.trunc()), &|count| count.abs() < PLACES.end)?
         }
         _ => return None,
     };
-    Some(finished(of_new(made), Mask::NONE, vector.left.clone(), Mask::NONE))
+    Some(finished(of_new(made), Mask::NONE, vector.left.clone().with(&left), Mask::NONE))
+}
+
+/// Places of characters.
+const PLACES: Range<f64> = 0.0..2_147_483_648.0;
+
+/// Parts of texts from the second argument on, as long as the third says, and the rows for which one of these is not as it has to
+/// be.
+fn cut(
+    cells: Texts<'_>,
+    arguments: &VectorArguments<'_, '_>,
+    is_start: &dyn Fn(&f64) -> bool,
+    is_count: &dyn Fn(&f64) -> bool,
+) -> Option<(NewTexts, Mask)> {
+    let mut left = Mask::NONE;
+    let mut numbers = |at: usize, is: &dyn Fn(&f64) -> bool| {
+        let vector = arguments.at(at)?;
+        let Operand::Numbers(numbers, _) = operand(vector)? else { return None };
+        let numbers = numbers.cells(arguments.rows);
+        left.add(&vector.left);
+        left.add(&vector.absent());
+        if !numbers.iter().all(is) {
+            left.add(&Mask::from_fn(arguments.rows, |row| !numbers.get(row).is_some_and(is)));
+        }
+        Some(numbers)
+    };
+    let (starts, counts) = (numbers(1, is_start)?, numbers(2, is_count)?);
+    Some((texts::characters(cells, &starts, &counts), left))
 }
 
 fn column_of<'v>(vector: &'v Vector<'_>) -> Option<&'v Column> {
@@ -80,16 +109,6 @@ fn texts_of<'v>(vector: &'v Vector<'_>) -> Option<Texts<'v>> {
 
 fn of_new<'a>((offsets, bytes): NewTexts) -> Cells<'a> {
     Cells::Any(Cow::Owned(Column::new(ColumnData::String(VarData { offsets, bytes }), None)))
-}
-
-/// A constant number behind the first argument.
-fn number(arguments: &VectorArguments<'_, '_>, at: usize) -> Option<Number> {
-    Number::of((*arguments.constants(1)?.get(at)?)?)
-}
-
-/// A place or a number of characters.
-fn natural(n: Option<i64>) -> Option<usize> {
-    n.and_then(|n| usize::try_from(n).ok())
 }
 
 /// `$concat` of texts and constant ones. Null gives null.
