@@ -52,9 +52,14 @@ impl Lists {
         self.known.number(u32::try_from(group).unwrap_or(u32::MAX), number);
         let is_new = self.known.len() > known;
         if is_new {
-            self.size_bytes += size_of::<usize>() + self.coder.key_lens(&[number]);
+            self.note_new(number);
         }
         is_new
+    }
+
+    /// Counts the bytes that a set needs to know a value.
+    fn note_new(&mut self, number: u32) {
+        self.size_bytes += size_of::<usize>() + self.coder.key_lens(&[number]);
     }
 
     /// Appends cells to the list of a group: those of one type at once.
@@ -93,18 +98,26 @@ impl Lists {
         if !self.is_set {
             return each_cell(cells, rows, &mut |row, value| self.push(group_of(row), value));
         }
-        let numbers = self.coder.numbers(cells, rows.clone());
-        let mut scratch = Vec::new();
-        numbers.for_each_run(rows, &mut |number, run| {
-            // The groups of a run of equal cells may differ.
-            for row in run {
-                let group = group_of(row);
-                if number != NOTHING && self.is_new(group, number) {
-                    self.push(group, cells.value(row, &mut scratch).unwrap_or(Value::NULL))?;
-                }
+        let numbers = self.coder.numbers(cells, rows.clone()).into_each(rows.len());
+        let (mut pairs, mut values, mut places) = (Vec::new(), Vec::new(), Vec::new());
+        for (row, number) in rows.zip(numbers).filter(|(_, number)| *number != NOTHING) {
+            pairs.push(u32::try_from(group_of(row)).unwrap_or(u32::MAX));
+            values.push(number);
+            places.push(row);
+        }
+        let first = self.known.len();
+        self.known.number_all(&mut pairs, &values);
+        // New pairs have the next numbers, in the order of their rows.
+        let (mut next, mut scratch) = (first, Vec::new());
+        for (pair, row) in pairs.into_iter().zip(places) {
+            if pair as usize == next {
+                let (group, number) = self.known.pair(next).unwrap_or_default();
+                next += 1;
+                self.note_new(number);
+                self.push(group as usize, cells.value(row, &mut scratch).unwrap_or(Value::NULL))?;
             }
-            Ok(())
-        })
+        }
+        Ok(())
     }
 }
 
