@@ -7,6 +7,7 @@ import { basename, dirname, join, relative } from "node:path";
 import { build as esbuild } from "esbuild";
 import { compilerIn, readBuild } from "./builds.mjs";
 import { withDependencies } from "./compiled.mjs";
+import { withoutHoles } from "./data.mjs";
 import { divide } from "./divide.mjs";
 import { listed, mathIn, shortened, simplified, withoutLoader } from "./glue.mjs";
 import { marksUnder } from "./marks.mjs";
@@ -94,7 +95,7 @@ async function optimise(folder, flags, { linked, marks, isPinned }) {
       if (from === SHARED) return [from, exported.get(name)];
       return math.has(name) ? ["Math", math.get(name)] : ["a", places.get(name)];
     };
-    writeFileSync(`${first}.new`, renamed(readFileSync(`${first}.new`), (short) => nameOf(long.get(short))));
+    writeFileSync(`${first}.new`, withoutHoles(renamed(readFileSync(`${first}.new`), (short) => nameOf(long.get(short)))));
     writeFileSync(`${second}.new`, renamed(readFileSync(`${second}.new`), nameOf));
     writeFileSync(join(WASM, "timepail.js"), shortened(list, renames));
     for (const file of [first, second]) renameSync(`${file}.new`, file);

@@ -3,10 +3,13 @@
 // Instructions are not analysed: a constant belongs to the first half if a function of that half refers to it, or a constant that
 // belongs to that half does (graph.mjs).
 
-import { DATA, leb, prefixed, segmentsOf } from "./wasm.mjs";
+import { DATA, DATA_COUNT, leb, prefixed, sectionsOf, segmentsOf } from "./wasm.mjs";
 
 /** Moving a shorter range costs more in the second half than it saves in the first. */
 const RANGE_BYTES_MIN = 24;
+
+/** Fewer zeros between two segments are written: they compress to less than the head of a segment. */
+const HOLE_BYTES_MIN = 128;
 
 /** The ranges of memory, as `{ address, length }`, with constants that are not in `read`. `symbols` are those of a `Graph`. */
 export function unread(symbols, read) {
@@ -52,4 +55,19 @@ export function dividedData(bytes, ranges) {
     return moved;
   });
   return [first, second].map(sectionOf);
+}
+
+/** A module without small holes in its data. Nothing else may have filled them. */
+export function withoutHoles(bytes) {
+  const joined = [];
+  for (const { address, start, length } of segmentsOf(bytes)) {
+    const part = bytes.subarray(start, start + length);
+    const last = joined.at(-1);
+    const hole = last ? address - last.address - last.bytes.length : -1;
+    if (hole >= 0 && hole < HOLE_BYTES_MIN) last.bytes = Buffer.concat([last.bytes, Buffer.alloc(hole), part]);
+    else joined.push({ address, bytes: part });
+  }
+  // The number of segments, in a section of its own, is for instructions that name one; there is none.
+  const parts = sectionsOf(bytes).filter(({ id }) => id !== DATA_COUNT);
+  return Buffer.concat([bytes.subarray(0, 8), ...parts.map(({ id, head, end }) => (id === DATA ? sectionOf(joined) : bytes.subarray(head, end)))]);
 }

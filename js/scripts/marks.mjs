@@ -10,7 +10,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { Stop, filesUnder } from "./steps.mjs";
-import { ownerOf } from "./symbols.mjs";
+import { droppedBy, ownerOf } from "./symbols.mjs";
 
 const MARK = /^\s*\/\/ Loaded (later|by now)\b(.*)$/;
 const FUNCTION = /^\s*(?:pub(?:\([^)]*\))? )?(?:const |async |unsafe |extern "C" )*fn (\w+)/;
@@ -61,11 +61,11 @@ function typeOf(head) {
   return /(\w+)\W*$/.exec(type ?? "")?.[1] ?? "";
 }
 
-/** The functions of `graph` that are marked to be in the second half. */
+/** The functions of `graph` that are marked to be in the second half, and what drops their closures and futures. */
 export function markedLater(graph, marks) {
   const later = marks.filter(({ isLater }) => isLater);
   const isMarked = (owner) => later.some((mark) => covers(mark, owner));
-  return new Set([...graph.functions.keys()].filter((at) => isMarked(ownerOf(graph.names.get(at)))));
+  return new Set([...graph.functions.keys()].filter((at) => isMarked(ownerOf(graph.names.get(at)) ?? droppedBy(graph.names.get(at)))));
 }
 
 function covers(mark, owner) {
@@ -123,5 +123,6 @@ function callsInto(graph, first, later, owners) {
       else if (!owners.get(at) && graph.functions.has(at)) next.push(...named(graph.functions.get(at)));
     }
   }
-  return pairs.filter(([, callee]) => !isCareful(owners.get(callee)));
+  // What drops a closure or future is called only where there is one, and who made it has given the reason.
+  return pairs.filter(([, callee]) => owners.get(callee) && !isCareful(owners.get(callee)));
 }

@@ -9,9 +9,15 @@ import { CUSTOM, bodiesOf, importedFunctions, leb, prefixed, sectionsOf } from "
 /** The length of a shingle: for this many equal bytes, a back-reference in the compressed file is shorter than the bytes. */
 const SHINGLE = 5;
 /** Shingles in more functions than this are found nearby in any order, and are ignored. */
-const COMMON = 50;
+const COMMON = 30;
 /** The number of bytes after which the weight of an earlier function falls to a third. */
-const MEMORY = 20_000;
+const MEMORY = 12_000;
+
+/**
+ * Shorter functions are at the end, in the order of their lengths and bytes. Most only call another function or a slot of the table, and are
+ * equal up to its number: too common to be weighed by shingles.
+ */
+const WEIGHED_BYTES_MIN = 24;
 
 /** Numbers below are written in one byte. */
 const SHORT_END = 0x80;
@@ -39,6 +45,12 @@ export function withOrder(bytes, end = SHORT_END) {
  * weighted by its length, but less than proportionally, because otherwise all short functions would come first.
  */
 export function orderOf(bodies) {
+  const [short, long] = [true, false].map((isShort) => [...bodies.keys()].filter((at) => bodies[at].length < WEIGHED_BYTES_MIN === isShort));
+  short.sort((a, b) => bodies[a].length - bodies[b].length || Buffer.compare(bodies[a], bodies[b]));
+  return [...weighedOrderOf(long.map((at) => bodies[at])).map((at) => long[at]), ...short];
+}
+
+function weighedOrderOf(bodies) {
   const shingles = sharedShingles(bodies);
   const users = new Map();
   shingles.forEach((own, one) => {

@@ -7,9 +7,9 @@
 // Constants that only the second half reads move to it (data.mjs).
 
 import { dividedData } from "./data.mjs";
-import { CODE, CUSTOM, DATA, ELEMENT, EXPORT, IMPORT, Reader, bodiesOf, importedFunctions, leb, namesOf, prefixed, sectionsOf } from "./wasm.mjs";
+import { CODE, CUSTOM, DATA, DATA_COUNT, ELEMENT, EXPORT, IMPORT, Reader, bodiesOf, importedFunctions, leb, namesOf, prefixed, sectionsOf } from "./wasm.mjs";
 
-const [TYPE, FUNCTION, TABLE, MEMORY, GLOBAL, START, DATA_COUNT] = [1, 3, 4, 5, 6, 8, 12];
+const [TYPE, FUNCTION, TABLE, MEMORY, GLOBAL, START] = [1, 3, 4, 5, 6, 8];
 /** The name of the module from which the second half imports the shared parts. */
 export const SHARED = "shared";
 /** A module, parsed as far as the split needs it. */

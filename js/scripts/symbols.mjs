@@ -9,7 +9,21 @@
  */
 export function ownerOf(symbol) {
   if (!symbol?.startsWith("_R")) return undefined;
-  const path = new Symbol(symbol).path();
+  return ownerAt(new Symbol(symbol).path());
+}
+
+/** The function, as `ownerOf` names it, whose closure or future `symbol` drops. Undefined if `symbol` is no such drop glue. */
+export function droppedBy(symbol) {
+  if (!symbol?.startsWith("_RINv")) return undefined;
+  const parser = new Symbol(symbol);
+  parser.at = "_RI".length;
+  const { crate, names } = parser.path();
+  // NC: a closure.
+  if (crate !== "core" || names.at(-1) !== "drop_in_place" || !symbol.startsWith("NC", parser.at)) return undefined;
+  return ownerAt(parser.path());
+}
+
+function ownerAt(path) {
   if (path.crate !== "timepail") return undefined;
   const module = path.names.slice(1, path.modules);
   const [name] = path.names.slice(path.modules);

@@ -6,6 +6,7 @@ export const EXPORT = 7;
 export const ELEMENT = 9;
 export const CODE = 10;
 export const DATA = 11;
+export const DATA_COUNT = 12;
 
 /** A position in `bytes` that reads LEB128 numbers and names. */
 export class Reader {

@@ -8,14 +8,14 @@ import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { checkedBuild } from "../scripts/builds.mjs";
 import { withDependencies } from "../scripts/compiled.mjs";
-import { dividedData, unread } from "../scripts/data.mjs";
+import { dividedData, unread, withoutHoles } from "../scripts/data.mjs";
 import { Graph } from "../scripts/graph.mjs";
 import { complaints, markedLater, marksIn } from "../scripts/marks.mjs";
 import { orderOf, withOrder } from "../scripts/order.mjs";
 import { serve } from "../scripts/serve.mjs";
 import { SHARED, Whole, halves } from "../scripts/split.mjs";
 import { JS, ROOT, run, toolEnv } from "../scripts/steps.mjs";
-import { ownerOf } from "../scripts/symbols.mjs";
+import { droppedBy, ownerOf } from "../scripts/symbols.mjs";
 import { leb, segmentsOf } from "../scripts/wasm.mjs";
 
 describe("the table of builds", () => {
@@ -85,6 +85,11 @@ describe("constants", () => {
     const [first, second] = halves.map((half) => segmentsOf(half).map(({ address, start, length }) => ({ address, bytes: [...half.subarray(start, start + length)] })));
     assert.deepEqual(first, [{ address: 64, bytes: [...data.slice(0, 32), ...Array(64).fill(0)] }, whole[1]]);
     assert.deepEqual(second, [{ address: 96, bytes: data.slice(32) }]);
+  });
+  it("have no small holes between them", () => {
+    const joined = withoutHoles(module);
+    const [{ address, start, length }, ...others] = segmentsOf(joined);
+    assert.deepEqual([address, [...joined.subarray(start, start + length)], others], [64, [...data, ...Array(32).fill(0), ...fill(4)], []]);
   });
 });
 
@@ -169,6 +174,12 @@ describe("names of functions", () => {
     const others = "_RNCINvMNtCsfDgiNtEHuWe_4core5sliceSRSh15partition_pointNCNCNvNtNtNtCslxBrXWkRWEV_8timepail7storage3idb6commit25inserts_touched_elsewhere00E0B13_";
     assert.deepEqual([ownerOf(others), ownerOf("memcpy"), ownerOf(undefined)], [undefined, undefined, undefined]);
   });
+  it("give the function whose closure is dropped", () => {
+    const future = "_RINvNtCsfDgiNtEHuWe_4core3ptr13drop_in_placeNCNvMNtNtNtCs7jhJ369Plpd_8timepail6engine6insert9raw_writeNtBP_6Engine13store_buckets0EBR_";
+    assert.deepEqual(droppedBy(future), { module: "engine::insert::raw_write", name: "Engine::store_buckets" });
+    const type = "_RINvNtCsfDgiNtEHuWe_4core3ptr13drop_in_placeNtNtCs7jhJ369Plpd_8timepail5error5ErrorEBK_";
+    assert.deepEqual([type, "_RNvNtNtCs2_8timepail3geo5parse4pair", "memcpy", undefined].map(droppedBy), [undefined, undefined, undefined, undefined]);
+  });
 });
 
 describe("marks in the source", () => {
@@ -221,11 +232,11 @@ fn free() {
     for (const text of ["use a;\n// Loaded later.\nuse b;", "// Loaded by now: why.\nuse b;"]) assert.throws(() => marksIn("a.rs", text), /neither before a function/);
   });
 
-  // `first` calls `over` of another crate, which calls `second`; `second` is marked.
+  // `first` calls `over` of another crate, which calls `second` and drops its future; `second` is marked.
   const named = (calls = []) => ({ calls: new Set(calls), places: new Set(), constants: new Set() });
   const graph = {
-    names: new Map([[0, "_RNvNtC8timepail1a5first"], [1, "_RNvC4core4over"], [2, "_RNvNtC8timepail1b6second"], [3, "_RNvNtC8timepail1b16second_if_loaded"]]),
-    functions: new Map([[0, named([1, 3])], [1, named([2])], [2, named()], [3, named()]]),
+    names: new Map([[0, "_RNvNtC8timepail1a5first"], [1, "_RNvC4core4over"], [2, "_RNvNtC8timepail1b6second"], [3, "_RNvNtC8timepail1b16second_if_loaded"], [4, "_RINvNtC4core3ptr13drop_in_placeNCNvNtC8timepail1b6second0EB0_"]]),
+    functions: new Map([[0, named([1, 3])], [1, named([2, 4])], [2, named()], [3, named()], [4, named()]]),
     constants: new Map(),
   };
   const later = marksIn("b.rs", "// Loaded later.\n");
@@ -234,8 +245,8 @@ fn free() {
 fn ${name}() {`);
 
   it("cover the functions of a module", () => {
-    assert.deepEqual([...markedLater(graph, later)], [2, 3]);
-    assert.deepEqual([...markedLater(graph, marksIn("b.rs", "// Loaded later.\nfn second() {"))], [2]);
+    assert.deepEqual([...markedLater(graph, later)], [2, 3, 4]);
+    assert.deepEqual([...markedLater(graph, marksIn("b.rs", "// Loaded later.\nfn second() {"))], [2, 4]);
   });
   it("must give a reason if the first half calls the second, unless the callee's name ends in _if_loaded", () => {
     assert.match(complained().join(), /^a::first calls b::second of the second half: say in it why/);
@@ -254,10 +265,14 @@ fn ${name}() {`);
 describe("functions", () => {
   // Function bodies that push and drop some constants.
   const body = (...numbers) => Buffer.from([0, ...numbers.flatMap((number) => [0x41, number, 0x1a]), 0x0b]);
-  const bodies = [body(1, 2, 3), body(11, 12, 13, 14), body(1, 2, 4), body(11, 12, 13, 15), body(21, 22, 23)];
+  const long = (...numbers) => body(...numbers, ...[4, 5, 6, 7, 8, 9].map((more) => numbers[0] + more));
+  const bodies = [long(1, 2, 3), long(11, 12, 13, 14), long(1, 2, 4), long(11, 12, 13, 15), long(21, 22, 23)];
 
   it("are placed beside similar ones", () => {
     assert.deepEqual(orderOf(bodies), [0, 2, 1, 3, 4]);
+  });
+  it("of few bytes come last, the shortest first", () => {
+    assert.deepEqual(orderOf([body(2), body(1, 1), ...bodies, body(1)]), [2, 4, 3, 5, 6, 7, 0, 1]);
   });
   const module = Buffer.from([
     ...[0x00, 0x61, 0x73, 0x6d, 1, 0, 0, 0],
