@@ -2,6 +2,7 @@
 //!
 //! `collect` contains the work of an iterator twice if it does not know the number of items: once for the first item, which
 //! decides whether anything is allocated, and once for all others. Hundreds of places collect, so that is kilobytes.
+//! Nor is an iterator asked for the number of its items, which is code, too: the vector grows.
 
 /// Iterators whose items are collected into a vector.
 ///
@@ -9,7 +10,7 @@
 pub trait IntoList: Iterator + Sized {
     /// All items.
     fn listed(self) -> Vec<Self::Item> {
-        let mut items = Vec::with_capacity(self.size_hint().0);
+        let mut items = Vec::new();
         for item in self {
             items.push(item);
         }
@@ -23,7 +24,7 @@ pub trait IntoList: Iterator + Sized {
     where
         Self: Iterator<Item = Result<T, E>>,
     {
-        let mut values = Vec::with_capacity(self.size_hint().0);
+        let mut values = Vec::new();
         for item in self {
             values.push(item?);
         }
@@ -35,7 +36,7 @@ pub trait IntoList: Iterator + Sized {
     where
         Self: Iterator<Item = Option<T>>,
     {
-        let mut values = Vec::with_capacity(self.size_hint().0);
+        let mut values = Vec::new();
         for item in self {
             values.push(item?);
         }

@@ -5,6 +5,7 @@
 //! around its own.
 
 use super::bounds::Rect;
+use crate::value::sort_by;
 
 /// Levels below the whole grid.
 const LEVELS: u32 = 28;
@@ -50,7 +51,7 @@ impl Grid {
                 }
             }
         }
-        ranges.sort_unstable();
+        sort_by(&mut ranges, Ord::cmp);
         let mut apart: Vec<Range> = Vec::new();
         for (low, high) in ranges {
             match apart.last_mut() {

@@ -157,5 +157,5 @@ fn place(lng: f64, lat: f64) -> Geometry {
 
 fn places(values: &[Value<'_>]) -> Result<Vec<Position>, &'static str> {
     let places = values.iter().map(|value| pair(*value).map(|(x, y)| Position::on_plane(x, y)));
-    places.collect::<Option<Vec<Position>>>().ok_or("needs points of two numbers")
+    places.listed_if_all().ok_or("needs points of two numbers")
 }

@@ -3,6 +3,7 @@
 use super::geometry::{Geometry, Polygon, Position, edges, on_line};
 use super::vector::{Vector3, cross, on_edge};
 use crate::listed::IntoList;
+use crate::value::sort_by;
 
 impl Geometry {
     /// True if every part of `other` lies in one polygon of this geometry. Edges belong to what they bound.
@@ -73,7 +74,7 @@ fn contains_line(polygon: &Polygon, line: &[Position]) -> bool {
                 stops.push(c);
             }
         }
-        stops.sort_by(|c, d| a.angle(*c).total_cmp(&a.angle(*d)));
+        sort_by(&mut stops, |c, d| a.angle(*c).total_cmp(&a.angle(*d)));
         polygon.contains(a)
             && polygon.contains(b)
             && stops.windows(2).all(|pair| match pair {

@@ -12,6 +12,7 @@ use wasm_bindgen_futures::JsFuture;
 use super::evidence::holds;
 use super::{Bytes, Change, Changeset, Entry, KeyRange, LocalFuture, Page, Storage, thrown};
 use crate::error::{Error, ErrorCode, Result};
+use crate::listed::IntoList;
 
 #[wasm_bindgen]
 extern "C" {
@@ -66,7 +67,7 @@ impl Storage for HostStorage {
             if found.length() != asked.length() {
                 return Err(broken("getMany must return one value per key"));
             }
-            found.iter().map(|value| if is_absent(&value) { Ok(None) } else { owned(&value).map(Some) }).collect()
+            found.iter().map(|value| if is_absent(&value) { Ok(None) } else { owned(&value).map(Some) }).try_listed()
         })
     }
 
@@ -89,7 +90,7 @@ impl Storage for HostStorage {
                 let value = if page.keys_only { Bytes::new() } else { owned(&entry.get(1))? };
                 Ok(Entry { key: owned(&entry.get(0))?, value })
             };
-            found.iter().map(entry).collect()
+            found.iter().map(entry).try_listed()
         })
     }
 

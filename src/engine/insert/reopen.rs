@@ -139,9 +139,9 @@ fn refs_of(mut keys: Vec<Bytes>, ranges: &[KeyRange]) -> Result<Vec<Vec<BucketId
     let within = |range: &KeyRange| {
         let first = keys.partition_point(|key| *key < range.start);
         let found = keys.iter().skip(first).take_while(|key| **key < range.end);
-        found.take(REOPEN_CANDIDATES_MAX).map(|key| keyspace::bucket_id(key)).collect()
+        found.take(REOPEN_CANDIDATES_MAX).map(|key| keyspace::bucket_id(key)).try_listed()
     };
-    ranges.iter().map(within).collect()
+    ranges.iter().map(within).try_listed()
 }
 
 /// The first candidate that takes the measurements of the request. If none does, the reason of the last one of its

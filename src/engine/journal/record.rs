@@ -14,6 +14,7 @@ use crate::catalog::Section;
 use crate::column::{self, ColumnWriter};
 use crate::error::{Error, Result};
 use crate::limits::{BLOCK_ROWS_MAX, COLUMN_SIZE_BYTES_MAX, VALUE_SIZE_BYTES_SOFT_MAX};
+use crate::listed::IntoList;
 use crate::value::Interner;
 
 const VERSION: u8 = 3;
@@ -284,7 +285,7 @@ fn sections_of(numbers: &Column, metadata: &Column, before: &[Section]) -> Optio
             meta: meta_of(row),
         })
     };
-    (0..count).map(section).collect()
+    (0..count).map(section).listed_if_all()
 }
 
 fn push_u32(out: &mut Vec<u8>, n: usize) {

@@ -31,7 +31,7 @@ pub(super) fn keys_of_rows(spec: &SortSpec, blocks: &[Block]) -> Result<Vec<Vec<
 /// Keys of a path whose columns are all numbers of one exact form, or all dates, or all booleans; otherwise
 /// `None`.
 fn fixed_keys(part: &SortPart, blocks: &[Block]) -> Option<Vec<u64>> {
-    let found: Option<Vec<_>> = blocks.iter().map(|block| column_at(&part.path, block)).collect();
+    let found = blocks.iter().map(|block| column_at(&part.path, block)).listed_if_all();
     let found = found?;
     let doubles: Vec<Option<Column>> = found.iter().map(|column| (*column)?.to_doubles()).collect();
     let columns = found.into_iter().zip(&doubles).map(|(column, doubles)| doubles.as_ref().or(column));

@@ -9,6 +9,7 @@ use web_sys::{Event, IdbDatabase, IdbObjectStore, IdbRequest};
 use super::failure::IdbFailure;
 use super::read::{js_bytes, js_range};
 use super::transaction::{Running, WriteWay};
+use crate::listed::IntoList;
 use crate::storage::{Bytes, Change, Changeset, KeyRange, guard};
 
 /// Commits all of `changes` or none of them.
@@ -97,7 +98,7 @@ impl<'a> CommitPlan<'a> {
 
     /// Requests the key of every guard.
     fn ask_guards(&self, store: &IdbObjectStore) -> Result<Vec<IdbRequest>, JsValue> {
-        self.guards.iter().map(|guard| guard.ask(store)).collect()
+        self.guards.iter().map(|guard| guard.ask(store)).try_listed()
     }
 
     /// Aborts the transaction at the first failed guard. Must live until the transaction has settled.

@@ -7,6 +7,7 @@ use web_sys::{IdbDatabase, IdbKeyRange, IdbRequest};
 use super::failure::IdbFailure;
 use super::transaction::Running;
 use crate::error::Error;
+use crate::listed::IntoList;
 use crate::storage::{Bytes, Entry, KeyRange, Page};
 
 /// Values of a range that are requested together with its keys, before their size is known.
@@ -47,8 +48,7 @@ pub(super) async fn get_many(database: &IdbDatabase, keys: &[Bytes]) -> Result<V
         }
     }
     let running = scan.running;
-    let requests =
-        keys.iter().map(|key| running.store.get(&js_bytes(key))).collect::<Result<Vec<_>, _>>().map_err(thrown)?;
+    let requests = keys.iter().map(|key| running.store.get(&js_bytes(key))).try_listed().map_err(thrown)?;
     running.seal();
     if let Some(last) = requests.last() {
         running.answered(last).await?;
@@ -59,7 +59,7 @@ pub(super) async fn get_many(database: &IdbDatabase, keys: &[Bytes]) -> Result<V
             let value = result_of(request)?;
             if value.is_undefined() { Ok(None) } else { bytes(&value).map(Some) }
         })
-        .collect()
+        .try_listed()
 }
 
 /// Reads a page of `ranges`.
@@ -122,7 +122,7 @@ impl RangeScan<'_> {
     /// Appends the entries of `ranges`, of which there must be at least one, as far as there is room.
     async fn turn(&mut self, ranges: &[&KeyRange], is_last: bool) -> Result<(), IdbFailure> {
         let share = (2 * self.room() / ranges.len()).clamp(1, SHARE_MAX.min(self.room()));
-        let asked = ranges.iter().map(|range| self.ask(range, share)).collect::<Result<Vec<_>, _>>().map_err(thrown)?;
+        let asked = ranges.iter().map(|range| self.ask(range, share)).try_listed().map_err(thrown)?;
         let Some(last) = asked.last() else { return Ok(()) };
         let is_all = |asked: &RangeRequests<'_>| asked.values.as_ref().is_none_or(|(share, _)| *share == self.room());
         if is_last && asked.iter().all(is_all) {

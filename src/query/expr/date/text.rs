@@ -200,7 +200,7 @@ impl<'f> DateTexts<'f> {
             b'B' => self.text.extend_from_slice(month().as_bytes()),
             _ => {
                 let Some((_, at, width)) = LETTERS.iter().find(|(known, ..)| *known == letter) else {
-                    let letter = String::from_utf8_lossy(rest).chars().next().unwrap_or_default();
+                    let letter = str::from_utf8(rest).unwrap_or_default().chars().next().unwrap_or_default();
                     return Err(of_format(Location18536, &format!("has the unknown specifier '%{letter}'")));
                 };
                 let part = self.parts.get(*at).copied().unwrap_or_default();
@@ -234,7 +234,10 @@ fn from_string<'s>(arguments: &'s [Expr], scope: &Scope<'s>) -> Result<Datum<'s>
     match read(text.view(), format.as_deref(), zone, scope.globals())? {
         Some(ms) => Ok(Datum::date(ms)),
         None if *on_error != Expr::MISSING => on_error.evaluate(scope),
-        None => Err(failure(ConversionFailure, NAME, &format!("cannot read a date from {:?}", text.view()))),
+        None => {
+            let value = text.view().unwrap_or(Value::NULL);
+            Err(failure(ConversionFailure, NAME, &format!("cannot read a date from {value:?}")))
+        }
     }
 }
 

@@ -3,7 +3,7 @@
 use bson::{RawBson, rawbson};
 use proptest::prelude::*;
 
-use super::{check, date, fails};
+use super::{check, date, doc, evaluate, fails};
 use crate::env::fixed::FixedEnv;
 use crate::error::ErrorCode;
 use crate::value::Decimal;
@@ -368,4 +368,10 @@ fn invalid_binary_data_and_formats_are_refused_with_their_codes() {
         fails(convert(input, arguments), code);
     }
     fails(to("$toUUID", "x"), ConversionFailure);
+}
+
+#[test]
+fn a_message_shows_the_value_that_is_no_date() {
+    let error = evaluate(rawbson!({ "$dateFromString": { "dateString": "never" } }), &doc()).unwrap_err();
+    assert_eq!(error.message, "$dateFromString cannot read a date from \"never\"");
 }

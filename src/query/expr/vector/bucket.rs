@@ -7,6 +7,7 @@ use super::cells::{Cells, Scratch, Vector};
 use super::mask::Mask;
 use super::run::VectorArguments;
 use crate::block::{Bitmap, ColumnBuilder};
+use crate::listed::IntoList;
 use crate::query::expr::bucket::{place_below, within};
 use crate::value::{Collation, Number, Value};
 
@@ -21,8 +22,8 @@ pub fn bucketed<'a>(arguments: &VectorArguments<'_, 'a>, collation: &Collation) 
     let index_of = |place: Option<usize>| u32::try_from(place.unwrap_or(outside)).unwrap_or(u32::MAX);
     let mut scratch = Scratch::default();
     let mut by_value = |row: usize| index_of(place_below(vector.value(row, &mut scratch), boundaries, collation));
-    let doubles = boundaries.iter().map(|boundary| double(*boundary)).collect::<Option<Vec<f64>>>();
-    let dates = boundaries.iter().map(|boundary| boundary.and_then(Value::as_date_ms)).collect::<Option<Vec<i64>>>();
+    let doubles = boundaries.iter().map(|boundary| double(*boundary)).listed_if_all();
+    let dates = boundaries.iter().map(|boundary| boundary.and_then(Value::as_date_ms)).listed_if_all();
     let mut index = match (&vector.cells, doubles, dates) {
         (Cells::Numbers(cells, _), Some(boundaries), _) => among(cells, &boundaries, &index_of),
         (Cells::Dates(cells), _, Some(boundaries)) => among(cells, &boundaries, &index_of),

@@ -8,7 +8,7 @@ use super::run::VectorArguments;
 use crate::block::{Bitmap, ColumnBuilder, ColumnData};
 use crate::listed::IntoList;
 use crate::query::expr::operators::{Evaluation, Function, Operator};
-use crate::value::{Collation, Kind, Number, OwnedValue, Value};
+use crate::value::{Collation, Kind, Number, OwnedValue, Value, sort_by};
 
 /// `$type` of a column of numbers, dates or booleans.
 pub fn types<'a>(arguments: &VectorArguments<'_, 'a>) -> Option<Vector<'a>> {
@@ -60,7 +60,7 @@ pub fn contained<'a>(
             let ColumnData::String(cells) = column.data() else { return None };
             let mut wanted: Vec<&[u8]> =
                 elements.iter().filter_map(|(_, element)| element.as_str().map(str::as_bytes)).listed();
-            wanted.sort_unstable();
+            sort_by(&mut wanted, Ord::cmp);
             Bitmap::from_fn(cells.len(), |row| wanted.binary_search(&cells.get(row)).is_ok())
         }
         _ => return None,

@@ -15,6 +15,7 @@ use super::function::{Partition, WindowFunction, shifted};
 use crate::block::{Block, Column, ColumnBuilder};
 use crate::error::{Error, ErrorCode, Result};
 use crate::limits::STAGE_SIZE_BYTES_MAX;
+use crate::listed::IntoList;
 use crate::query::exec::{Flow, join_blocks};
 use crate::query::expr::BoundExpr;
 use crate::query::stage::accumulator::Inputs;
@@ -128,7 +129,7 @@ impl Windows {
         let order = order.transpose()?;
         let columns =
             self.spec.outputs.iter().map(|output| self.spec.computed(output, &blocks, order.as_ref(), partitions));
-        let mut columns = columns.collect::<Result<Vec<Column>>>()?;
+        let mut columns = columns.try_listed()?;
         if let [only] = blocks.as_mut_slice() {
             for (output, column) in self.spec.outputs.iter().zip(columns.drain(..)) {
                 only.set_column(&output.name, column);
