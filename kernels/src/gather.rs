@@ -97,7 +97,10 @@ mod tests {
             known_whole(&[5, 6, 99], &[0.0, other, 1.0], 99, &mut numbers);
             assert_eq!(numbers, [5]);
         }
-        assert_eq!([whole(4_294_967_295.0), whole(7.0), whole(-0.0), whole(f64::NAN)], [Some(u32::MAX), Some(7), None, None]);
+        assert_eq!(
+            [whole(4_294_967_295.0), whole(7.0), whole(-0.0), whole(f64::NAN)],
+            [Some(u32::MAX), Some(7), None, None]
+        );
     }
 
     proptest! {

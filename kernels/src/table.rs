@@ -114,7 +114,10 @@ mod tests {
         assert_eq!(a, [0, 1, 0, 1]);
         assert_eq!(number_placed_pairs(&[1, 0, 3, 2], 1, &mut a, &[0, 0, 0, 0]), 4);
         assert_eq!(a, [0, 2, 0, 2]);
-        assert_eq!([place_of_pair(3, 1, 1), place_of_pair(3, 2, 1), place_of_pair(0, u32::MAX, 32)], [Some(7), None, Some(u32::MAX as usize)]);
+        assert_eq!(
+            [place_of_pair(3, 1, 1), place_of_pair(3, 2, 1), place_of_pair(0, u32::MAX, 32)],
+            [Some(7), None, Some(u32::MAX as usize)]
+        );
         // Where addresses have 32 bits, this one is too large, and in no case is it that of another pair.
         assert_ne!(place_of_pair(1 << 24, 0, 8), Some(0));
     }

@@ -25,7 +25,10 @@ impl<'a> Texts<'a> {
     #[inline(always)]
     pub fn iter(self) -> impl Iterator<Item = &'a [u8]> {
         let ends = self.offsets.iter().skip(1);
-        self.offsets.iter().zip(ends).map(|(start, end)| self.bytes.get(*start as usize..*end as usize).unwrap_or_default())
+        self.offsets
+            .iter()
+            .zip(ends)
+            .map(|(start, end)| self.bytes.get(*start as usize..*end as usize).unwrap_or_default())
     }
 }
 
@@ -128,7 +131,8 @@ pub fn characters(texts: Texts<'_>, starts: &[f64], counts: &[f64]) -> NewTexts 
     let mut out = begun(texts.offsets.len(), 0);
     let is_ascii = is_ascii(texts.bytes);
     for ((text, start), count) in texts.iter().zip(starts).zip(counts) {
-        let place = |text: &[u8], character: usize| if is_ascii { character.min(text.len()) } else { place(text, character) };
+        let place =
+            |text: &[u8], character: usize| if is_ascii { character.min(text.len()) } else { place(text, character) };
         let count = if *count <= -1.0 { usize::MAX } else { *count as usize };
         let rest = text.get(place(text, *start as usize)..).unwrap_or_default();
         push(&mut out, rest.get(..place(rest, count)).unwrap_or_default());

@@ -71,7 +71,9 @@ impl Tuples {
                 packed = merge(&mut Merging::Shift(*width), packed, part, rows);
             }
             all = Some(match all {
-                Some(all) => pairs.next().map_or(Numbers::One(0), |pairs| merge(&mut Merging::Pairs(pairs), all, packed, rows)),
+                Some(all) => {
+                    pairs.next().map_or(Numbers::One(0), |pairs| merge(&mut Merging::Pairs(pairs), all, packed, rows))
+                }
                 None => packed,
             });
         }
@@ -82,7 +84,7 @@ impl Tuples {
     pub fn parts(&self, numbers: Range<u32>) -> Vec<Vec<u32>> {
         let mut parts = Vec::new();
         let mut pairs = self.pairs.iter().rev();
-        let mut numbers = numbers.listed();
+        let mut numbers: Vec<u32> = numbers.collect();
         for word in self.words.iter().rev() {
             let mut packed = numbers.clone();
             if let Some(pairs) = pairs.next() {
@@ -91,7 +93,7 @@ impl Tuples {
                 }
             }
             for bits in word.iter().skip(1).rev() {
-                parts.push(packed.iter().map(|packed| packed & ((1 << bits) - 1)).listed());
+                parts.push(packed.iter().map(|packed| packed & ((1 << bits) - 1)).collect());
                 packed.iter_mut().for_each(|packed| *packed >>= bits);
             }
             parts.push(packed);

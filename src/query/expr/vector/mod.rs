@@ -22,9 +22,9 @@ mod numbers;
 mod program;
 mod run;
 mod several;
-mod texts;
 #[cfg(test)]
 mod tests;
+mod texts;
 mod truth;
 
 pub(super) use program::compile_if_loaded;

@@ -119,7 +119,9 @@ fn joined<'a>(arguments: &VectorArguments<'_, 'a>) -> Option<Vector<'a>> {
         null.add(&vector.absent());
         left.add(&vector.left);
         parts.push(match &vector.cells {
-            Cells::Constant(Some(value)) if value.view().kind() == Kind::String => Part::Same(value.view().text_bytes()),
+            Cells::Constant(Some(value)) if value.view().kind() == Kind::String => {
+                Part::Same(value.view().text_bytes())
+            }
             _ => Part::Each(texts_of(vector)?),
         });
     }

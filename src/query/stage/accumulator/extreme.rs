@@ -223,7 +223,8 @@ impl Accumulator for ExtremeValues {
 
     fn column(&self) -> Option<Column> {
         let kind = self.groups.first()?.kind;
-        let words: Vec<u64> = self.groups.iter().map(|group| (group.kind == kind).then_some(group.word)).listed_if_all()?;
+        let words: Vec<u64> =
+            self.groups.iter().map(|group| (group.kind == kind).then_some(group.word)).listed_if_all()?;
         let data = match Kind::from_byte(kind)? {
             Kind::Double => ColumnData::F64(bytemuck::cast_vec(words)),
             Kind::Int64 => ColumnData::I64(bytemuck::cast_vec(words)),
