@@ -191,6 +191,9 @@ pub const fn scan_cache_bytes(read_cache_bytes: usize) -> usize {
     bucket_cache_bytes(read_cache_bytes) / 2
 }
 
+/// Ranges of buckets, of one collection or of several, of which is known that all stored buckets in them are in memory.
+pub const COVERED_RANGES_MAX: usize = 16;
+
 /// How much of `readCacheBytes` is for the decoded columns of these buckets: 24 of 40 MiB, three million doubles.
 pub const fn kept_columns_bytes(read_cache_bytes: usize) -> usize {
     read_cache_bytes / 5 * 3

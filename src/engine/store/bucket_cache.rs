@@ -4,7 +4,7 @@
 //! If another context has moved the epoch on, all cached buckets of the collection are dropped, and answers to earlier
 //! requests are not cached.
 //!
-//! For one range of keys, the cache may know that it holds every bucket stored there. Scans of that range need no
+//! For some ranges of keys, the cache knows that it holds every bucket stored there. Scans of these ranges need no
 //! storage.
 
 use std::collections::VecDeque;
@@ -13,7 +13,7 @@ use std::rc::Rc;
 use super::keyspace::{self, CollectionId};
 use super::stored_bucket::StoredBucket;
 use crate::bucket::{BucketId, ColumnRoom};
-use crate::limits::{bucket_cache_bytes, kept_columns_bytes};
+use crate::limits::{COVERED_RANGES_MAX, bucket_cache_bytes, kept_columns_bytes};
 use crate::storage::{Bytes, KeyRange, PartPlace, SortedParts};
 
 type CacheKey = (CollectionId, BucketId);
@@ -31,8 +31,8 @@ pub struct BucketCache {
     order: VecDeque<(CacheKey, u64)>,
     next: u64,
     size_bytes: usize,
-    /// A collection, and the range in which all its stored buckets are cached.
-    covered: Option<(CollectionId, KeyRange)>,
+    /// Ranges in which all stored buckets of a collection are cached, the latest last. Those of one collection do not touch.
+    covered: Vec<(CollectionId, KeyRange)>,
     /// For the decoded columns of these buckets.
     room: Rc<ColumnRoom>,
 }
@@ -46,7 +46,7 @@ impl BucketCache {
             order: VecDeque::new(),
             next: 0,
             size_bytes: 0,
-            covered: None,
+            covered: Vec::new(),
             room: Rc::new(ColumnRoom::new(kept_columns_bytes(read_cache_bytes))),
         }
     }
@@ -79,38 +79,43 @@ impl BucketCache {
         while self.size_bytes > self.size_bytes_max
             && let Some((oldest, number)) = self.order.pop_front()
         {
-            if self.take(&oldest, Some(number))
-                && let Some((of, range)) = &mut self.covered
-                && *of == oldest.0
-                && range.start <= keyspace::bucket(of, &oldest.1)
-            {
-                // The oldest bucket comes first in the range, because scans go forwards.
-                range.start = keyspace::buckets(of, &oldest.1, &oldest.1).end.max(std::mem::take(&mut range.start));
+            if self.take(&oldest, Some(number)) {
+                let gone = keyspace::buckets(&oldest.0, &oldest.1, &oldest.1);
+                // The oldest bucket comes first in its range, because scans go forwards.
+                self.covered.retain_mut(|(_, range)| {
+                    if range.start <= gone.start && gone.start < range.end {
+                        range.start.clone_from(&gone.end);
+                    }
+                    !range.is_empty()
+                });
             }
         }
     }
 
     /// Records that all buckets stored in `range` were cached.
     pub fn cover(&mut self, collection: &CollectionId, range: &KeyRange) {
-        let known = self.covered.take();
         let mut range = range.clone();
-        if let Some((of, known)) = known
-            && of == *collection
-            && known.start <= range.end
-            && range.start <= known.end
-        {
-            range = KeyRange { start: known.start.min(range.start), end: known.end.max(range.end) };
+        self.covered.retain_mut(|(of, known)| {
+            let is_apart = of != collection || known.end < range.start || range.end < known.start;
+            if !is_apart {
+                range.start = std::mem::take(&mut range.start).min(std::mem::take(&mut known.start));
+                range.end = std::mem::take(&mut range.end).max(std::mem::take(&mut known.end));
+            }
+            is_apart
+        });
+        if self.covered.len() == COVERED_RANGES_MAX {
+            self.covered.remove(0);
         }
-        self.covered = Some((*collection, range));
+        self.covered.push((*collection, range));
     }
 
     /// The first stored buckets of `range`, at most `count`, and the range in which they are complete; `None` if the
     /// cache does not cover its start.
     pub fn scan(&self, collection: &CollectionId, range: &KeyRange, count: usize) -> Option<(Vec<Kept>, KeyRange)> {
-        let (_, known) = self.covered.as_ref().filter(|(of, _)| of == collection)?;
-        if range.start < known.start || known.end <= range.start {
-            return None;
-        }
+        let known = |(of, known): &&(CollectionId, KeyRange)| {
+            of == collection && known.start <= range.start && range.start < known.end
+        };
+        let (_, known) = self.covered.iter().find(known)?;
         let mut end = known.end.clone().min(range.end.clone());
         let mut found = Vec::new();
         let [place, until] = [&range.start, &end].map(|key| self.place_of_key(key));
@@ -136,7 +141,7 @@ impl BucketCache {
             of == collection && known.start <= range.start && range.end <= known.end
         };
         let [start, end] = [&range.start, &range.end].map(|key| self.kept.rank(self.place_of_key(key)));
-        (end - start, self.covered.as_ref().is_some_and(holds))
+        (end - start, self.covered.iter().any(holds))
     }
 
     /// Drops a bucket.
@@ -163,7 +168,7 @@ impl BucketCache {
             is_doomed
         });
         self.drop_outdated();
-        self.covered.take_if(|(of, _)| of == collection);
+        self.covered.retain(|(of, _)| of != collection);
     }
 
     /// Removes the cached form of a bucket; true if there was one.
@@ -288,11 +293,31 @@ mod tests {
         cache.remove(&[1; 8], &id(2));
         cache.put(&[1; 8], &id(3), stored(2));
         assert_eq!(scanned(&cache, 2, 4, 9).unwrap().0, [3, 4]);
-        // The ranges are not adjacent, so only the later one is covered.
-        cache.cover(&[1; 8], &range(7, 9));
-        assert!(scanned(&cache, 2, 4, 9).is_none() && scanned(&cache, 7, 8, 9).is_some());
         cache.forget(&[1; 8]);
-        assert!(scanned(&cache, 7, 8, 9).is_none());
+        assert!(scanned(&cache, 3, 4, 9).is_none());
+    }
+
+    #[test]
+    fn ranges_that_do_not_touch_are_known_beside_each_other_until_there_are_many() {
+        let mut cache = BucketCache::new(READ_CACHE_BYTES);
+        let range = |collection: u8, low, high| keyspace::buckets(&[collection; 8], &id(low), &id(high));
+        let known = |cache: &BucketCache, collection: u8, low, high| {
+            cache.count(&[collection; 8], &range(collection, low, high)).1
+        };
+        cache.cover(&[1; 8], &range(1, 2, 4));
+        cache.cover(&[2; 8], &range(2, 2, 4));
+        cache.cover(&[1; 8], &range(1, 7, 9));
+        assert!(known(&cache, 1, 2, 4) && known(&cache, 2, 2, 4) && known(&cache, 1, 7, 9));
+        assert!(!known(&cache, 1, 4, 7));
+        cache.cover(&[1; 8], &range(1, 3, 8));
+        assert!(known(&cache, 1, 2, 9) && cache.covered.len() == 2);
+        cache.forget(&[1; 8]);
+        assert!(!known(&cache, 1, 2, 4) && known(&cache, 2, 2, 4));
+        for collection in 3..=COVERED_RANGES_MAX as u8 + 2 {
+            assert!(known(&cache, 2, 2, 4));
+            cache.cover(&[collection; 8], &range(collection, 1, 1));
+        }
+        assert!(!known(&cache, 2, 2, 4) && known(&cache, 3, 1, 1));
     }
 
     #[test]
