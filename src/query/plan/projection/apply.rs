@@ -2,7 +2,7 @@
 //!
 //! Source: mongodb/mongo src/mongo/db/exec/projection_node.cpp.
 
-use super::objects::with_field;
+use super::objects::set_if_loaded;
 use super::parse::{Child, Projection, ProjectionNode};
 use crate::block::{Bitmap, Block, Column, ColumnBuilder, ColumnData};
 use crate::error::Result;
@@ -183,9 +183,9 @@ fn is_objects(column: &Column) -> bool {
 
 /// `column` with the fields at `path` in its objects set to `values`.
 pub(super) fn set_below(column: Option<&Column>, path: &[Box<str>], values: &Column) -> Column {
-    // Loaded by now: `column::read::objects` has made the column.
-    if let Some(column) = column.filter(|column| is_objects(column))
-        && let Some(new) = with_field(column, path, values)
+    let mut new = None;
+    if set_if_loaded(column, path, values, &mut new)
+        && let Some(new) = new
     {
         return new;
     }

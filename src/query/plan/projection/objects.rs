@@ -27,10 +27,27 @@ impl Projection {
     }
 }
 
+/// `column` with the fields at `path` in its objects set to `values`, in `new`. False unless the fields of these objects
+/// are columns, and if the second half of the module is not loaded.
+#[inline(never)]
+pub(super) fn set_if_loaded(
+    column: Option<&Column>,
+    path: &[Box<str>],
+    values: &Column,
+    new: &mut Option<Column>,
+) -> bool {
+    *new = match column.map(|column| (column, column.data())) {
+        Some((column, ColumnData::Objects(_))) => with_field(column, path, values),
+        Some((_, ColumnData::Bson(_) | ColumnData::Dictionary(..))) => None,
+        // Objects take the place of scalars, and of nothing.
+        _ => path.iter().rev().try_fold(values.clone(), |inner, name| Column::of_fields(vec![(&**name, inner)])),
+    };
+    new.is_some()
+}
+
 /// Objects with the fields at `path` set to `values`. `None` unless their fields are columns, and if only single rows tell
 /// where the new field stands.
-#[inline(never)]
-pub(super) fn with_field(column: &Column, path: &[Box<str>], values: &Column) -> Option<Column> {
+fn with_field(column: &Column, path: &[Box<str>], values: &Column) -> Option<Column> {
     let (ColumnData::Objects(objects), None) = (column.data(), column.presence()) else { return None };
     let (first, below) = path.split_first()?;
     let mut fields = objects.fields()?;
@@ -176,6 +193,25 @@ mod tests {
             (rawdoc! { "o.s.e.x": "$n" }, false),
         ] {
             assert_eq!(stays_columns(&spec, true), expected, "{spec:?}");
+        }
+    }
+
+    #[test]
+    fn objects_made_of_a_field_that_all_rows_have_are_columns() {
+        for (field, spec, expected) in [
+            ("new", rawdoc! { "new.x": "$n", "new.y.z": "$m" }, true),
+            ("n", rawdoc! { "n.x.y": "$n", "n.z": 1 }, true),
+            ("m", rawdoc! { "m.x": "$n" }, true),
+            // It is set to nothing where the source is missing, but then an object is made as well.
+            ("new", rawdoc! { "new.x": "$m" }, false),
+        ] {
+            let set = Projection::parse_set(Doc::parse(spec.as_bytes()).unwrap(), &globals()).unwrap();
+            let found = set.apply(rows()).unwrap();
+            assert_eq!(matches!(found.column(field).unwrap().data(), ColumnData::Objects(_)), expected, "{spec:?}");
+            for row in 0..3 {
+                let alone = set.apply(rows().slice(row..row + 1)).unwrap();
+                assert_eq!(shown(&found.slice(row..row + 1)), shown(&alone), "{spec:?}");
+            }
         }
     }
 }
