@@ -10,8 +10,8 @@ use crate::block::Block;
 use crate::error::{Error, ErrorCode, Result};
 use crate::listed::IntoList;
 use crate::query::exec::{Flow, join_blocks};
-use crate::query::expr::BoundExpr;
-use crate::value::{DocWriter, FieldSet, Number, Value, sort_rows};
+use crate::query::expr::Globals;
+use crate::value::{FieldSet, Number, Value, sort_rows};
 
 impl PipelineParser<'_> {
     /// `$sample`.
@@ -37,10 +37,8 @@ impl PipelineParser<'_> {
             Some(0) => return refuse(ErrorCode::Location28747, "The size of $sample must be a positive integer"),
             Some(_) => {}
         }
-        let mut chance = DocWriter::new();
-        chance.begin_doc("$rand").end();
-        let chance = self.expr(chance.finish().view().as_value())?;
-        self.push(SampleSpec { size: size.unwrap_or_default(), chance }, "$sample", argument);
+        let globals = self.globals.clone();
+        self.push(SampleSpec { size: size.unwrap_or_default(), globals }, "$sample", argument);
         Ok(())
     }
 }
@@ -48,7 +46,8 @@ impl PipelineParser<'_> {
 /// The specification of a `$sample`.
 struct SampleSpec {
     size: usize,
-    chance: BoundExpr,
+    /// For their random numbers.
+    globals: Globals,
 }
 
 impl Spec for SampleSpec {
@@ -57,18 +56,18 @@ impl Spec for SampleSpec {
     }
 
     fn start(self: Rc<Self>, _others: &Others) -> Box<dyn Stage> {
-        let (size, chance) = (self.size, self.chance.clone());
-        Box::new(Sample { size, chance, held: Vec::new(), drawn: Vec::new(), made: None })
+        Box::new(Sample { spec: self, held: Vec::new(), drawn: Vec::new(), bound: u64::MAX, made: None })
     }
 }
 
 /// A running `$sample`: every row draws a number, and the rows with the smallest numbers stay, in the order of these.
 struct Sample {
-    size: usize,
-    chance: BoundExpr,
+    spec: Rc<SampleSpec>,
     held: Vec<Block>,
-    /// What each row has drawn, and its number among the rows held.
+    /// What each row held has drawn, and its number among them.
     drawn: Vec<(u64, u32)>,
+    /// Rows that draw this or more cannot be in the sample.
+    bound: u64,
     made: Option<Block>,
 }
 
@@ -76,26 +75,29 @@ impl Sample {
     /// Drops all rows that cannot be in the sample.
     fn cut(&mut self) {
         sort_rows(&mut self.drawn);
-        self.drawn.truncate(self.size);
+        self.drawn.truncate(self.spec.size);
         let rows: Vec<u32> = self.drawn.iter().map(|(_, row)| *row).listed();
         self.held = vec![join_blocks(std::mem::take(&mut self.held)).gather(&rows)];
         self.drawn.iter_mut().zip(0..).for_each(|(drawn, row)| drawn.1 = row);
+        self.bound = self.drawn.last().filter(|_| rows.len() == self.spec.size).map_or(u64::MAX, |(last, _)| *last);
     }
 }
 
 impl Stage for Sample {
     fn push(&mut self, rows: Block) -> Result<Flow> {
-        let count = rows.rows();
-        let drawn = &mut self.drawn;
-        self.chance.for_each_row(&rows, &mut (0..count), &mut |_, value| {
+        let mut kept = Vec::new();
+        for row in 0..rows.rows() as u32 {
             // The bits of non-negative doubles sort as the doubles.
-            let number = value.and_then(Value::as_f64).unwrap_or_default().to_bits();
-            drawn.push((number, u32::try_from(drawn.len()).unwrap_or(u32::MAX)));
-        })?;
-        self.held.push(rows);
+            let number = self.spec.globals.env().random_double().to_bits();
+            if number < self.bound {
+                kept.push(row);
+                self.drawn.push((number, u32::try_from(self.drawn.len()).unwrap_or(u32::MAX)));
+            }
+        }
+        self.held.push(if kept.len() == rows.rows() { rows } else { rows.gather(&kept) });
         // Rarely enough that rows are moved only a few times, and often enough that at most twice the sample and a
         // block are held.
-        if self.drawn.len() / 2 > self.size {
+        if self.drawn.len() / 2 > self.spec.size {
             self.cut();
         }
         Ok(Flow::Continue)
