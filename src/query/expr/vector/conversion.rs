@@ -9,6 +9,9 @@ use super::truth::{of_bitmap, truths};
 use crate::query::expr::operators::Operator;
 use crate::value::Number;
 
+/// Below this, every double has an integer next to it.
+const TWO_TO_53: f64 = 9_007_199_254_740_992.0;
+
 /// `None` for other operators, and for values other than numbers, dates and booleans.
 pub fn converted<'a>(operator: &Operator, arguments: &VectorArguments<'_, 'a>) -> Option<Vector<'a>> {
     let [vector] = arguments.vectors else { return None };
@@ -64,6 +67,10 @@ pub fn converted<'a>(operator: &Operator, arguments: &VectorArguments<'_, 'a>) -
 
 /// Doubles without their fractions, and the rows whose double is no int64.
 fn truncated(cells: &[f64]) -> (Vec<i64>, Mask) {
+    if cells.iter().all(|x| x.abs() < TWO_TO_53) {
+        #[allow(clippy::cast_possible_truncation)]
+        return (cells.iter().map(|x| *x as i64).collect(), Mask::NONE);
+    }
     let mut beyond = Vec::new();
     let whole = |(row, x): (usize, &f64)| {
         Number::Double(*x).truncated().unwrap_or_else(|| {

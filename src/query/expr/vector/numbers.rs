@@ -352,6 +352,10 @@ pub fn to_places<'a>(op: Op, arguments: &VectorArguments<'_, 'a>) -> Option<Vect
     }
     let (null, left) = (vector.absent(), vector.left.clone());
     let cells = match typed(vector)? {
+        Operand::Numbers(cells, int32s) if places == 0 => {
+            let to_integer = if op == Op::Round { f64::round_ties_even } else { f64::trunc };
+            Cells::Numbers(cut(&cells.cells(arguments.rows), &int32s, to_integer), int32s)
+        }
         Operand::Numbers(cells, int32s) if int32s == Int32s::None || places >= 0 => {
             let cells = cells.cells(arguments.rows);
             let is_double = |row: usize| !int32s.has(row);
