@@ -4,14 +4,14 @@ use std::cmp::Ordering;
 
 use kernels::compare::{self, Comparison};
 
-use super::cells::{Cells, Int32s, Scratch, Vector};
+use super::cells::{Cells, Int32s, Vector};
 use super::mask::Mask;
 use super::numbers::{Operand, Values, operand};
 use super::run::VectorArguments;
 use crate::block::{Bitmap, ColumnData};
 use crate::query::expr::compare::CompareOp;
 use crate::query::expr::operators::{Op, Operator};
-use crate::value::{Collation, Kind};
+use crate::value::{Collation, Kind, canonical_class};
 
 /// Doubles represent every integer below this.
 const EXACT_MAX: i64 = 1 << 53;
@@ -26,24 +26,65 @@ pub fn compared<'a>(
     // Null and missing sort below everything else.
     let absent = a.absent().with(&b.absent());
     let left = a.left.clone().with(&b.left);
-    let (mut first, mut second) = (Scratch::default(), Scratch::default());
-    let mut order = |row: usize| collation.compare_options(a.value(row, &mut first), b.value(row, &mut second));
-    let apart = absent.iter().filter(|row| !left.has(*row));
+    // Beside null, cells of any type are alike.
+    let no_cells = absent.count() == arguments.rows && sorts_above_null(a) && sorts_above_null(b);
     let op = match (operator.comparison(), operator.op) {
         (Some(op), _) => op,
         (None, Op::Ne) => CompareOp::Eq,
         _ => {
-            let mut orders = orders(a, b, arguments.rows, collation)?;
-            apart.for_each(|row| orders.get_mut(row).into_iter().for_each(|slot| *slot = f64::from(order(row) as i8)));
+            let mut orders = match no_cells {
+                true => vec![0.0; arguments.rows],
+                false => orders(a, b, arguments.rows, collation)?,
+            };
+            for_absent(a, b, arguments.rows, &mut |order, rows| {
+                rows.iter()
+                    .for_each(|row| orders.get_mut(row).into_iter().for_each(|slot| *slot = f64::from(order as i8)));
+            });
             return Some(Cells::Numbers(orders.into(), Int32s::All).with(Mask::NONE, Mask::NONE, left));
         }
     };
-    let mut truths = truths(op, a, b, collation)?;
-    apart.for_each(|row| truths.set(row, op.holds(order(row))));
+    let mut truths = if no_cells { Bitmap::filled(arguments.rows, false) } else { truths(op, a, b, collation)? };
+    for_absent(a, b, arguments.rows, &mut |order, rows| {
+        truths.or(rows);
+        if !op.holds(order) {
+            let mut others = rows.clone();
+            others.invert();
+            truths.and(&others);
+        }
+    });
     if operator.op == Op::Ne {
         truths.invert();
     }
     Some(Cells::Truths(truths).with(Mask::NONE, Mask::NONE, left))
+}
+
+/// Calls `see` for the rows of which a side has no cell, by their order. Missing values come first, then null, then all
+/// that a kernel compares.
+fn for_absent(a: &Vector<'_>, b: &Vector<'_>, rows: usize, see: &mut dyn FnMut(Ordering, &Bitmap)) {
+    let by_rank = |vector: &Vector<'_>| {
+        let mut cells = Mask::all(rows);
+        cells.remove(&vector.absent());
+        [vector.missing.clone(), vector.null.clone(), cells]
+    };
+    let of_b = by_rank(b);
+    for (x, of_a) in by_rank(a).iter().enumerate() {
+        for (y, of_b) in of_b.iter().enumerate().filter(|(y, _)| x + y < 4) {
+            let both = of_b.rows().map(|rows| of_a.within(rows));
+            both.iter().filter_map(Mask::rows).for_each(|rows| see(x.cmp(&y), rows));
+        }
+    }
+}
+
+/// True if masks have all rows whose value is null, or sorts below it.
+fn sorts_above_null(vector: &Vector<'_>) -> bool {
+    match &vector.cells {
+        Cells::Constant(value) => {
+            value.as_ref().is_some_and(|value| canonical_class(value.view().kind()) > canonical_class(Kind::Null))
+        }
+        Cells::Any(column) => !matches!(column.data(), ColumnData::Bson(_) | ColumnData::Dictionary(..)),
+        Cells::Indexed(..) => false,
+        _ => true,
+    }
 }
 
 /// The rows for which a comparison holds.
