@@ -1,7 +1,7 @@
 //! Finds the rows of another collection that a filter for equality may select, without looking at all of them for each
 //! question.
 
-use crate::block::{Bitmap, Block};
+use crate::block::{Bitmap, Block, ColumnData};
 use crate::query::filter::Filter;
 use crate::value::{Interner, Leaf, OwnedValue, Path, Value, append_key, walk_from_value};
 
@@ -70,23 +70,42 @@ impl RowsByValue {
         let mut made = RowsByValue::default();
         let (mut key, mut scratch) = (Vec::new(), Vec::new());
         let column = block.column(path.first());
+        // Rows with one entry of a dictionary have the same values.
+        let entries = column.and_then(|column| match (column.data(), column.presence()) {
+            (ColumnData::Dictionary(index, values), None) => Some((index, vec![None::<Vec<usize>>; values.len()])),
+            _ => None,
+        });
+        let (index, mut known) = entries.unzip();
         for row in 0..block.rows() {
-            let top = column.and_then(|column| column.value(row, &mut scratch));
-            let is_full = walk_from_value(top, path.rest(), Leaf::Elements, &mut |value| {
-                key.clear();
-                append_key(&mut key, value.unwrap_or(Value::NULL));
-                made.add(&key, row);
-                made.entries.len() > VALUES_MAX * block.rows()
-            });
-            if is_full {
+            let slot = index.and_then(|index| index.get(row)).zip(known.as_mut());
+            let mut slot = slot.and_then(|(entry, known)| known.get_mut(*entry as usize));
+            let mut numbers = slot.as_mut().and_then(|slot| slot.take()).unwrap_or_default();
+            if numbers.is_empty() {
+                let top = column.and_then(|column| column.value(row, &mut scratch));
+                let is_full = walk_from_value(top, path.rest(), Leaf::Elements, &mut |value| {
+                    key.clear();
+                    append_key(&mut key, value.unwrap_or(Value::NULL));
+                    numbers.push(made.values.add(&key).0);
+                    numbers.len() > VALUES_MAX * block.rows()
+                });
+                if is_full {
+                    return None;
+                }
+            }
+            numbers.iter().for_each(|number| made.add(*number, row));
+            if made.entries.len() > VALUES_MAX * block.rows() {
                 return None;
+            }
+            if let Some(slot) = slot {
+                *slot = Some(numbers);
             }
         }
         Some(made)
     }
 
-    fn add(&mut self, key: &[u8], row: usize) {
-        let (number, is_new) = self.values.add(key);
+    /// Adds a row to those with the value of this number.
+    fn add(&mut self, number: usize, row: usize) {
+        let is_new = number >= self.last.len();
         if is_new {
             self.last.push(0);
         }
