@@ -130,11 +130,20 @@ pub fn path<'a>(start: &Vector<'_>, path: &[Box<str>], rows: usize) -> Vector<'a
     Vector::made(builder.finish(), left)
 }
 
+/// The objects at a path in a column of objects.
+fn objects_at(column: &Column, path: &[Box<str>]) -> Option<Column> {
+    let Some((first, below)) = path.split_first() else { return Some(column.clone()) };
+    let ColumnData::Objects(objects) = column.data() else { return None };
+    let (_, field) = objects.fields()?.into_iter().find(|(name, _)| **name == **first)?;
+    objects_at(&field, below)
+}
+
 /// What a path reaches in a column of objects; the inner `None` if no object has it, the outer one if it is not a column.
 fn scalar_of(column: &Column, path: &[Box<str>]) -> Option<Option<Column>> {
     let names: Vec<&str> = path.iter().map(|name| &**name).collect();
     if let ColumnData::Objects(objects) = column.data() {
-        return objects.reach(names.into_iter()).map(Option::<&Column>::cloned);
+        let scalar = objects.reach(names.into_iter()).map(Option::<&Column>::cloned);
+        return scalar.or_else(|| objects_at(column, path).map(Some));
     }
     let mut found = None;
     column.reached_if_loaded(&names, &mut found).then_some(found)

@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use super::model::{Accumulator, Inputs, Times, each_cell};
+use crate::block::{Column, ColumnData};
 use crate::error::{Error, ErrorCode, Result};
 use crate::value::{Doc, DocWriter, Kind, OwnedValue, Value};
 
@@ -116,6 +117,12 @@ impl Accumulator for FirstOrLast {
     }
 }
 
+/// True for objects that all have the same fields, so that each replaces those before it.
+fn has_all_fields(cells: &Column) -> bool {
+    let ColumnData::Objects(objects) = cells.data() else { return false };
+    objects.scalars().iter().all(|scalar| scalar.presence().is_none()) && objects.fields().is_some()
+}
+
 /// The merged fields of all objects of a group; the last value of each field wins.
 #[derive(Default)]
 pub(super) struct Merged {
@@ -129,6 +136,8 @@ impl Accumulator for Merged {
 
     fn add(&mut self, group: usize, inputs: &Inputs<'_>, rows: Range<usize>, _: Option<&Times<'_>>) -> Result<()> {
         let Some(merged) = self.groups.get_mut(group) else { return Ok(()) };
+        let rows =
+            if has_all_fields(&inputs.cells) { rows.end.saturating_sub(1).max(rows.start)..rows.end } else { rows };
         each_cell(&inputs.cells, rows, &mut |_, value| {
             if matches!(value.kind(), Kind::Null | Kind::Undefined) {
                 return Ok(());
@@ -140,6 +149,10 @@ impl Accumulator for Merged {
             };
             let mut writer = DocWriter::new();
             let known = merged.view().as_doc().unwrap_or(Doc::EMPTY);
+            if known.iter().map(|(name, _)| name).eq(new.iter().map(|(name, _)| name)) {
+                *merged = OwnedValue::doc(new);
+                return Ok(());
+            }
             for (name, value) in known {
                 writer.value(name, new.get(name).unwrap_or(value));
             }
