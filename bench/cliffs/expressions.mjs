@@ -138,6 +138,21 @@ export const expressions = [
     ({ usage_user: u, usage_system: s }, row) => (u[row] - s[row]) ** 2,
   ),
 
+  computed("`$trunc`", { $trunc: U }, ({ usage_user: u }, row) => Math.trunc(u[row])),
+  computed("`$toLong`", { $toLong: U }, ({ usage_user: u }, row) => Math.trunc(u[row])),
+  computed("a decimal", { $toDecimal: U }),
+
+  // Arrays that are made for their elements.
+  computed("an element of a made array", { $arrayElemAt: [[U, S], 1] }, ({ usage_system: s }, row) => s[row]),
+  pair("sum of a made array / `$sum` of its elements", mean({ $sum: [U, S] }), mean({ $sum: [[U, S]] })),
+  pair("greatest of `$map` over a made array / of its elements", mean({ $max: [U, S] }), mean({ $max: { $map: { input: [U, S], in: "$$this" } } })),
+  pair(
+    "`$reduce` over a made array / `$add` of its elements",
+    mean({ $add: [U, S, I] }),
+    mean({ $reduce: { input: [U, S, I], initialValue: 0, in: { $add: ["$$value", "$$this"] } } }),
+  ),
+  computed("the size of `$objectToArray`", { $size: { $objectToArray: "$usage" } }),
+
   // Conditions.
   computed("`$cond`", { $cond: [{ $gt: [U, HALF] }, U, 0] }, ({ usage_user: u }, row) => (u[row] > HALF ? u[row] : 0)),
   computed(
@@ -208,6 +223,12 @@ export const expressions = [
     { same: "none", loop: counted(({ time }, row) => Math.floor(time[row] / 3_600_000) % 24 === 0) },
   ),
   filtered("`$not` in `$expr`", { usage_user: { $lte: HALF } }, { $not: [{ $gt: [U, HALF] }] }),
+  pair("count by `$ne` null in `$expr` / by a filter", { count: { extra: { $ne: null } } }, { count: { $expr: { $ne: ["$extra", null] } } }, { same: "none" }),
+  pair("count by a path that `$addFields` has set / by the field", { count: { usage_user: { $gt: 75 } } }, [
+    { $addFields: { "x.y": U } },
+    { $match: { "x.y": { $gt: 75 } } },
+    { $count: "count" },
+  ]),
   pair("count by `$not` / by its opposite", { count: { usage_user: { $lte: HALF } } }, { count: { usage_user: { $not: { $gt: HALF } } } }),
   pair("count by `$mod` / by `$in`", { count: { level: { $in: [0, 2, 4, 6, 8, 10] } } }, { count: { level: { $mod: [2, 0] } } }),
   pair("count by a pattern / by a string", { count: { state: "error" } }, { count: { state: { $regex: "^err" } } }),
@@ -238,6 +259,8 @@ export const expressions = [
     { same: "none" },
   ),
   pair("`$addToSet` of strings / of integers", each({ set: { $addToSet: "$level" } }), each({ set: { $addToSet: "$state" } }), { same: "none" }),
+  pair("`$mergeObjects` / `$last` of an object", each({ last: { $last: "$usage" } }), each({ last: { $mergeObjects: "$usage" } })),
+  pair("`$max` of strings / of doubles", each({ high: { $max: U } }), each({ high: { $max: "$state" } }), { same: "none" }),
   pair("`$push` / `$avg`", plain, [...each({ all: { $push: U } }), { $project: { n: { $size: "$all" } } }], { same: "none" }),
   pair("`$firstN` of three / `$first`", each({ some: { $first: U } }), each({ some: { $firstN: { input: U, n: 3 } } }), { same: "none" }),
   pair("`$maxN` of three / `$avg`", plain, each({ some: { $maxN: { input: U, n: 3 } } }), { same: "none" }),

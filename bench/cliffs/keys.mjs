@@ -127,5 +127,22 @@ export const keys = [
   pair("by `$concat` of a string / by the string", by("$state"), by({ $concat: ["state ", "$state"] })),
   pair("by `$substrCP` of a string / by the string", by("$state"), by({ $substrCP: ["$state", 0, 2] })),
   pair("by `$type` of a field / by an integer", by("$level"), by({ $type: "$extra" }), { same: "none" }),
+  pair("by an object / by its field", by("$usage.cores.busy"), by("$usage.cores")),
+  pair(
+    "by `$concat` of host and string / by host and string",
+    by({ ...tags("hostname"), state: "$state" }),
+    by({ $concat: ["$tags.hostname", "/", "$state"] }),
+  ),
+  pair(
+    "count of groups by `$toString` of a double / by the double",
+    [...by("$usage_user"), { $count: "groups" }],
+    [...by({ $toString: "$usage_user" }), { $count: "groups" }],
+  ),
+  pair(
+    "count of groups by a field of doubles and int32s / of doubles",
+    [...by("$usage_user"), { $count: "groups" }],
+    [...by("$mixed"), { $count: "groups" }],
+    { same: "none" },
+  ),
   pair("by a double, 10 000 values / by an integer", by("$level"), [...by("$usage_user"), { $count: "groups" }], { same: "none" }),
 ];

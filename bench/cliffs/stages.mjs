@@ -187,6 +187,23 @@ export const stages = [
     { same: "none" },
   ),
 
+  pair("`$sample` of 1000 rows / the three greatest", [{ $sort: { usage_user: -1 } }, { $limit: 3 }, whole("$usage_user")], [{ $sample: { size: 1000 } }, whole("$usage_user")], {
+    same: "none",
+  }),
+  pair("`distinct` of doubles and int32s / of doubles", { distinct: "usage_user" }, { distinct: "mixed" }, { same: "none" }),
+  pair(
+    "`$unwind` of a made array / the means of its elements",
+    [{ $group: { _id: null, a: { $avg: "$usage_user" }, b: { $avg: "$usage_system" } } }],
+    [{ $project: { v: ["$usage_user", "$usage_system"] } }, { $unwind: "$v" }, whole("$v")],
+    { same: "none" },
+  ),
+  pair(
+    "rows by doubles and int32s / by doubles",
+    { columns: [{ $sort: { usage_user: 1 } }, { $project: { _id: 0, usage_user: 1 } }] },
+    { columns: [{ $sort: { mixed: 1 } }, { $project: { _id: 0, mixed: 1 } }] },
+    { same: "none" },
+  ),
+
   // Windows.
   pair("six rows / by host", [by("$tags.hostname")], LAST_SIX, overWindows(lastSix)),
   pair("a minute / six rows", LAST_SIX, windowed({ $avg: "$usage_user", window: { range: [-50, 0], unit: "second" } })),
@@ -203,6 +220,15 @@ export const stages = [
     "`$top` of an hour of rows / of six rows",
     windowed({ $top: { sortBy: { usage_idle: 1 }, output: "$usage_user" }, window: { documents: [-5, 0] } }),
     windowed({ $top: { sortBy: { usage_idle: 1 }, output: "$usage_user" }, window: { documents: [-359, 0] } }),
+    { same: "none" },
+  ),
+  pair(
+    "the sizes of arrays of six rows / mean of six rows",
+    LAST_SIX,
+    [
+      { $setWindowFields: { partitionBy: "$tags.hostname", sortBy: { time: 1 }, output: { w: { $push: "$usage_user", window: { documents: [-5, 0] } } } } },
+      whole({ $size: "$w" }),
+    ],
     { same: "none" },
   ),
   pair(
@@ -258,6 +284,15 @@ export const stages = [
     "`$unionWith` a filtered half / the two halves",
     { each: { a: [{ $match: { usage_user: { $gt: 50 } } }, whole("$usage_idle")], b: [{ $match: { usage_user: { $lte: 50 } } }, whole("$usage_idle")] } },
     [{ $match: { usage_user: { $gt: 50 } } }, { $unionWith: { coll: "points", pipeline: [{ $match: { usage_user: { $lte: 50 } } }] } }, whole("$usage_idle")],
+    { same: "none" },
+  ),
+  pair(
+    "`$lookup` of the means of each host / the two means",
+    { each: { a: [by("$tags.hostname")], b: [by("$tags.hostname", "$usage_idle")] } },
+    [
+      by("$tags.hostname"),
+      { $lookup: { from: "points", localField: "_id", foreignField: "tags.hostname", pipeline: [by("$tags.hostname", "$usage_idle")], as: "idle" } },
+    ],
     { same: "none" },
   ),
   pair(
