@@ -9,7 +9,7 @@ use super::run::VectorArguments;
 use crate::block::{Bitmap, Column, ColumnBuilder, ColumnData};
 use crate::error::Result;
 use crate::query::expr::arguments::is_null_call;
-use crate::query::expr::datum::{ArrayWriter, Datum, container};
+use crate::query::expr::datum::{Datum, container as built};
 use crate::query::expr::evaluate::reach;
 use crate::query::expr::globals::Globals;
 use crate::query::expr::operators::{Evaluation, Function, Operator};
@@ -149,26 +149,28 @@ fn scalar_of(column: &Column, path: &[Box<str>]) -> Option<Option<Column>> {
     column.reached_if_loaded(&names, &mut found).then_some(found)
 }
 
-/// An object of these fields. Fields without a value are left out.
-pub fn object<'a>(fields: &[(&str, Rc<Vector<'a>>)], rows: usize) -> Vector<'a> {
+/// An object of these fields, or an array of these elements. Fields without a value are left out; elements are null.
+pub fn container<'a>(kind: Kind, fields: &[(&str, Rc<Vector<'a>>)], rows: usize) -> Vector<'a> {
+    let none = (kind == Kind::Array).then_some(Value::NULL);
     let vectors: Vec<&Vector<'_>> = fields.iter().map(|(_, vector)| &**vector).collect();
     let differs = |vector: &&Vector<'_>| matches!(vector.cells, Cells::Numbers(_, Int32s::None) | Cells::Dates(_));
     if vectors.iter().any(differs) {
-        return each_object(fields, rows);
+        return each_container(kind, fields, rows);
     }
     each_row(&vectors, rows, &mut |values| {
         let mut writer = DocWriter::new();
         for ((name, _), value) in fields.iter().zip(values) {
-            if let Some(value) = value {
-                writer.value(name, *value);
+            if let Some(value) = value.or(none) {
+                writer.value(name, value);
             }
         }
-        Ok(container(Kind::Object, writer))
+        Ok(built(kind, writer))
     })
 }
 
-/// As `object`, without a look for rows that are alike: of times and doubles, few are.
-fn each_object<'a>(fields: &[(&str, Rc<Vector<'a>>)], rows: usize) -> Vector<'a> {
+/// As `container`, without a look for rows that are alike: of times and doubles, few are.
+fn each_container<'a>(kind: Kind, fields: &[(&str, Rc<Vector<'a>>)], rows: usize) -> Vector<'a> {
+    let none = (kind == Kind::Array).then_some(Value::NULL);
     let left = fields.iter().fold(Mask::NONE, |left, (_, vector)| left.with(&vector.all_left()));
     let mut builder = ColumnBuilder::with_capacity(rows);
     let (mut writer, mut scratch) = (DocWriter::new(), Scratch::default());
@@ -179,21 +181,11 @@ fn each_object<'a>(fields: &[(&str, Rc<Vector<'a>>)], rows: usize) -> Vector<'a>
         }
         writer.reset();
         for (name, vector) in fields {
-            if let Some(value) = vector.value(row, &mut scratch) {
+            if let Some(value) = vector.value(row, &mut scratch).or(none) {
                 writer.value(name, value);
             }
         }
-        builder.push(writer.finished().as_value());
+        builder.push(Value::new_checked(kind, writer.finished().as_bytes()));
     }
     Vector::made(builder.finish(), left)
-}
-
-/// An array of these elements. Elements without a value are null.
-pub fn array<'a>(items: &[Rc<Vector<'a>>], rows: usize) -> Vector<'a> {
-    let vectors: Vec<&Vector<'_>> = items.iter().map(|vector| &**vector).collect();
-    each_row(&vectors, rows, &mut |values| {
-        let mut array = ArrayWriter::new();
-        values.iter().for_each(|value| array.push(*value));
-        Ok(array.finish())
-    })
 }

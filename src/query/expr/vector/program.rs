@@ -10,7 +10,11 @@ use crate::query::expr::date::part_of;
 use crate::query::expr::globals::Globals;
 use crate::query::expr::operators::{Evaluation, Op, Operator};
 use crate::query::expr::tree::{Expr, Variable};
-use crate::value::OwnedValue;
+use crate::value::{Number, OwnedValue};
+
+/// With more elements or steps than this, arrays that an expression makes are made.
+const MADE_ITEMS_MAX: usize = 16;
+const MADE_STEPS_MAX: usize = 256;
 
 /// A step. Numbers are those of the steps whose values it takes.
 #[derive(PartialEq)]
@@ -28,6 +32,8 @@ pub enum ExprStep {
     Checked(usize, Vec<usize>),
     /// The same value; rows where it is null or missing are left out.
     NotNull(usize),
+    /// The same value, which becomes null where it is missing, as in an array.
+    OrNull(usize),
     /// `$map` or `$filter` of arrays.
     Elements(usize, Box<EachElement>),
     /// An expression that is evaluated row by row: what has arrays to go through, asks the host, or is random.
@@ -158,6 +164,9 @@ impl Compiler<'_> {
                     }
                     return Some(self.push(ExprStep::Call(operator, vec![input]), reads));
                 }
+                if let Some(step) = self.over_made(operator, arguments, bound) {
+                    return Some(step);
+                }
                 let is_known = matches!(operator.op, Op::And | Op::Or | Op::Cond | Op::IfNull | Op::Switch)
                     || operator.name() == "$dateToString"
                     || matches!(operator.run, Evaluation::Eager { .. });
@@ -173,6 +182,61 @@ impl Compiler<'_> {
                 };
                 field.or_else(|| Some(self.push(ExprStep::Call(operator, steps), reads)))
             }
+        }
+    }
+
+    /// The step of an operator over the elements of an array that the expression makes, so that the array need not be made.
+    fn over_made(&mut self, operator: &'static Operator, arguments: &[Expr], bound: &mut Vec<usize>) -> Option<usize> {
+        let (name, (array, others)) = (operator.name(), arguments.split_first()?);
+        let is_one = |name: &str| ["$arrayElemAt", "$map", "$reduce"].contains(&name);
+        let is_total = others.is_empty() && ["$avg", "$max", "$min", "$sum"].contains(&name);
+        if !is_total && !is_one(name) || matches!(array, Expr::Field(..) | Expr::Constant(_)) {
+            return None;
+        }
+        let array = self.add(array, bound)?;
+        let Some((ExprStep::Array(items), reads)) = self.steps.get(array) else { return None };
+        let (items, reads) = (items.clone(), *reads);
+        if items.len() > MADE_ITEMS_MAX || self.steps.len() > MADE_STEPS_MAX {
+            return None;
+        }
+        // A single one would be taken for the array itself.
+        if is_total && items.len() > 1 {
+            return Some(self.push(ExprStep::Call(operator, items), reads));
+        }
+        let elements: Vec<usize> = items.iter().map(|item| self.push(ExprStep::OrNull(*item), reads)).collect();
+        let outside = bound.len();
+        match others {
+            [Expr::Constant(Some(place))] if name == "$arrayElemAt" => {
+                let place = i32::try_from(Number::of(place.view())?.whole()?).ok()?;
+                let from = if place < 0 { elements.len() } else { 0 };
+                let element = elements.get(from.checked_add_signed(place as isize)?)?;
+                Some(self.checked(*element, &items))
+            }
+            [body] if name == "$map" => {
+                let mut made = Vec::with_capacity(elements.len());
+                for element in elements {
+                    bound.push(element);
+                    let mapped = self.add(body, bound);
+                    bound.truncate(outside);
+                    made.push(mapped?);
+                }
+                let reads = made.iter().fold(reads, |reads, step| reads.with(self.reads(*step)));
+                let made = self.push(ExprStep::Array(made), reads);
+                Some(self.checked(made, &items))
+            }
+            [initial, body] if name == "$reduce" => {
+                let mut value = self.add(initial, bound)?;
+                let mut failing = items;
+                for element in elements {
+                    failing.push(value);
+                    bound.extend([value, element]);
+                    let next = self.add(body, bound);
+                    bound.truncate(outside);
+                    value = next?;
+                }
+                Some(self.checked(value, &failing))
+            }
+            _ => None,
         }
     }
 
@@ -253,7 +317,7 @@ impl Compiler<'_> {
     /// Adds steps that are left out wherever this one fails.
     fn failing(&mut self, step: usize, to: &mut Vec<usize>) {
         let inner = match self.steps.get(step) {
-            Some((ExprStep::Path(start, _) | ExprStep::NotNull(start), _)) => vec![*start],
+            Some((ExprStep::Path(start, _) | ExprStep::NotNull(start) | ExprStep::OrNull(start), _)) => vec![*start],
             Some((ExprStep::Object(fields), _)) => fields.iter().map(|(_, field)| *field).collect(),
             Some((ExprStep::Array(items), _)) => items.clone(),
             Some((ExprStep::Checked(body, others), _)) => [others.as_slice(), &[*body]].concat(),

@@ -16,7 +16,7 @@ use crate::block::{Bitmap, Block, Column, ColumnBuilder, ColumnData};
 use crate::error::Result;
 use crate::query::expr::datum::Datum;
 use crate::query::expr::operators::{Op, Operator};
-use crate::value::Value;
+use crate::value::{Kind, OwnedValue, Value};
 
 /// The values that steps have in a frame.
 type StepValues<'a> = RefCell<Vec<Option<Rc<Vector<'a>>>>>;
@@ -214,11 +214,13 @@ impl<'a> Run<'a> {
             ExprStep::Path(start, path) => general::path(&self.value(*start, frame), path, rows),
             ExprStep::Object(fields) => {
                 let values: Vec<_> = fields.iter().map(|(name, step)| (&**name, self.value(*step, frame))).collect();
-                general::object(&values, rows)
+                general::container(Kind::Object, &values, rows)
             }
             ExprStep::Array(items) => {
-                let values: Vec<_> = items.iter().map(|step| self.value(*step, frame)).collect();
-                general::array(&values, rows)
+                let names: Vec<String> = (0..items.len()).map(|place| place.to_string()).collect();
+                let named = names.iter().zip(items);
+                let values: Vec<_> = named.map(|(name, step)| (&**name, self.value(*step, frame))).collect();
+                general::container(Kind::Array, &values, rows)
             }
             ExprStep::Checked(body, others) => {
                 let mut vector = (*self.value(*body, frame)).clone();
@@ -231,6 +233,16 @@ impl<'a> Run<'a> {
                 let mut vector = (*self.value(*value, frame).flat()).clone();
                 vector.left.add(&Mask::of(choice::nullish(&vector, rows)));
                 vector
+            }
+            ExprStep::OrNull(value) => {
+                let value = self.value(*value, frame).flat();
+                match value.cells {
+                    Cells::Constant(None) => {
+                        Cells::Constant(Some(OwnedValue::null())).with(Mask::NONE, Mask::NONE, value.left.clone())
+                    }
+                    _ if value.missing.is_none() => return value,
+                    _ => Vector { missing: Mask::NONE, null: value.absent(), ..(*value).clone() },
+                }
             }
             ExprStep::Elements(arrays, each) => {
                 let arrays = self.value(*arrays, frame).flat();

@@ -18,6 +18,53 @@ fn bound(expr: &Bson) -> Option<BoundExpr> {
     Some(BoundExpr::new(expr, globals()))
 }
 
+/// Arrays that are made for their elements alone.
+#[test]
+fn elements_of_made_arrays_are_those_of_the_arrays() {
+    let texts = [Some("a"), None, Some("b")].map(|text| text.map(OwnedValue::string));
+    let mixed = [Some(OwnedValue::double(0.1)), Some(OwnedValue::null()), Some(OwnedValue::int32(3))];
+    let numbers = [0.2, 4.0, -1.0].map(|x| Some(OwnedValue::double(x)));
+    let mut block = Block::new(3);
+    for (name, values) in [("s", &texts), ("v", &mixed), ("a", &numbers)] {
+        block.set_column(name, column(values));
+    }
+    let array = || Bson::from(vec!["$a", "$v", "$s"]);
+    let failing = || bson::bson!(["$a", { "$divide": ["$a", { "$add": ["$a", 1] }] }, "$v"]);
+    let map = |input: Bson| bson::bson!({ "$map": { "input": input, "in": { "$multiply": ["$$this", "$a", 2] } } });
+    let mut cases = vec![
+        bson::bson!({ "$map": { "input": [map(Bson::from(vec!["$a", "$v"])), "$s"], "in": { "$isArray": "$$this" } } }),
+        bson::bson!({ "$let": { "vars": { "x": "$v" }, "in": { "$map": { "input": ["$a", "$$x"], "in": ["$$x", "$$this"] } } } }),
+        bson::bson!({ "$reduce": { "input": ["$a", "$v", "$a"], "initialValue": 1, "in": { "$add": ["$$value", "$$this"] } } }),
+        bson::bson!({ "$reduce": { "input": failing(), "initialValue": "$s", "in": "$$this" } }),
+        bson::bson!({ "$reduce": { "input": ["$s", "$none"], "initialValue": "$none", "in": { "$ifNull": ["$$value", "$$this"] } } }),
+        map(failing()),
+        map(bson::bson!(["$v"])),
+    ];
+    for name in ["$sum", "$avg", "$max", "$min"] {
+        cases.extend([array(), failing(), map(Bson::from(vec!["$a", "$v", "$a"])), bson::bson!([["$v"]])].map(|of| {
+            let of = Bson::from(vec![of]);
+            bson::bson!({ name: of })
+        }));
+        cases.push(bson::bson!({ name: { "$map": { "input": array(), "in": "$$this" } } }));
+    }
+    for place in [-4, -3, -1, 0, 1, 2, 3] {
+        cases.extend([array(), failing(), map(array())].map(|of| bson::bson!({ "$arrayElemAt": [of, place] })));
+    }
+    for case in cases {
+        let whole = bound(&case).unwrap();
+        let by_rows: Vec<_> = (0..3).map(|row| whole.uncompiled().column(&block.slice(row..row + 1))).collect();
+        match whole.column(&block) {
+            Ok(found) => {
+                for (row, expected) in by_rows.into_iter().enumerate() {
+                    let (mut a, mut b) = (Vec::new(), Vec::new());
+                    assert_eq!(found.value(row, &mut a), expected.unwrap().value(0, &mut b), "{case}");
+                }
+            }
+            Err(_) => assert!(by_rows.iter().any(Result::is_err), "{case}"),
+        }
+    }
+}
+
 fn number() -> impl Strategy<Value = f64> {
     // The second line is where halves end, or nearly.
     let special = [
