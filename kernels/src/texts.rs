@@ -152,7 +152,7 @@ fn place_of_byte(bytes: &[u8], wanted: u8) -> Option<usize> {
     const LOW_BITS: u64 = u64::from_ne_bytes([1; 8]);
     let (words, rest) = bytes.as_chunks::<8>();
     for (at, word) in words.iter().enumerate() {
-        let word = u64::from_le_bytes(*word) ^ LOW_BITS * u64::from(wanted);
+        let word = u64::from_le_bytes(*word) ^ (LOW_BITS * u64::from(wanted));
         // The lowest of these bits belongs to the first one that is found; higher ones may not.
         let found = word.wrapping_sub(LOW_BITS) & !word & (LOW_BITS << 7);
         if found != 0 {
