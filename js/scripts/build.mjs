@@ -7,6 +7,7 @@ import { basename, dirname, join, relative } from "node:path";
 import { build as esbuild } from "esbuild";
 import { compilerIn, readBuild } from "./builds.mjs";
 import { withDependencies } from "./compiled.mjs";
+import { withShortCopies } from "./copies.mjs";
 import { withoutHoles } from "./data.mjs";
 import { divide } from "./divide.mjs";
 import { listed, mathIn, shortened, simplified, withoutLoader } from "./glue.mjs";
@@ -15,7 +16,7 @@ import { minified } from "./minify.mjs";
 import { withOrder } from "./order.mjs";
 import { SHARED, renamed } from "./split.mjs";
 import { DIST, JS, ROOT, Stop, WASM, bin, filesUnder, hashOf, main, must, once, seconds, step, toolEnv } from "./steps.mjs";
-import { segmentsOf } from "./wasm.mjs";
+import { featuresOf, segmentsOf } from "./wasm.mjs";
 
 /** The halves of the module in the package. */
 const MODULES = ["timepail.wasm", "timepail-more.wasm"];
@@ -106,16 +107,22 @@ async function optimise(folder, flags, { linked, marks, isPinned }) {
 /** Addresses below this are not used, as wasm-opt is told: constants are behind the stack, and at its end, the stack has overflowed. */
 const LOW_MEMORY_BYTES = 1024;
 
+/** What wasm-opt calls features that the module lists by other names. */
+const FEATURES = { "nontrapping-fptoint": "nontrapping-float-to-int", simd128: "simd" };
+
 /** Runs wasm-opt over a half; resolves to its output. */
 async function shrink(half, flags, more, target) {
   if (segmentsOf(readFileSync(half)).some(({ address }) => address < LOW_MEMORY_BYTES)) throw new Stop("constants are in the first kilobyte of memory, where the end of the stack should be");
   // The last flag is applied in the second run, together with the new order: without it, reading and writing the module makes it 0.8 KB longer.
   // Limits apply to both runs.
   const limits = flags.filter((flag) => flag.includes("="));
-  const [optimised, ordered] = ["optimised", "ordered"].map((name) => half.replace(".wasm", `.${name}.wasm`));
-  await must(bin("wasm-opt"), [...flags.slice(0, -1), "--strip-debug", half, "-o", optimised]);
+  const [text, optimised, ordered] = ["wat", "optimised.wasm", "ordered.wasm"].map((suffix) => half.replace("wasm", suffix));
+  // A text does not list the features that the module may use.
+  const features = featuresOf(readFileSync(half)).map((feature) => `--enable-${FEATURES[feature] ?? feature}`);
+  writeFileSync(text, withShortCopies(await must(bin("wasm-dis"), [half, "-o", "-"])));
+  await must(bin("wasm-opt"), [...features, ...flags.slice(0, -1), "--strip-debug", text, "-o", optimised]);
   writeFileSync(ordered, withOrder(readFileSync(optimised)));
-  return must(bin("wasm-opt"), [...limits, ...flags.slice(-1), "--reorder-functions-by-name", ...more, ordered, "-o", target]);
+  return must(bin("wasm-opt"), [...features, ...limits, ...flags.slice(-1), "--reorder-functions-by-name", ...more, ordered, "-o", target]);
 }
 
 /** Bundles each entry as one complete file: shared code would be a second file for every page, with 0.4 KB of headers. */
@@ -211,7 +218,7 @@ await main(async () => {
 
   const build = readBuild();
   const env = await toolEnv("env");
-  const self = ["build", "steps", "glue", "wasm", "order", "split", "data", "divide", "graph", "marks", "symbols"].map((name) => join(JS, `scripts/${name}.mjs`));
+  const self = ["build", "steps", "glue", "wasm", "copies", "order", "split", "data", "divide", "graph", "marks", "symbols"].map((name) => join(JS, `scripts/${name}.mjs`));
   const compiler = await compilerIn(env);
   const isPinned = compiler === build.rust;
   if (!isPinned) console.warn(`warning: this is Rust ${compiler}, releases are built with ${build.rust} (wasm-pack.toml): sizes differ, and so does what is inlined`);

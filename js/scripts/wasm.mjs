@@ -130,3 +130,16 @@ export function segmentsOf(bytes) {
     return { address, start, length };
   });
 }
+
+/** The features that the module lists as used. */
+export function featuresOf(bytes) {
+  for (const { id, start } of sectionsOf(bytes)) {
+    const reader = new Reader(bytes, start);
+    if (id !== CUSTOM || reader.name() !== "target_features") continue;
+    return Array.from({ length: reader.number() }, () => {
+      if (bytes[reader.at++] !== 0x2b) throw new Error("a feature of the module is not listed with +");
+      return reader.name();
+    });
+  }
+  return [];
+}

@@ -1,22 +1,23 @@
 // Scripts that could let a wrong build pass, or that tests depend on.
 
 import assert from "node:assert/strict";
-import { copyFileSync, cpSync, existsSync, mkdtempSync, mkdirSync, readdirSync, rmSync, symlinkSync, utimesSync, writeFileSync } from "node:fs";
+import { copyFileSync, cpSync, existsSync, mkdtempSync, mkdirSync, readFileSync, readdirSync, rmSync, symlinkSync, utimesSync, writeFileSync } from "node:fs";
 import { request } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { checkedBuild } from "../scripts/builds.mjs";
 import { withDependencies } from "../scripts/compiled.mjs";
+import { withShortCopies } from "../scripts/copies.mjs";
 import { dividedData, unread, withoutHoles } from "../scripts/data.mjs";
 import { Graph } from "../scripts/graph.mjs";
 import { complaints, markedLater, marksIn } from "../scripts/marks.mjs";
 import { orderOf, withOrder } from "../scripts/order.mjs";
 import { serve } from "../scripts/serve.mjs";
 import { SHARED, Whole, halves } from "../scripts/split.mjs";
-import { JS, ROOT, run, toolEnv } from "../scripts/steps.mjs";
+import { JS, ROOT, bin, must, run, toolEnv } from "../scripts/steps.mjs";
 import { droppedBy, ownerOf } from "../scripts/symbols.mjs";
-import { leb, segmentsOf } from "../scripts/wasm.mjs";
+import { featuresOf, leb, segmentsOf } from "../scripts/wasm.mjs";
 
 describe("the table of builds", () => {
   const build = { target: "web", features: [], "wasm-opt": ["-Oz"], budget: { "wasm-gzip": 2, "more-gzip": 3, "js-gzip": 1 } };
@@ -294,6 +295,66 @@ describe("functions", () => {
     assert.deepEqual(placesIn(withOrder(module, 3)), [0, 1, 2, 3, 4, 5]);
     assert.deepEqual(placesIn(withOrder(module, 2)), [0, 1, 2, 4, 3, 5]);
     assert.deepEqual(placesIn(withOrder(module)), [0, 1, 2, 3, 4, 5]);
+  });
+});
+
+describe("copies of known lengths", () => {
+  const folder = mkdtempSync(join(tmpdir(), "timepail-copies-"));
+  after(() => rmSync(folder, { recursive: true }));
+  const lengths = [1, 2, 3, 7, 8, 12, 13, 16, 24, 31, 48, 75, 76, 77, 200];
+  const features = ["--enable-bulk-memory", "--enable-bulk-memory-opt", "--enable-simd"];
+  const printed = async (text) => {
+    writeFileSync(join(folder, "in.wat"), text);
+    await must(bin("wasm-as"), [...features, join(folder, "in.wat"), "-o", join(folder, "in.wasm")]);
+    return must(bin("wasm-dis"), [...features, join(folder, "in.wasm"), "-o", "-"]);
+  };
+  const compiled = async (text) => {
+    await printed(text);
+    const module = readFileSync(join(folder, "in.wasm"));
+    return { module, exports: (await WebAssembly.instantiate(module)).instance.exports };
+  };
+  const copy = (operands) => `(memory.copy ${operands})`;
+  const [target, source, length] = ["(local.get 0)", "(local.get 1)", "(local.get 2)"];
+  const functions = [
+    ...lengths.map((length) => `(func (export "of${length}") (param i32 i32) ${copy(`${target} ${source} (i32.const ${length})`)})`),
+    `(func (export "any") (param i32 i32 i32) ${copy(`${target} ${source} ${length}`)})`,
+    // A copy in an operand of another one, whose length is computed from a constant.
+    `(func (export "nested") (param i32 i32 i32)
+      ${copy(`(block (result i32) ${copy(`${target} ${source} (i32.const 4)`)} ${target}) (i32.add ${source} (i32.const 8)) (i32.add ${length} (i32.const 4))`)})`,
+  ];
+  const text = `(module (memory (export "memory") 1) ${functions.join("\n")})`;
+
+  it("become calls up to 76 bytes, and copy what the instruction does, also onto themselves", async () => {
+    const given = await compiled(text);
+    const changed = withShortCopies(await printed(text));
+    const left = changed.split("\n").filter((line) => line.trim() === "(memory.copy").length;
+    // Those of 77 and 200 bytes, and the two with a length that is not constant.
+    assert.equal(left, 4);
+    const made = await compiled(changed);
+    const bytesAfter = ({ exports }, name, ...operands) => {
+      const bytes = new Uint8Array(exports.memory.buffer);
+      bytes.forEach((_, at) => (bytes[at] = (at * 7) ^ (at >> 8)));
+      exports[name](...operands);
+      return bytes.slice(0, 1024);
+    };
+    const calls = [
+      ...lengths.flatMap((length) => [[300, 100], [100, 300], [101, 100], [100, 103], [110, 100]].map((places) => [`of${length}`, ...places])),
+      ["any", 300, 100, 12],
+      ["nested", 300, 100, 9],
+    ];
+    for (const call of calls) assert.deepEqual(bytesAfter(made, ...call), bytesAfter(given, ...call), call.join());
+  });
+  it("leave a module without such copies as it is", async () => {
+    const text = await printed(`(module (memory 1) (func (export "any") (param i32 i32 i32) ${copy(`${target} ${source} ${length}`)}))`);
+    assert.equal(withShortCopies(text), text);
+  });
+});
+
+describe("the features of a module", () => {
+  it("are those that it lists", () => {
+    const module = Buffer.from([0x00, 0x61, 0x73, 0x6d, 1, 0, 0, 0, ...custom("target_features", 2, 0x2b, text("simd128"), 0x2b, text("sign-ext"))]);
+    assert.deepEqual(featuresOf(module), ["simd128", "sign-ext"]);
+    assert.deepEqual(featuresOf(module.subarray(0, 8)), []);
   });
 });
 
