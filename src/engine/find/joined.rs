@@ -97,11 +97,21 @@ pub(super) fn take_joined(
     if joined.is_empty() {
         return Ok((left_out, Flow::Continue));
     }
+    let mut selected = Vec::with_capacity(joined.len());
+    for block in &joined {
+        match exec.select_complete(block, all_match) {
+            Ok(rows) => selected.push(rows),
+            Err(_) => {
+                exec.has_failed = true;
+                return Ok((left_out, Flow::Continue));
+            }
+        }
+    }
     exec.counters().buckets_passed += parts.len() as u64;
     exec.counters().buckets_unpacked += parts.len() as u64;
     let mut flow = Flow::Continue;
-    for block in joined {
-        flow = exec.push_complete(block, all_match)?;
+    for (block, rows) in joined.into_iter().zip(selected) {
+        flow = exec.collect(block, rows)?;
     }
     Ok((taken, flow))
 }
@@ -182,8 +192,8 @@ impl<'a> JoinedPart<'a> {
 }
 
 /// True if the rows of a bucket may be joined with others. Of buckets that match in part, these are filtered afterwards, so
-/// most must match, or else much is decoded and kept in vain; but the rows of a small bucket cost less than the bucket. An
-/// error of the filter must not come before rows that are enough.
+/// most must match, or else much is decoded and kept in vain; but the rows of a small bucket cost less than the bucket. Where a
+/// filter fails, it must meet buckets one by one.
 fn is_worth_it(plan: &ReadPlan, exec: &mut Exec, part: &JoinedPart<'_>) -> bool {
     if part.rows > SMALL_BUCKET_ROWS {
         let counters = exec.counters();
@@ -193,7 +203,7 @@ fn is_worth_it(plan: &ReadPlan, exec: &mut Exec, part: &JoinedPart<'_>) -> bool 
             return false;
         }
     }
-    part.all_match || !plan.plan.residual.can_fail()
+    part.all_match || !exec.has_failed
 }
 
 /// True if all rows that match are passed on, of whatever bucket they are.

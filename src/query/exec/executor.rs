@@ -32,6 +32,8 @@ pub struct Exec {
     newest: Option<Newest>,
     /// The columns of the last block that the projection left as it was. Buckets mostly have the same.
     left_alone: Vec<Box<str>>,
+    /// True if the filter has failed in the rows of several buckets at once.
+    pub has_failed: bool,
 }
 
 enum ExecOutput {
@@ -67,6 +69,7 @@ impl Exec {
             first_or_last: wanted.map(|wanted| (wanted.which == Which::Last, wanted.count)),
             newest: Newest::new(plan),
             left_alone: Vec::new(),
+            has_failed: false,
         }
     }
 
@@ -139,12 +142,11 @@ impl Exec {
         self.measurements.complete(rows, meta)
     }
 
-    /// Takes rows of complete buckets with their metadata.
+    /// The rows that match, of complete buckets with their metadata; `None` if these are all.
     ///
-    /// Errors: those of expressions in the filter and the projection.
-    pub fn push_complete(&mut self, rows: Block, all_match: bool) -> Result<Flow> {
-        let selected = self.measurements.select(&rows, all_match)?.map(|selected| selected.to_rows());
-        self.collect(rows, selected)
+    /// Errors: those of expressions in the filter.
+    pub fn select_complete(&mut self, rows: &Block, all_match: bool) -> Result<Option<Vec<u32>>> {
+        Ok(self.measurements.select(rows, all_match)?.map(|selected| selected.to_rows()))
     }
 
     /// The number of rows that `take` can return now.
@@ -281,7 +283,9 @@ impl Exec {
     }
 
     /// Takes the selected rows; all of them without a selection.
-    fn collect(&mut self, mut rows: Block, selected: Option<Vec<u32>>) -> Result<Flow> {
+    ///
+    /// Errors: those of expressions in the projection.
+    pub fn collect(&mut self, mut rows: Block, selected: Option<Vec<u32>>) -> Result<Flow> {
         let is_left = matches!(self.output, ExecOutput::Queue { .. }) && self.leaves(&rows);
         match &mut self.output {
             ExecOutput::Queue { rows: queue, skip, limit } => {
