@@ -7,6 +7,7 @@
 //! A function that others call is neither generic nor inlined: either would be compiled in the caller's crate, for size. What it calls
 //! itself is marked `#[inline(always)]`.
 
+pub mod alike;
 pub mod arithmetic;
 pub mod bits;
 pub mod compare;

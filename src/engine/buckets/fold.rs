@@ -196,17 +196,22 @@ impl Engine {
             }
             let (step, later) = rest.split_at(step_len(rest));
             rest = later;
-            let (mut changes, (counter, count)) = match by_window {
+            let stepped = match by_window {
                 false => {
-                    let (changes, n) = self.step_changes(collection, &by_bucket, step, &journalled, &mut moved).await?;
-                    (changes, (Counter::ConvertedToUnsorted, n))
+                    let stepped = self.step_changes(collection, &by_bucket, step, &journalled, &mut moved).await;
+                    stepped.map(|(changes, n)| (changes, (Counter::ConvertedToUnsorted, n)))
                 }
                 // It is loaded, as above.
                 true => {
-                    let (changes, n) = self.window_changes(collection, epoch, step, &journalled).await?;
-                    (changes, (Counter::DuplicatesRemoved, n))
+                    let stepped = self.window_changes(collection, epoch, step, &journalled).await;
+                    stepped.map(|(changes, n)| (changes, (Counter::DuplicatesRemoved, n)))
                 }
             };
+            // Also after an error: what has begun comes to its end.
+            if let Some(running) = running.take() {
+                epoch = running.await?;
+            }
+            let (mut changes, (counter, count)) = stepped?;
             changes.set_folded(if rest.is_empty() { entries.len() } else { 0 });
             if rest.is_empty() {
                 // Written in the step that removes their records: until then the rows belong to the records, afterwards
@@ -214,9 +219,6 @@ impl Engine {
                 for (bucket, coverage, document) in moved.drain(..) {
                     changes.write(&bucket, None, coverage, document)?;
                 }
-            }
-            if let Some(running) = running.take() {
-                epoch = running.await?;
             }
             let folded = if rest.is_empty() { std::mem::take(&mut records) } else { Vec::new() };
             let folded = folded.iter().map(|(context, last)| keyspace::journal_up_to(&id, context, *last)).listed();

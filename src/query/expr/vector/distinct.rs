@@ -1,5 +1,9 @@
 //! Which rows of a block are alike. What is computed row by row is then computed once for all rows with the same arguments.
 
+use std::rc::Rc;
+
+use kernels::alike::{self, TooMany};
+
 use super::cells::{Cells, Int32s, Scratch, Vector};
 use super::mask::Mask;
 use crate::block::ColumnData;
@@ -13,6 +17,9 @@ const KEY_LEN_MAX: usize = 1024;
 
 /// So many rows may differ before that is judged.
 const DISTINCT_FREE: usize = 256;
+
+/// Pairs of so many numbers have a place each.
+const PLACES_MAX: usize = 1 << 16;
 
 /// Rows by the values that they have.
 pub struct AlikeRows {
@@ -45,11 +52,20 @@ impl AlikeRows {
             all = Some(match all {
                 // If too many differ in one vector, they differ in all together.
                 Some(_) if alike.index.is_empty() => alike,
-                Some(known) => known.and(&|row| alike.index.get(row).copied().unwrap_or_default(), rows),
+                Some(known) => known.with(&alike, rows),
                 None => alike,
             });
         }
         all
+    }
+
+    /// Rows that are alike in both.
+    fn with(self, other: &AlikeRows, rows: usize) -> AlikeRows {
+        let places = self.firsts.len() * other.firsts.len();
+        if self.index.is_empty() || places > PLACES_MAX {
+            return self.and(&|row| other.index.get(row).copied().unwrap_or_default(), rows);
+        }
+        AlikeRows::of_codes(&alike::pairs(&self.index, &other.index, other.firsts.len() as u32), rows)
     }
 
     /// These rows, where only those with the same `number` are still alike.
@@ -98,17 +114,13 @@ impl AlikeRows {
 
     /// Rows by their entries in a list.
     fn of_codes(index: &[u32], rows: usize) -> AlikeRows {
-        const UNSEEN: u32 = u32::MAX;
-        let mut numbers = vec![UNSEEN; index.iter().max().map_or(0, |last| *last as usize + 1)];
-        AlikeRows::numbered(rows, &mut |row, next| {
-            let slot = index.get(row).and_then(|code| numbers.get_mut(*code as usize));
-            slot.map_or(next, |slot| {
-                if *slot == UNSEEN {
-                    *slot = next;
-                }
-                *slot
-            })
-        })
+        let too_many = TooMany { free: DISTINCT_FREE, share: ROWS_A_VALUE_MIN };
+        match alike::by_codes(index, too_many) {
+            Some((index, firsts)) if !firsts.is_empty() => {
+                AlikeRows { index, firsts: firsts.into_iter().map(|row| row as usize).collect() }
+            }
+            _ => AlikeRows::each(rows),
+        }
     }
 
     /// Rows by their numbers, unless there are too many. `number` takes a row and the next number.
@@ -164,6 +176,24 @@ impl AlikeRows {
     }
 }
 
+/// Rows by texts or other values without a kernel's type, and maybe numbers, of which few differ: operators take these as they are,
+/// without a copy of the values of all rows.
+pub fn few_texts(vectors: &[Rc<Vector<'_>>], rows: usize) -> Option<AlikeRows> {
+    let mut has_texts = false;
+    for vector in vectors {
+        has_texts |= match &vector.cells {
+            Cells::Constant(_) => false,
+            Cells::Indexed(_, entries) => matches!(entries.cells, Cells::Any(_)),
+            _ => return None,
+        };
+    }
+    if !has_texts || vectors.iter().any(|vector| !vector.all_left().is_none()) {
+        return None;
+    }
+    let alike = AlikeRows::of_all(&vectors.iter().map(|vector| &**vector).collect::<Vec<_>>(), rows)?;
+    (!alike.index.is_empty()).then_some(alike)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -216,6 +246,28 @@ mod tests {
         for column in columns(|n| n) {
             let alike = AlikeRows::of_cells(&Vector::of(&column).cells, 1000).unwrap();
             assert!(alike.index.is_empty() && alike.firsts.len() == 1000);
+        }
+    }
+
+    #[test]
+    fn texts_of_which_few_pairs_occur_are_alike_pair_by_pair() {
+        let indexed = |codes: fn(u32) -> u32, ends: u32| {
+            let index: Rc<[u32]> = (0..1000).map(codes).collect();
+            Rc::new(Cells::Indexed(index, Rc::new(Vector::made(strings(0..ends), Mask::NONE))).whole())
+        };
+        // Of 1200 pairs, 30 occur.
+        let (a, b) = (indexed(|n| n % 30, 30), indexed(|n| n % 15, 40));
+        let constant = Rc::new(Vector::constant(Some(OwnedValue::int32(7).view())));
+        let few = few_texts(&[Rc::clone(&a), constant.clone(), b], 1000).unwrap();
+        assert_eq!(few.firsts, (0..30).collect::<Vec<_>>());
+        assert!((0..1000).all(|row| few.index[row] as usize == row % 30));
+        // All of them; constants; numbers; texts of each row.
+        assert!(few_texts(&[a, indexed(|n| n * 7 / 13 % 40, 40)], 1000).is_none());
+        assert!(few_texts(std::slice::from_ref(&constant), 1000).is_none());
+        let numbers = Column::new(ColumnData::I32((0..1000).map(|row| row % 3).collect()), None);
+        let each = strings((0..1000).map(|row| row % 3));
+        for column in [numbers, each] {
+            assert!(few_texts(&[Rc::new(Vector::of(&column))], 1000).is_none());
         }
     }
 }

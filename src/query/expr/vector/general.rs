@@ -19,10 +19,10 @@ use crate::value::{DocWriter, Kind, OwnedValue, Value};
 const ARGUMENTS_MAX: usize = 12;
 
 /// Calls `make` for every row that no vector leaves out, or for one of all rows with the same values, with the values of
-/// all vectors. Rows for which it fails are left out.
+/// all vectors. Rows for which it fails are left out. Which rows are alike may be known.
 fn each_row<'a>(
     vectors: &[&Vector<'_>],
-    rows: usize,
+    (rows, alike): (usize, Option<AlikeRows>),
     make: &mut dyn FnMut(&[Option<Value<'_>>]) -> Result<Datum<'static>>,
 ) -> Vector<'a> {
     if vectors.len() > ARGUMENTS_MAX {
@@ -30,7 +30,11 @@ fn each_row<'a>(
     }
     let is_constant = vectors.iter().all(|vector| matches!(vector.cells, Cells::Constant(_)) && vector.left.is_none());
     let mut left = vectors.iter().fold(Mask::NONE, |left, vector| left.with(&vector.all_left()));
-    let alike = if is_constant { AlikeRows::each(rows.min(1)) } else { AlikeRows::of(vectors, rows, &left) };
+    let alike = match alike {
+        _ if is_constant => AlikeRows::each(rows.min(1)),
+        Some(alike) => alike,
+        None => AlikeRows::of(vectors, rows, &left),
+    };
     let evaluated = alike.firsts.len();
     let mut failed = Bitmap::filled(evaluated, false);
     let mut builder = ColumnBuilder::with_capacity(evaluated);
@@ -72,12 +76,17 @@ fn each_row<'a>(
     made
 }
 
-/// An operator on argument values.
-pub fn called<'a>(operator: &Operator, arguments: &VectorArguments<'_, 'a>, globals: &Globals) -> Vector<'a> {
+/// An operator on argument values. Which rows are alike may be known.
+pub fn called<'a>(
+    operator: &Operator,
+    arguments: &VectorArguments<'_, 'a>,
+    globals: &Globals,
+    alike: Option<AlikeRows>,
+) -> Vector<'a> {
     let Evaluation::Eager { wants, nulls, run } = &operator.run else { return Vector::nothing(arguments.rows) };
     let vectors: Vec<&Vector<'_>> = arguments.vectors.iter().map(|vector| &**vector).collect();
     let is_given = |at: usize| !operator.may_omit(at) || arguments.is_given(at);
-    each_row(&vectors, arguments.rows, &mut |values| {
+    each_row(&vectors, (arguments.rows, alike), &mut |values| {
         if is_null_call(operator.name(), (wants, *nulls), values, &is_given)? {
             return Ok(Datum::NULL);
         }
@@ -157,7 +166,7 @@ pub fn container<'a>(kind: Kind, fields: &[(&str, Rc<Vector<'a>>)], rows: usize)
     if vectors.iter().any(differs) {
         return each_container(kind, fields, rows);
     }
-    each_row(&vectors, rows, &mut |values| {
+    each_row(&vectors, (rows, None), &mut |values| {
         let mut writer = DocWriter::new();
         for ((name, _), value) in fields.iter().zip(values) {
             if let Some(value) = value.or(none) {

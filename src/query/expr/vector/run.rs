@@ -8,7 +8,7 @@ use std::cell::RefCell;
 use std::rc::Rc;
 
 use super::cells::{Cells, Scratch, Vector, push};
-use super::distinct::AlikeRows;
+use super::distinct::{self, AlikeRows};
 use super::mask::Mask;
 use super::program::{ExprStep, Program, Reads};
 use super::{bucket, choice, comparison, conversion, dates, general, membership, numbers, several, texts, truth};
@@ -291,6 +291,9 @@ impl<'a> Run<'a> {
         let program = self.program;
         let vectors: Vec<_> = vectors.iter().map(Rc::clone).collect();
         let arguments = VectorArguments { vectors: &vectors, rows, program, steps };
+        if let Some(alike) = distinct::few_texts(&vectors, rows) {
+            return general::called(operator, &arguments, &program.globals, Some(alike));
+        }
         let mut flat: Vec<_> = vectors.iter().map(Vector::flat).collect();
         if flat.iter().any(|vector| !matches!(vector.cells, Cells::Constant(_))) {
             // Beside typed cells, a field that no row has is a typed column without values.
@@ -318,6 +321,6 @@ impl<'a> Run<'a> {
                 .or_else(|| several::of_several(operator, &typed))
                 .or_else(|| texts::of_texts(operator, &arguments, &typed)),
         };
-        fast.unwrap_or_else(|| general::called(operator, &arguments, globals))
+        fast.unwrap_or_else(|| general::called(operator, &arguments, globals, None))
     }
 }
