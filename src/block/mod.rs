@@ -13,6 +13,7 @@ pub mod samples;
 mod size;
 mod table;
 mod tagged;
+mod text_numbers;
 mod wire;
 
 pub use bitmap::{Bitmap, SetRows};
@@ -23,4 +24,5 @@ pub use objects::{Objects, ShapePart, push_header, write_object};
 pub use pivot::{DocPivot, pivot_docs};
 pub use table::Block;
 pub use tagged::of_kind;
+pub use text_numbers::TextNumbers;
 pub use wire::{decode, encode};

@@ -7,7 +7,7 @@
 use std::rc::{Rc, Weak};
 
 use super::kept::{BucketColumns, KeptCells, KeptColumns, shared, size_bytes, size_bytes_of_part};
-use crate::block::{Block, Column, ColumnData};
+use crate::block::{Block, Column, ColumnData, TextNumbers};
 use crate::error::Result;
 use crate::listed::IntoList;
 use crate::value::FieldSet;
@@ -67,11 +67,22 @@ pub fn joined_rows(
         Some(Some(blocks)) => return Ok(blocks),
         known => known.is_some(),
     };
-    let made = make()?;
+    let mut made = make()?;
+    if is_second {
+        made.iter_mut().for_each(number_texts);
+    }
     if !made.is_empty() {
         note(&parts, fields, &made, is_second);
     }
     Ok(made)
+}
+
+/// Puts numbers in place of texts that repeat, which takes longer than a query alone is worth.
+fn number_texts(block: &mut Block) {
+    let numbered = |(name, column): &(Box<str>, Column)| Some((name.clone(), TextNumbers::of(column)?));
+    for (name, column) in block.columns().iter().filter_map(numbered).collect::<Vec<_>>() {
+        block.set_column(&name, column);
+    }
 }
 
 /// Notes that blocks were made; the second time, they are kept if there is room.

@@ -3,16 +3,8 @@
 
 use std::cell::RefCell;
 
-use crate::block::{Block, Column, ColumnData, VarData};
+use crate::block::{Block, Column, ColumnData, TextNumbers};
 use crate::column::GrowingObjects;
-use crate::value::{Interner, Kind, Value};
-
-/// In fewer rows than this, texts are not numbered.
-const ROWS_MIN: usize = 64;
-/// If more than one of so many rows has a text of its own, numbers are of no use.
-const ROWS_A_TEXT_MIN: usize = 4;
-/// So many texts may differ before that is judged: of some hundred paths, most come early.
-const TEXTS_FREE: usize = 192;
 
 /// The texts, arrays and objects of a tail, by column. They grow with the tail when it is read, and are never shared
 /// between tails.
@@ -40,32 +32,17 @@ struct Scalars {
     is_of_no_use: bool,
 }
 
-/// The texts of the first rows of a column.
-#[derive(Default)]
-struct TextNumbers {
-    /// The number of each row's text; any number in a row without one.
-    index: Vec<u32>,
-    numbers: Interner,
-    texts: VarData,
-    /// The column as it was read last.
-    made: Option<Column>,
-    /// True if the cells have a byte for their type.
-    is_tagged: bool,
-    /// True if too many texts differ.
-    is_of_no_use: bool,
-}
-
 impl TailTexts {
     /// Puts numbered texts in place of texts, in columns of all rows of the tail, and if objects are read `apart`, columns
     /// of scalars in place of objects.
     // Loaded later.
     #[inline(never)]
     pub fn number_if_loaded(&self, rows: &mut Block, apart: bool) {
-        if rows.rows() < ROWS_MIN {
+        if rows.rows() < TextNumbers::ROWS_MIN {
             return;
         }
         let mut columns = self.columns.borrow_mut();
-        let all = rows.columns().iter().filter(|(_, column)| is_long(column));
+        let all = rows.columns().iter().filter(|(_, column)| TextNumbers::are_for(column));
         for (name, column) in all.cloned().collect::<Vec<_>>() {
             let place = columns.iter().position(|(known, _)| *known == name).unwrap_or_else(|| {
                 columns.push((name.clone(), TailColumn::default()));
@@ -100,7 +77,7 @@ impl Scalars {
         }
         let mut numbers = self.numbers.iter_mut();
         let numbered = |scalar: &Column| {
-            let numbers = numbers.next().filter(|_| is_long(scalar));
+            let numbers = numbers.next().filter(|_| TextNumbers::are_for(scalar));
             numbers.and_then(|numbers| numbers.numbered(scalar)).unwrap_or_else(|| scalar.clone())
         };
         self.made = Some(Column::of_objects(objects.map(numbered)));
@@ -108,70 +85,11 @@ impl Scalars {
     }
 }
 
-impl TextNumbers {
-    /// The same column with numbers; `None` if they are of no use.
-    fn numbered(&mut self, column: &Column) -> Option<Column> {
-        let (texts, is_tagged) = match column.data() {
-            ColumnData::String(texts) => (texts, false),
-            ColumnData::Bson(texts) => (texts, true),
-            _ => return None,
-        };
-        if self.is_tagged != is_tagged {
-            *self = TextNumbers { is_tagged, ..TextNumbers::default() };
-        }
-        if let Some(made) = self.made.as_ref().filter(|made| made.len() == column.len()) {
-            return Some(made.clone());
-        }
-        let free = if is_tagged { ROWS_MIN } else { TEXTS_FREE };
-        let presence = column.presence();
-        for row in self.index.len()..column.len() {
-            if self.is_of_no_use {
-                break;
-            }
-            let number = match presence.is_none_or(|present| present.get(row)) {
-                true => {
-                    let text = texts.get(row);
-                    let (number, is_new) = self.numbers.add(text);
-                    if is_new {
-                        self.texts.push(text);
-                    }
-                    number
-                }
-                false => 0,
-            };
-            self.index.push(u32::try_from(number).unwrap_or(u32::MAX));
-            self.is_of_no_use = self.numbers.count() > free + row / ROWS_A_TEXT_MIN;
-        }
-        if self.is_of_no_use || self.numbers.count() == 0 {
-            // What is not used need not be kept.
-            *self = TextNumbers { is_tagged, is_of_no_use: self.is_of_no_use, ..TextNumbers::default() };
-            return None;
-        }
-        let data = if is_tagged { ColumnData::Bson } else { ColumnData::String };
-        let texts = Column::new(data(self.texts.clone()), None);
-        let dictionary = ColumnData::Dictionary(self.index.clone(), Box::new(texts));
-        self.made = Some(Column::new(dictionary, presence.cloned()));
-        self.made.clone()
-    }
-}
-
-/// True for texts, arrays and objects. Columns of other types, also if they are mixed, are compared by kernels.
-fn is_long(column: &Column) -> bool {
-    let is_container = |value: Value<'_>| matches!(value.kind(), Kind::Array | Kind::Object);
-    match column.data() {
-        ColumnData::String(_) => true,
-        ColumnData::Bson(_) => {
-            (0..column.len()).find_map(|row| column.value(row, &mut Vec::new()).map(is_container)).unwrap_or(false)
-        }
-        _ => false,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::block::{ColumnBuilder, pivot_docs};
-    use crate::value::{Doc, OwnedValue};
+    use crate::value::{Doc, OwnedValue, Value};
     use bson::rawdoc;
 
     /// A block of one column of texts; an empty one is a missing one.
@@ -203,7 +121,7 @@ mod tests {
             let mut found = expected.clone();
             texts.number_if_loaded(&mut found, true);
             let is_numbered = matches!(found.column("s").unwrap().data(), ColumnData::Dictionary(..));
-            assert_eq!((values(&found), is_numbered), (values(&expected), rows >= ROWS_MIN));
+            assert_eq!((values(&found), is_numbered), (values(&expected), rows >= TextNumbers::ROWS_MIN));
         }
     }
 
@@ -217,7 +135,7 @@ mod tests {
             let is_numbered = matches!(found.column("s").unwrap().data(), ColumnData::Dictionary(..));
             assert_eq!((values(&found), is_numbered), (values(&block(&all[..rows])), rows == 64));
         }
-        assert!(texts.columns.borrow().iter().all(|(_, known)| known.numbers.index.is_empty()));
+        assert!(texts.columns.borrow().iter().all(|(_, known)| known.numbers.is_empty()));
     }
 
     #[test]
