@@ -195,6 +195,11 @@ impl<'a> BucketDoc<'a> {
         BucketDoc { kept: Some(kept), ..self }
     }
 
+    /// The same, without such a place.
+    pub fn without_kept(self) -> BucketDoc<'a> {
+        BucketDoc { kept: None, ..self }
+    }
+
     /// Its `_id`.
     pub fn id(&self) -> BucketId {
         self.id

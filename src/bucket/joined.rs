@@ -261,7 +261,7 @@ mod tests {
         let room = room();
         let all = buckets(&room, 3);
         for (number, bucket) in all.iter().enumerate() {
-            (0..2).for_each(|_| bucket.keep_if_loaded(7, "a", &doubles(number * ROWS, ROWS), true));
+            (0..2).for_each(|_| bucket.keep_if_loaded(7, "a", Some(&doubles(number * ROWS, ROWS)), true));
         }
         let before = size_of(&room);
         (0..2).for_each(|_| _ = is_kept(&all, 0..3, ROWS, &fields()));

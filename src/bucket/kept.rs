@@ -17,6 +17,8 @@ use crate::block::{Column, ColumnData};
 
 /// The place of the time column. Other columns have their position among the columns of the bucket.
 pub(super) const TIMES: u32 = u32::MAX;
+/// The place of columns of several buckets, which are told apart by their names.
+pub(super) const NAMED: u32 = u32::MAX - 1;
 
 /// A column evicts older ones only each time that so many found no room.
 const REFUSED_COUNT: u32 = 8;
@@ -80,19 +82,19 @@ impl KeptColumns {
     }
 
     /// Keeps the column `name` at `place`, which was not found, if it was decoded before, there is room, and the second
-    /// half of the module is loaded. `may_evict`: older columns may make room.
+    /// half of the module is loaded. Without the column, this is only noted. `may_evict`: older columns may make room.
     // Loaded later.
     #[inline(never)]
-    pub(super) fn keep_if_loaded(&self, place: u32, name: &str, column: &Column, may_evict: bool) {
+    pub(super) fn keep_if_loaded(&self, place: u32, name: &str, column: Option<&Column>, may_evict: bool) {
         let Some(room) = self.room.get().and_then(|room| room.memory()) else { return };
         let Some(columns) = shared(&self.columns, || BucketColumns::new(&room)) else { return };
-        let is_second = |kept: &KeptColumn| kept.place == place && kept.column.is_none();
-        let is_second = columns.kept.borrow().iter().any(is_second);
+        let is_it = |kept: &KeptColumn| kept.place == place && (place != NAMED || kept.is_named(name));
+        let is_second = columns.kept.borrow().iter().any(|kept| is_it(kept) && kept.column.is_none());
         // May drop what this bucket itself has kept.
-        let keeps = is_second && room.takes(&columns, size_bytes(column), may_evict);
-        let cells = keeps.then(|| KeptCells { column: column.clone(), rows: 0..column.len() });
+        let kept = column.filter(|column| is_second && room.takes(&columns, size_bytes(column), may_evict));
+        let cells = kept.map(|column| KeptCells { column: column.clone(), rows: 0..column.len() });
         let mut kept = columns.kept.borrow_mut();
-        match kept.iter_mut().find(|kept| kept.place == place) {
+        match kept.iter_mut().find(|kept| is_it(kept)) {
             Some(kept) => kept.column = cells,
             None => kept.push(KeptColumn { place, name: name.into(), column: cells }),
         }
@@ -138,6 +140,13 @@ pub(super) struct KeptColumn {
     place: u32,
     pub(super) name: Box<str>,
     pub(super) column: Option<KeptCells>,
+}
+
+impl KeptColumn {
+    /// True if it is the column of several buckets with this name.
+    pub(super) fn is_named(&self, name: &str) -> bool {
+        self.place == NAMED && *self.name == *name
+    }
 }
 
 /// The cells of a column: all of its own, or a part of those of several buckets.
@@ -186,20 +195,24 @@ impl MemoryRoom {
         self.size_bytes.get()
     }
 
+    /// True if that many bytes more need not take the room of others.
+    pub(super) fn fits(&self, size_bytes: usize) -> bool {
+        self.size_bytes.get() + size_bytes <= self.size_bytes_max
+    }
+
     /// Takes that many bytes for a column of `owner`, perhaps in place of older columns; false if there is no room.
     pub(super) fn takes(&self, owner: &Rc<BucketColumns>, size_bytes: usize, may_evict: bool) -> bool {
-        let fits = || self.size_bytes.get() + size_bytes <= self.size_bytes_max;
         if size_bytes > self.size_bytes_max / 8 {
             return false;
         }
-        if may_evict && !fits() {
+        if may_evict && !self.fits(size_bytes) {
             self.refused.set((self.refused.get() + 1) % REFUSED_COUNT);
-            while self.refused.get() == 0 && !fits() {
+            while self.refused.get() == 0 && !self.fits(size_bytes) {
                 let Some(oldest) = self.owners.borrow_mut().pop_front() else { break };
                 oldest.upgrade().inspect(|oldest| oldest.clear());
             }
         }
-        if !fits() {
+        if !self.fits(size_bytes) {
             return false;
         }
         if owner.size_bytes.get() == 0 {
@@ -240,7 +253,7 @@ mod tests {
 
     /// As if the column had been decoded; true if it is kept now.
     fn decoded(kept: &KeptColumns, place: u32, column: &Column) -> bool {
-        kept.keep_if_loaded(place, "a", column, true);
+        kept.keep_if_loaded(place, "a", Some(column), true);
         found(kept, place, 0..column.len()).is_some()
     }
 
@@ -280,11 +293,11 @@ mod tests {
         let room = room();
         let count = 2 * SIZE_BYTES_MAX / size_bytes(&doubles(1000));
         let buckets: Vec<KeptColumns> = (0..count).map(|_| bucket(&room)).collect();
-        buckets.iter().for_each(|kept| kept.keep_if_loaded(0, "a", &doubles(1000), true));
+        buckets.iter().for_each(|kept| kept.keep_if_loaded(0, "a", Some(&doubles(1000)), true));
         for _ in 0..3 {
             for kept in &buckets {
                 if found(kept, 0, 0..1000).is_none() {
-                    kept.keep_if_loaded(0, "a", &doubles(1000), true);
+                    kept.keep_if_loaded(0, "a", Some(&doubles(1000)), true);
                 }
             }
             let in_all: usize = buckets.iter().filter_map(|kept| found(kept, 0, 0..1000)).map(|c| size_bytes(&c)).sum();
@@ -303,7 +316,7 @@ mod tests {
             let read = |kept: &KeptColumns| {
                 let known = found(kept, 0, 0..1000).is_some();
                 if !known {
-                    kept.keep_if_loaded(0, "a", &doubles(1000), true);
+                    kept.keep_if_loaded(0, "a", Some(&doubles(1000)), true);
                 }
                 known
             };
@@ -326,7 +339,7 @@ mod tests {
         let is_found = |kept: &&KeptColumns| found(kept, 0, 0..1000).is_some();
         for _ in 0..20 {
             let unknown = buckets.iter().filter(|kept| !is_found(kept));
-            unknown.for_each(|kept| kept.keep_if_loaded(0, "a", &doubles(1000), false));
+            unknown.for_each(|kept| kept.keep_if_loaded(0, "a", Some(&doubles(1000)), false));
         }
         assert_eq!(
             (buckets.iter().take_while(is_found).count(), buckets.iter().filter(is_found).count()),

@@ -20,6 +20,7 @@ mod options;
 mod placing;
 mod row_key;
 mod rows;
+mod run_columns;
 mod salvage;
 #[cfg(test)]
 mod samples;
@@ -48,6 +49,7 @@ pub(crate) use options::safe_integer;
 pub use options::{Granularity, TimeseriesOptions};
 pub use placing::{PlacedBucket, Placing, Room};
 pub use rows::Rows;
+pub use run_columns::RunColumns;
 pub use salvage::{Salvaged, salvage};
 pub use schema::Schema;
 pub use summary::extreme_rows;

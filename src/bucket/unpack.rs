@@ -134,7 +134,7 @@ fn unpack_compressed(
         }
         if let Some(kept) = bucket.kept {
             // Reads of all fields may be long, and are less often repeated.
-            kept.keep_if_loaded(place, name, &column, !wanted.is_all());
+            kept.keep_if_loaded(place, name, Some(&column), !wanted.is_all());
         }
         Ok(column)
     };

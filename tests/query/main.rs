@@ -5,6 +5,7 @@
 
 mod accumulators;
 mod aggregate;
+mod bucket_runs;
 mod collation;
 mod extremes;
 mod find_facts;

@@ -4,19 +4,21 @@
 //! not stream holds everything that matches; with a small limit, the buckets of the rows that it keeps, as they are
 //! stored. A sort that begins with metadata holds all its buckets as they are stored.
 
-use std::rc::Rc;
+use std::cell::RefCell;
 
 use super::joined::take_joined;
 use super::newest_rows::rows_of_units;
 use super::planned::PlannedQuery;
 use super::push::push_unit;
+use super::runs::RunsAhead;
 use super::sieve::Sieve;
 use crate::block::{Block, Column, ColumnBuilder, ColumnData};
-use crate::bucket::{BucketId, ColumnRoom};
+use crate::bucket::BucketId;
 use crate::engine::Engine;
 use crate::engine::journal::SectionGroup;
 use crate::engine::read::scan::{Scan, in_order};
 use crate::engine::read::unit::Unit;
+use crate::engine::store::bucket_cache::BucketCache;
 use crate::error::Result;
 use crate::limits::{BATCH_SIZE_BYTES_MAX, BUCKET_WORK, LOOK_WORK};
 use crate::listed::IntoList;
@@ -29,26 +31,28 @@ const FEW_ROWS: usize = 256;
 
 /// The state of a query between two batches.
 pub struct FindCursor {
-    scan: Scan,
-    plan: ReadPlan,
+    pub(super) scan: Scan,
+    pub(super) plan: ReadPlan,
     sieve: Sieve,
-    exec: Exec,
+    pub(super) exec: Exec,
     /// The stages after the find; `None` if rows are returned as they are.
-    pipeline: Option<Pipeline>,
+    pub(super) pipeline: Option<Pipeline>,
     /// True if the stages have seen all rows.
     is_through: bool,
     /// Number of index entries read.
     entries: usize,
     /// Buckets to unpack, in reverse order.
-    units: Vec<Next>,
+    pub(super) units: Vec<Next>,
+    /// Runs of small buckets, whose rows are taken at once.
+    pub(super) ahead: RunsAhead,
     /// True if the scan gives buckets at the ends of series and has not given them yet.
     gives_ends: bool,
-    scanned: bool,
+    pub(super) scanned: bool,
 }
 
 /// A bucket to unpack.
-struct Next {
-    unit: Unit,
+pub(super) struct Next {
+    pub(super) unit: Unit,
     /// True if all rows of earlier buckets sort before the rows of this one.
     begins_group: bool,
 }
@@ -72,6 +76,7 @@ impl FindCursor {
             is_through: false,
             entries,
             units: Vec::new(),
+            ahead: RunsAhead::default(),
             gives_ends,
             scanned: false,
         }
@@ -94,14 +99,18 @@ impl FindCursor {
     /// Takes the rows of the next buckets at once, if it can, or has `failed`.
     // Loaded later.
     #[inline(never)]
-    fn take_joined_if_loaded(&mut self, room: &Rc<ColumnRoom>, wanted: usize, failed: &mut Result<()>) -> bool {
-        self.take_joined(room, wanted).unwrap_or_else(|error| {
+    fn take_joined_if_loaded(&mut self, cache: &RefCell<BucketCache>, wanted: usize, failed: &mut Result<()>) -> bool {
+        self.take_joined(cache, wanted).unwrap_or_else(|error| {
             *failed = Err(error);
             true
         })
     }
 
-    fn take_joined(&mut self, room: &Rc<ColumnRoom>, wanted: usize) -> Result<bool> {
+    fn take_joined(&mut self, cache: &RefCell<BucketCache>, wanted: usize) -> Result<bool> {
+        if self.take_run(cache, wanted)? {
+            return Ok(true);
+        }
+        let room = cache.borrow().room();
         let FindCursor { scan, plan, sieve, exec, units, .. } = self;
         // The rows of a group are released before those of the next one are taken.
         let mut is_first = true;
@@ -109,7 +118,7 @@ impl FindCursor {
             let is_of_group = std::mem::take(&mut is_first) || !next.begins_group;
             is_of_group.then_some(&next.unit)
         });
-        let (count, flow) = take_joined(scan.collection(), plan, (sieve, room), exec, wanted, &mut next)?;
+        let (count, flow) = take_joined(scan.collection(), plan, (sieve, &room), exec, wanted, &mut next)?;
         units.truncate(units.len() - count);
         self.scanned = flow == Flow::Enough;
         Ok(count > 0)
@@ -311,21 +320,19 @@ impl Engine {
             return Ok(());
         }
         while !cursor.scanned && cursor.exec.ready() < rows {
-            let Some(next) = cursor.units.last() else {
-                cursor.scanned = !self.fetch_units(cursor).await?;
-                continue;
-            };
-            if cursor.is_past(&next.unit.id) {
+            if cursor.units.last().is_some_and(|next| cursor.is_past(&next.unit.id)) {
                 cursor.scanned = true;
                 continue;
             }
             let mut work = BUCKET_WORK;
             let wanted = cursor.wanted(rows);
             let mut failed = Ok(());
-            let room = self.buckets.borrow().room();
-            if wanted >= FEW_ROWS && cursor.take_joined_if_loaded(&room, wanted, &mut failed) {
+            if wanted >= FEW_ROWS && cursor.take_joined_if_loaded(&self.buckets, wanted, &mut failed) {
                 failed?;
                 work = LOOK_WORK;
+            } else if cursor.units.is_empty() {
+                cursor.scanned = !self.fetch_units(cursor).await?;
+                continue;
             } else if let Some(next) = cursor.units.pop() {
                 let FindCursor { scan, plan, sieve, exec, .. } = &mut *cursor;
                 let pushed = push_unit(scan.collection(), plan, sieve, exec, &next.unit, self.bucket_format)?;
@@ -380,7 +387,9 @@ impl Engine {
             cursor.put_in_order(units, &spec, time.unwrap_or(true))?;
             return Ok(!cursor.units.is_empty());
         }
+        let examined = cursor.scan.examined();
         let Some(page) = self.next_page(&mut cursor.scan).await? else { return Ok(false) };
+        cursor.ahead.page = cursor.scan.examined() - examined;
         cursor.units = page.into_iter().rev().map(|unit| Next { unit, begins_group: false }).listed();
         Ok(true)
     }

@@ -207,7 +207,7 @@ fn is_worth_it(plan: &ReadPlan, exec: &mut Exec, part: &JoinedPart<'_>) -> bool 
 }
 
 /// True if all rows that match are passed on, of whatever bucket they are.
-fn can_join(plan: &ReadPlan, exec: &Exec) -> bool {
+pub(super) fn can_join(plan: &ReadPlan, exec: &Exec) -> bool {
     !plan.is_over_buckets()
         && plan.plan.rows_per_group.as_ref().is_none_or(|wanted| wanted.which == Which::Extremes)
         && plan.plan.newest.is_none()
@@ -224,7 +224,7 @@ fn ends_here(unit: &Unit, rows: usize) -> bool {
 
 /// Joins neighbours, unless they have the same fields in another order: the order of fields, which whole documents show,
 /// must not depend on which rows are joined. It may if `in_any_order`.
-fn joined(blocks: Vec<Block>, in_any_order: bool) -> Vec<Block> {
+pub(super) fn joined(blocks: Vec<Block>, in_any_order: bool) -> Vec<Block> {
     let mut queue = Queue::default();
     blocks.into_iter().for_each(|block| queue.push(block));
     let mut runs = Vec::new();

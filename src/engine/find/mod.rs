@@ -12,6 +12,7 @@ pub mod part;
 pub mod planned;
 pub mod push;
 pub mod queries;
+mod runs;
 pub mod series;
 mod series_fields;
 mod series_groups;

@@ -11,6 +11,7 @@ use crate::engine::store::keyspace;
 use crate::error::Result;
 use crate::index;
 use crate::limits::{FIRST_PART_SPANS, KEYS_A_MISS};
+use crate::listed::IntoList;
 use crate::query::ReadAccess;
 use crate::storage::{Bytes, KeyRange};
 use crate::value::{Interner, OwnedValue, sort_by};
@@ -54,6 +55,19 @@ impl Older {
 }
 
 impl Scan {
+    /// The buckets named by an index; `None` if a whole range is fetched.
+    pub(in crate::engine) fn named(&self) -> Option<Vec<BucketId>> {
+        match &self.rest {
+            Rest::Ids(ids) => Some(ids.iter().rev().copied().listed()),
+            _ => None,
+        }
+    }
+
+    /// How many buckets named by an index are still to be fetched.
+    pub(in crate::engine) fn entries(&self) -> usize {
+        if let Rest::Ids(ids) = &self.rest { ids.len() } else { 0 }
+    }
+
     /// How many index entries were read after those that it was aimed at.
     pub(in crate::engine) fn entries_listed(&self) -> usize {
         self.entries_listed

@@ -2,6 +2,7 @@
 
 mod end;
 pub mod listed;
+pub mod runs;
 pub mod scan;
 pub mod unit;
 pub mod windows;

@@ -52,7 +52,11 @@ pub struct Scan {
     /// Which groups count as returned from the start.
     left_out: Vec<bool>,
     /// The range that the last page covered: its units are all buckets stored there.
-    covered: Option<KeyRange>,
+    pub(super) covered: Option<KeyRange>,
+    /// True if the last page came from the cache.
+    pub(super) is_cached: bool,
+    /// Stored buckets of a page from the cache, if these are more than `page_max`.
+    pub(super) cached_page_max: usize,
     /// The epoch at which the journals were read.
     epoch: u64,
     /// The moment at which they were read.
@@ -64,7 +68,7 @@ pub struct Scan {
     /// Set if the order of units matters.
     order: Option<InOrder>,
     /// Number of stored buckets read.
-    examined: usize,
+    pub(super) examined: usize,
     /// How many more bytes of buckets the scan may put into the cache.
     may_keep_bytes: usize,
     /// What is known of measurements, if the collection has `dedupe`.
@@ -136,14 +140,6 @@ impl Scan {
         if let Rest::Range(range) = &self.rest { Some(range) } else { None }
     }
 
-    /// The buckets named by an index; `None` if a whole range is fetched.
-    pub(in crate::engine) fn named(&self) -> Option<Vec<BucketId>> {
-        match &self.rest {
-            Rest::Ids(ids) => Some(ids.iter().rev().copied().listed()),
-            _ => None,
-        }
-    }
-
     /// The groups of the journals that were neither met nor left out.
     pub(in crate::engine) fn groups(&self) -> impl Iterator<Item = &SectionGroup> {
         self.open_groups().map(|group| &**group)
@@ -182,11 +178,6 @@ impl Scan {
     pub(in crate::engine) fn begin_again(&mut self) {
         self.met.clone_from(&self.left_out);
         self.examined = 0;
-    }
-
-    /// How many buckets named by an index are still to be fetched.
-    pub(in crate::engine) fn entries(&self) -> usize {
-        if let Rest::Ids(ids) = &self.rest { ids.len() } else { 0 }
     }
 
     /// How many stored buckets were read so far.
@@ -237,6 +228,8 @@ impl Engine {
             left_out: met.clone(),
             met,
             covered: None,
+            is_cached: false,
+            cached_page_max: 0,
             epoch,
             mark: snapshot.mark,
             lacks: false,
@@ -317,7 +310,9 @@ impl Engine {
         let mut found = Vec::new();
         // A page without a bucket would not tell how far it went.
         while let (true, Rest::Range(range)) = (found.is_empty(), &mut scan.rest) {
-            let kept = self.buckets.borrow().scan(&scan.collection.id(), range, page.entries_max);
+            let count = page.entries_max.max(scan.cached_page_max);
+            let kept = self.buckets.borrow().scan(&scan.collection.id(), range, count);
+            scan.is_cached = kept.is_some();
             let covered;
             (found, covered) = match kept {
                 Some(kept) => {

@@ -10,6 +10,7 @@
 use std::collections::VecDeque;
 use std::rc::Rc;
 
+use super::bucket_runs::BucketRun;
 use super::keyspace::{self, CollectionId};
 use super::stored_bucket::StoredBucket;
 use crate::bucket::{BucketId, ColumnRoom};
@@ -34,7 +35,9 @@ pub struct BucketCache {
     /// Ranges in which all stored buckets of a collection are cached, the latest last. Those of one collection do not touch.
     covered: Vec<(CollectionId, KeyRange)>,
     /// For the decoded columns of these buckets.
-    room: Rc<ColumnRoom>,
+    pub(super) room: Rc<ColumnRoom>,
+    /// Runs of cached buckets, in key order and apart. None of their buckets has changed since.
+    pub(super) runs: Vec<Rc<BucketRun>>,
 }
 
 impl BucketCache {
@@ -48,6 +51,7 @@ impl BucketCache {
             size_bytes: 0,
             covered: Vec::new(),
             room: Rc::new(ColumnRoom::new(kept_columns_bytes(read_cache_bytes))),
+            runs: Vec::new(),
         }
     }
 
@@ -68,6 +72,7 @@ impl BucketCache {
         self.size_bytes += size_bytes(stored.as_deref());
         stored.iter().for_each(|stored| stored.keep_columns(&self.room));
         self.next += 1;
+        self.drop_run(&key);
         let new = (key, self.next, stored);
         let place = self.place(&key);
         match self.kept.get_mut(place).filter(|kept| kept.0 == key) {
@@ -169,6 +174,16 @@ impl BucketCache {
         });
         self.drop_outdated();
         self.covered.retain(|(of, _)| of != collection);
+        self.runs.retain(|run| run.collection != *collection);
+    }
+
+    /// Drops the run in whose range a bucket lies.
+    fn drop_run(&mut self, (of, id): &CacheKey) {
+        let key = keyspace::bucket_key(of, id);
+        let at = self.runs.partition_point(|run| run.range.end[..] <= key[..]);
+        if self.runs.get(at).is_some_and(|run| run.range.start[..] <= key[..]) {
+            self.runs.remove(at);
+        }
     }
 
     /// Removes the cached form of a bucket; true if there was one.
@@ -178,6 +193,7 @@ impl BucketCache {
         if self.kept.get(place).filter(is_it).is_none() {
             return false;
         }
+        self.drop_run(key);
         let removed = self.kept.remove(place);
         self.size_bytes -= removed.map_or(0, |(_, _, stored)| size_bytes(stored.as_deref()));
         true

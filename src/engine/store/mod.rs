@@ -1,6 +1,7 @@
 //! The layout of keys, catalog entries and stored buckets; and signals, turns, queues and maps for the rooms above.
 
 pub mod bucket_cache;
+pub mod bucket_runs;
 pub mod entry;
 pub mod keyspace;
 pub mod pages;

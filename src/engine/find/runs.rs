@@ -1,0 +1,248 @@
+//! Takes the rows of runs of cached buckets of few rows at once (`BucketRun`), for queries that do nothing else with them than to
+//! filter and pass them on. If their columns are in memory, no bucket is looked at.
+
+// Loaded later.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+
+use super::find_cursor::{FindCursor, Next};
+use super::joined::{can_join, joined};
+use crate::block::{Block, TextNumbers};
+use crate::bucket::{BucketId, JoinedFields, KeptColumns, joined_rows, unpack};
+use crate::engine::store::bucket_cache::BucketCache;
+use crate::engine::store::bucket_runs::BucketRun;
+use crate::engine::store::keyspace;
+use crate::error::Result;
+use crate::limits::{
+    JOINED_ROWS_FROM, ROWS_TOGETHER, ROWS_TOGETHER_SIZE_BYTES_MAX, RUN_BUCKETS_MAX, RUN_ENDS_AT, SMALL_BUCKET_ROWS,
+};
+use crate::query::{Flow, Sink};
+use crate::storage::KeyRange;
+use crate::value::{FieldSet, hash, sort_by};
+
+/// Bytes of a cell, for an estimate.
+const CELL_BYTES: usize = 8;
+
+/// What a cursor knows of the runs before it.
+#[derive(Default)]
+pub(super) struct RunsAhead {
+    /// How many stored buckets have just been fetched, until somebody has looked for runs among them.
+    pub(super) page: usize,
+    /// Runs of the buckets at hand, in reverse order. The last one begins with the next bucket if so many buckets are left.
+    runs: (usize, Vec<Rc<BucketRun>>),
+    /// True if a run begins where the scan stands.
+    begins: bool,
+    /// The buckets that have rows in journals, in order.
+    unfolded: Option<Vec<BucketId>>,
+}
+
+impl FindCursor {
+    /// Takes the rows of the next run. False if there is none, or if its buckets must be looked at.
+    ///
+    /// Errors: those of projections.
+    pub(super) fn take_run(&mut self, cache: &RefCell<BucketCache>, wanted: usize) -> Result<bool> {
+        if !self.takes_runs() {
+            return Ok(false);
+        }
+        let found = if self.units.is_empty() {
+            self.known_run(cache)
+        } else {
+            self.find_runs(cache);
+            let (left, runs) = &mut self.ahead.runs;
+            if *left == self.units.len() { runs.pop() } else { None }
+        };
+        let Some(run) = found.filter(|run| run.rows <= wanted) else { return Ok(false) };
+        let blocks = self.rows_of(&run)?;
+        let all_match = self.plan.is_decided_by_metadata();
+        let mut selected = Vec::with_capacity(blocks.len());
+        for block in &blocks {
+            match self.exec.select_complete(block, all_match) {
+                Ok(rows) => selected.push(rows),
+                Err(_) => self.exec.has_failed = true,
+            }
+        }
+        // Where the filter fails, it must meet buckets one by one.
+        if blocks.is_empty() || self.exec.has_failed {
+            return Ok(false);
+        }
+        if self.units.is_empty() {
+            self.scan.pass(&run);
+            self.ahead.begins = true;
+        } else {
+            self.units.truncate(self.units.len() - run.buckets);
+            self.ahead.runs.0 = self.units.len();
+        }
+        let counters = self.exec.counters();
+        counters.buckets_passed += run.buckets as u64;
+        counters.buckets_unpacked += run.buckets as u64;
+        for (block, rows) in blocks.into_iter().zip(selected) {
+            self.scanned = self.exec.collect(block, rows)? == Flow::Enough;
+        }
+        Ok(true)
+    }
+
+    /// True if the rows of any buckets may be taken together, and filtered afterwards.
+    fn takes_runs(&mut self) -> bool {
+        let plan = &self.plan;
+        // Other stages than a `$group` may have enough with the first rows.
+        let takes_many = self.pipeline.is_none()
+            || plan.plan.is_narrowed
+            || self.exec.counters().measurements_matched >= JOINED_ROWS_FROM;
+        takes_many
+            && can_join(plan, &self.exec)
+            && !plan.skips_closed
+            && !plan.asks_metadata()
+            && !plan.columns.is_all()
+            && !self.exec.has_failed
+            && plan.stream.as_ref().is_none_or(|stream| stream.buckets.is_none())
+            && !self.scan.collection().dedupes()
+    }
+
+    /// The run where the scan stands, unless journals have rows of its buckets.
+    fn known_run(&mut self, cache: &RefCell<BucketCache>) -> Option<Rc<BucketRun>> {
+        self.scan.expect_runs();
+        let range = self.scan.range()?;
+        self.ahead.begins |= keyspace::lowest_bucket(range) == Some(BucketId::MIN);
+        let run = cache.borrow().run(range)?;
+        let unfolded = self.ahead.unfolded.get_or_insert_with(|| {
+            let mut ids = Vec::new();
+            self.scan.journal().groups().iter().for_each(|group| ids.push(group.bucket));
+            sort_by(&mut ids, Ord::cmp);
+            ids
+        });
+        // Perhaps the last bucket in front of the run is taken for one of it.
+        let next = unfolded.get(unfolded.partition_point(|id| Some(*id) < keyspace::lowest_bucket(&run.range)));
+        next.is_none_or(|id| Some(*id) > keyspace::highest_bucket(&run.range)).then_some(run)
+    }
+
+    /// Looks for runs in a page that has just come from the cache, and gives what is left behind them back to the scan, so
+    /// that the next page begins with it.
+    fn find_runs(&mut self, cache: &RefCell<BucketCache>) {
+        let page = std::mem::take(&mut self.ahead.page);
+        if page == 0 {
+            return;
+        }
+        self.ahead.runs.1.clear();
+        let begins = std::mem::take(&mut self.ahead.begins);
+        let Some(covered) = self.scan.cached_page().filter(|_| page == self.units.len() && self.are_small()) else {
+            return;
+        };
+        let collection = self.scan.collection().id();
+        let mut start = covered.start.clone();
+        let end = Some(&covered.end).filter(|end| {
+            begins
+                && self.scan.range().is_none()
+                && **end == keyspace::buckets(&collection, &BucketId::MIN, &BucketId::MAX).end
+        });
+        let (mut left, mut buckets, mut rows, mut size_bytes) = (page, 0, 0, 0);
+        for (at, next) in (0..page).zip(&self.units).rev() {
+            (buckets, rows) = (buckets + 1, rows + self.small_rows(next).unwrap_or_default());
+            size_bytes += next.unit.stored.as_ref().map_or(0, |stored| stored.size_bytes());
+            let is_long =
+                rows >= ROWS_TOGETHER || buckets >= RUN_BUCKETS_MAX || size_bytes >= ROWS_TOGETHER_SIZE_BYTES_MAX;
+            let ends = begins && is_long || hash(0, next.unit.id.as_bytes()).is_multiple_of(RUN_ENDS_AT);
+            let end = match end {
+                Some(end) if at == 0 => end.clone(),
+                _ if ends => keyspace::buckets(&collection, &next.unit.id, &next.unit.id).end,
+                _ => continue,
+            };
+            left = at;
+            let range = KeyRange { start: std::mem::replace(&mut start, end.clone()), end };
+            if !begins {
+                // Those in front of the first run are taken for themselves.
+                break;
+            }
+            let run = BucketRun { collection, range, buckets, rows, kept: KeptColumns::default() };
+            self.ahead.runs.1.insert(0, cache.borrow_mut().add_run(run));
+            (buckets, rows, size_bytes) = (0, 0, 0);
+        }
+        self.ahead.begins = left < page;
+        if left > 0 && left < page {
+            self.units.drain(..left);
+            self.scan.go_back(start, left);
+        }
+        self.ahead.runs.0 = self.units.len();
+        if self.ahead.runs.1.iter().filter(|run| !self.is_ready(run)).count() > 0 {
+            self.ahead.runs.1.clear();
+        }
+    }
+
+    /// True if the buckets at hand have few rows, and nothing to do with rows in journals.
+    fn are_small(&self) -> bool {
+        let mut rows = 0;
+        self.units.iter().all(|next| {
+            rows += self.small_rows(next).unwrap_or(usize::MAX / 2);
+            rows <= self.units.len() * SMALL_BUCKET_ROWS
+        })
+    }
+
+    /// The rows of a bucket; `None` if it is damaged, or if it has something to do with rows in journals.
+    fn small_rows(&self, next: &Next) -> Option<usize> {
+        let stored = next.unit.stored.as_ref().filter(|_| next.unit.number.is_none())?;
+        if stored.coverage.origins().next().is_some() {
+            return None;
+        }
+        stored.view(&self.scan.collection().entry().options.timeseries).and_then(|view| view.count()).ok()
+    }
+
+    /// The columns of a run that the plan reads.
+    fn fields(&self) -> FieldSet {
+        let mut fields = FieldSet::clone(&self.plan.columns);
+        self.plan.plan.meta_field.iter().filter(|_| self.plan.plan.wants_meta).for_each(|name| fields.add(name));
+        fields
+    }
+
+    /// True if the rows of a run may be taken of its buckets. If the filter may leave out some of these by their `control`, not for the
+    /// first time, and not without room to keep what is decoded.
+    fn is_ready(&self, run: &BucketRun) -> bool {
+        if self.plan.split.as_ref().is_some_and(|split| split.bucket.is_trivial()) {
+            return true;
+        }
+        let known = run.kept.named(run.rows, &self.fields());
+        run.kept.keep_named(&known.missing, None);
+        known.are_noted && run.kept.fits(known.missing.names().len() * run.rows * CELL_BYTES)
+    }
+
+    /// The rows of a run, with the columns that the plan reads; none if these are not in memory, and cannot be made of the buckets
+    /// at hand.
+    fn rows_of(&self, run: &BucketRun) -> Result<Vec<Block>> {
+        let in_any_order = self.plan.plan.is_narrowed;
+        if !in_any_order {
+            let (columns, has_meta) = (Rc::clone(&self.plan.columns), self.plan.plan.wants_meta);
+            let fields = JoinedFields { columns, has_meta, in_any_order, only: None };
+            return joined_rows(&[(&run.kept, run.rows)], &fields, &mut || Ok(self.made(run, &self.fields())));
+        }
+        let mut known = run.kept.named(run.rows, &self.fields());
+        if !known.missing.is_empty() {
+            let made = self.made(run, &known.missing);
+            let Some(made) = made.first() else { return Ok(Vec::new()) };
+            for (name, column) in made.columns() {
+                // As in `joined_rows`, numbers in place of texts are worth it only where they stay.
+                let numbered = if known.are_noted { TextNumbers::of(column) } else { None };
+                known.rows.set_column(name, numbered.unwrap_or_else(|| column.clone()));
+            }
+            run.kept.keep_named(&known.missing, Some(&known.rows));
+        }
+        Ok(vec![known.rows])
+    }
+
+    /// Columns of the buckets at hand that are a run. None if no buckets are at hand, or one is damaged: whoever takes them one by
+    /// one reports it.
+    fn made(&self, run: &BucketRun, columns: &FieldSet) -> Vec<Block> {
+        let mut blocks = Vec::with_capacity(run.buckets);
+        for next in self.units.iter().rev().take(run.buckets) {
+            let Some(rows) = self.made_of(next, columns) else { return Vec::new() };
+            blocks.push(rows);
+        }
+        joined(blocks, self.plan.plan.is_narrowed)
+    }
+
+    fn made_of(&self, next: &Next, columns: &FieldSet) -> Option<Block> {
+        let options = &self.scan.collection().entry().options.timeseries;
+        let view = next.unit.stored.as_ref()?.view(options).ok()?.without_kept();
+        let rows = unpack(&view, columns, options).ok()?;
+        let meta = options.meta_field.as_deref().filter(|name| columns.contains(name));
+        Some(self.exec.complete(rows, meta.and(view.meta())))
+    }
+}

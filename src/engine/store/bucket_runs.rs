@@ -1,0 +1,150 @@
+//! Runs: neighbouring cached buckets of few rows, whose joined columns are found at once. A query over many of these
+//! buckets would take longer to look at each of them than to compute its result.
+
+use std::rc::Rc;
+
+use super::bucket_cache::BucketCache;
+use super::keyspace::CollectionId;
+use crate::bucket::KeptColumns;
+use crate::storage::KeyRange;
+
+/// Neighbouring buckets.
+pub struct BucketRun {
+    /// Their collection.
+    pub collection: CollectionId,
+    /// The range of keys in which they are all stored buckets.
+    pub range: KeyRange,
+    /// How many they are.
+    pub buckets: usize,
+    /// How many rows they have together.
+    pub rows: usize,
+    /// Their joined columns.
+    pub kept: KeptColumns,
+}
+
+impl BucketCache {
+    /// The run at the start of `range`, if it ends within it.
+    pub fn run(&self, range: &KeyRange) -> Option<Rc<BucketRun>> {
+        let run = self.runs.get(self.runs.partition_point(|run| run.range.start < range.start))?;
+        let is_it =
+            run.range.start == range.start && run.range.end <= range.end && self.count(&run.collection, &run.range).1;
+        is_it.then(|| Rc::clone(run))
+    }
+
+    /// Notes a run of buckets, which are all of the range and all cached. Returns it, or the one that was known.
+    pub fn add_run(&mut self, run: BucketRun) -> Rc<BucketRun> {
+        let from = self.runs.partition_point(|known| known.range.end <= run.range.start);
+        if let Some(known) = self.runs.get(from).filter(|known| known.range == run.range) {
+            return Rc::clone(known);
+        }
+        while self.runs.get(from).is_some_and(|known| known.range.start < run.range.end) {
+            self.runs.remove(from);
+        }
+        run.kept.allow(&self.room);
+        let run = Rc::new(run);
+        self.runs.insert(from, Rc::clone(&run));
+        run
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::keyspace;
+    use super::super::stored_bucket::StoredBucket;
+    use super::*;
+    use crate::bucket::BucketId;
+    use crate::limits::READ_CACHE_BYTES;
+    use crate::value::DocWriter;
+
+    const COLLECTION: CollectionId = [1; 8];
+
+    fn id(number: u8) -> BucketId {
+        BucketId::from_bytes([number; 12])
+    }
+
+    fn range(low: u8, high: u8) -> KeyRange {
+        keyspace::buckets(&COLLECTION, &id(low), &id(high))
+    }
+
+    fn put(cache: &mut BucketCache, number: u8) {
+        let stored = StoredBucket::new(Default::default(), DocWriter::new().finish());
+        cache.put(&COLLECTION, &id(number), Some(Rc::new(stored)));
+    }
+
+    fn add(cache: &mut BucketCache, low: u8, high: u8) -> Rc<BucketRun> {
+        let (collection, range, kept) = (COLLECTION, range(low, high), KeptColumns::default());
+        cache.add_run(BucketRun { collection, range, buckets: 2, rows: 5, kept })
+    }
+
+    /// Buckets 10 to 59, of which each ten are a run.
+    fn cache() -> BucketCache {
+        let mut cache = BucketCache::new(READ_CACHE_BYTES);
+        (10..60).for_each(|number| put(&mut cache, number));
+        cache.cover(&COLLECTION, &range(10, 59));
+        [30, 10, 50, 20, 40].iter().for_each(|low| _ = add(&mut cache, *low, low + 9));
+        cache
+    }
+
+    fn known(cache: &BucketCache) -> Vec<u8> {
+        (10..60).filter(|low| cache.run(&range(*low, 59)).is_some()).collect()
+    }
+
+    #[test]
+    fn a_run_is_found_where_it_begins_if_it_ends_within_the_range() {
+        let mut cache = cache();
+        assert_eq!(known(&cache), [10, 20, 30, 40, 50]);
+        assert!(cache.run(&range(20, 28)).is_none() && cache.run(&range(20, 29)).is_some());
+        assert!(cache.run(&range(5, 59)).is_none() && cache.run(&range(60, 99)).is_none());
+        let [first, again] = [(); 2].map(|()| add(&mut cache, 20, 29));
+        assert!(Rc::ptr_eq(&first, &again));
+    }
+
+    #[test]
+    fn a_run_is_dropped_when_something_changes_in_its_range() {
+        let mut cache = cache();
+        put(&mut cache, 25);
+        assert_eq!(known(&cache), [10, 30, 40, 50]);
+        cache.remove(&COLLECTION, &id(30));
+        assert_eq!(known(&cache), [10, 40, 50]);
+        cache.put(&COLLECTION, &id(59), None);
+        put(&mut cache, 60);
+        cache.put(&[2; 8], &id(41), None);
+        assert_eq!(known(&cache), [10, 40]);
+        cache.forget(&[2; 8]);
+        assert_eq!(known(&cache), [10, 40]);
+        cache.forget(&COLLECTION);
+        assert!(known(&cache).is_empty() && cache.runs.is_empty());
+    }
+
+    #[test]
+    fn a_run_that_overlaps_others_takes_their_place() {
+        let mut cache = cache();
+        add(&mut cache, 15, 34);
+        assert_eq!(known(&cache), [15, 40, 50]);
+        add(&mut cache, 15, 20);
+        assert_eq!(known(&cache), [15, 40, 50]);
+        assert_eq!(cache.runs.len(), 3);
+    }
+
+    #[test]
+    fn a_run_is_found_only_while_all_of_its_range_is_known_to_be_cached() {
+        let mut cache = cache();
+        for other in 2..=crate::limits::COVERED_RANGES_MAX as u8 + 1 {
+            assert_eq!(known(&cache), [10, 20, 30, 40, 50]);
+            cache.cover(&[other; 8], &keyspace::buckets(&[other; 8], &id(1), &id(2)));
+        }
+        assert!(known(&cache).is_empty());
+    }
+
+    #[test]
+    fn runs_of_evicted_buckets_go_with_them() {
+        let mut cache = cache();
+        let mut writer = DocWriter::new();
+        writer.string("x", &"x".repeat(crate::limits::bucket_cache_bytes(READ_CACHE_BYTES) - 25 * 400));
+        let large = Rc::new(StoredBucket::new(Default::default(), writer.finish()));
+        cache.put(&[2; 8], &id(1), Some(large));
+        let left = known(&cache);
+        assert!(left == [40, 50] || left == [50] || left == [30, 40, 50], "{left:?}");
+        assert_eq!(cache.runs.len(), left.len());
+    }
+}

@@ -1,0 +1,166 @@
+//! Runs of buckets of few rows, whose joined columns stay in memory: what is written between two queries is never missed.
+
+use std::rc::Rc;
+
+use bson::{DateTime, Document, RawDocumentBuf, doc, rawdoc};
+use futures::executor::block_on;
+use timepail::bucket::BucketFormat;
+use timepail::catalog::CatalogOptions;
+use timepail::limits::READ_CACHE_BYTES;
+use timepail::storage::memory::MemoryStorage;
+
+use crate::support::pipelines::run_in;
+use crate::support::{Db, Random, TestEnv, canonical, raw};
+
+const HOUR_MS: i64 = 3_600_000;
+const SERIES: u64 = 9;
+const HOURS: u64 = 70;
+
+fn open(storage: &Rc<MemoryStorage>, seed: u64, read_cache_bytes: usize) -> Db {
+    let options = CatalogOptions { read_cache_bytes, ..CatalogOptions::default() };
+    Db::open_with(BucketFormat::default(), options, Rc::clone(storage) as _, TestEnv::new(seed))
+}
+
+fn at(hour: u64, minute: u64) -> DateTime {
+    DateTime::from_millis(hour as i64 * HOUR_MS + minute as i64 * 60_000)
+}
+
+/// A row of some hour: fields of several types, some of them absent, and not always in the same order.
+fn row(random: &Random, hour: u64, series: u64, n: u64) -> RawDocumentBuf {
+    let mut row = doc! { "at": at(hour, random.below(60)), "m": { "id": series as i32 }, "n": n as i32 };
+    let fields = if random.chance(20) { ["mixed", "v"] } else { ["v", "mixed"] };
+    for name in fields {
+        match (name, random.below(10)) {
+            (_, 0) => {}
+            ("v", small) => _ = row.insert("v", small as f64 * 0.25),
+            (_, 1) => _ = row.insert("mixed", "text"),
+            (_, small) => _ = row.insert("mixed", small as i32),
+        }
+    }
+    if series == 3 {
+        row.insert("rare", n as i32 % 5);
+    }
+    raw(&row)
+}
+
+fn pipelines(random: &Random) -> Vec<Vec<Document>> {
+    let first = random.below(HOURS);
+    let window = doc! { "$match": { "at": { "$gte": at(first, 0), "$lt": at(first + 40, random.below(60)) } } };
+    let by_id = doc! { "_id": "$m.id", "v": { "$sum": "$v" }, "low": { "$min": "$mixed" }, "rows": { "$sum": 1 } };
+    let in_order = doc! { "$sort": { "_id": 1, "at": 1, "n": 1 } };
+    vec![
+        vec![doc! { "$group": &by_id }, in_order.clone()],
+        vec![doc! { "$group": { "_id": "$m.id", "n": { "$max": "$n" } } }, in_order.clone()],
+        vec![doc! { "$group": { "_id": null, "rows": { "$sum": 1 }, "rare": { "$sum": "$rare" } } }],
+        vec![window.clone(), doc! { "$group": &by_id }, in_order.clone()],
+        vec![doc! { "$match": { "v": { "$gt": 2 } } }, doc! { "$group": by_id }, in_order.clone()],
+        vec![
+            doc! { "$match": { "rare": 4 } },
+            doc! { "$group": { "_id": "$mixed", "rows": { "$sum": 1 } } },
+            in_order.clone(),
+        ],
+        vec![doc! { "$match": { "v": 2.25, "n": { "$gt": 9 } } }, doc! { "$project": { "_id": 0, "n": 1, "m": 1 } }],
+        vec![
+            window,
+            doc! { "$sort": { "at": 1, "n": 1 } },
+            doc! { "$project": { "_id": 0, "at": 1, "mixed": 1, "v": 1 } },
+        ],
+        vec![
+            doc! { "$project": { "_id": 0, "v": 1, "mixed": 1, "at": 1 } },
+            doc! { "$match": { "mixed": { "$ne": 4 } } },
+        ],
+        vec![
+            doc! { "$match": { "m.id": { "$ne": 2 } } },
+            doc! { "$group": { "_id": "$m", "v": { "$avg": "$v" } } },
+            in_order,
+        ],
+    ]
+}
+
+/// The rows, and the order of their fields. The order of rows that no sort tells is not compared.
+async fn answer(db: &Db, pipeline: &[Document]) -> Vec<Vec<u8>> {
+    let rows = run_in(db, pipeline.to_vec(), 100_000).await;
+    let mut told: Vec<Vec<u8>> = rows.iter().map(|row| [canonical(row), raw(row).into_bytes()].concat()).collect();
+    if pipeline.iter().all(|stage| !stage.contains_key("$sort")) {
+        told.sort();
+    }
+    told
+}
+
+/// Changes something: rows in new hours or in old ones, deletes, folds, another context.
+async fn change(random: &Random, db: &Db, other: &Db, next: &mut u64) {
+    let writer = if random.chance(30) { other } else { db };
+    let delete = |filter: Document| rawdoc! { "delete": "weather", "deletes": [{ "q": RawDocumentBuf::try_from(&filter).unwrap(), "limit": 0 }] };
+    match random.below(8) {
+        0..4 => {
+            let hour = random.below(HOURS + *next / 500);
+            let rows: Vec<_> = (0..1 + random.below(6))
+                .map(|_| {
+                    *next += 1;
+                    row(random, hour, random.below(SERIES), *next)
+                })
+                .collect();
+            writer.insert("weather", &rows).await;
+        }
+        4 => {
+            _ = writer
+                .ok(delete(doc! { "n": { "$in": [random.below(*next) as i32, random.below(*next) as i32] } }))
+                .await
+        }
+        5 => {
+            _ = writer
+                .ok(delete(doc! { "m.id": random.below(SERIES) as i32, "at": { "$lt": at(random.below(9), 0) } }))
+                .await
+        }
+        6 => {
+            let query = rawdoc! { "m.id": random.below(SERIES) as i32 };
+            let set = rawdoc! { "$set": { "m.more": random.below(3) as i32 } };
+            let update = rawdoc! { "update": "weather", "updates": [{ "q": query, "u": set, "multi": true }] };
+            if random.chance(20) {
+                writer.ok(update).await;
+            }
+        }
+        _ => {}
+    }
+    if random.chance(60) {
+        writer.ok(rawdoc! { "flush": 1 }).await;
+    }
+}
+
+#[test]
+fn a_query_over_small_buckets_finds_what_was_written_since_it_was_asked_before() {
+    for (seed, read_cache_bytes) in [(1, READ_CACHE_BYTES), (2, 900_000)] {
+        let random = Random::new(seed);
+        let storage = Rc::new(MemoryStorage::new());
+        block_on(async {
+            let [db, other] = [1, 2].map(|seed| open(&storage, seed, read_cache_bytes));
+            db.ok(rawdoc! { "create": "weather", "timeseries": { "timeField": "at", "metaField": "m" } }).await;
+            let mut next = 0;
+            for hour in 0..HOURS {
+                let mut of = |series| {
+                    next += 1;
+                    row(&random, hour, series, next)
+                };
+                let rows: Vec<_> = (0..SERIES).chain(0..SERIES).chain(2..SERIES).map(&mut of).collect();
+                db.insert("weather", &rows).await;
+            }
+            db.ok(rawdoc! { "flush": 1 }).await;
+            for step in 0..16 {
+                let pipelines = pipelines(&random);
+                // Without a cache, there are no runs.
+                let plain = open(&storage, 9, 0);
+                for pipeline in pipelines.iter().filter(|_| step == 0 || random.chance(40)) {
+                    let expected = answer(&plain, pipeline).await;
+                    for time in 0..if step == 0 { 4 } else { 2 } {
+                        assert_eq!(
+                            answer(&db, pipeline).await,
+                            expected,
+                            "{seed}, step {step}, time {time}: {pipeline:?}"
+                        );
+                    }
+                }
+                change(&random, &db, &other, &mut next).await;
+            }
+        });
+    }
+}
