@@ -79,19 +79,63 @@ pub fn place(keys: Keys<'_>, hash: u32, key: &[u8]) -> Result<usize, usize> {
     keys.find(hash, key)
 }
 
-/// Appends what `numbers` has for each of the cells, up to the first that is no key. Cell `i` is `bytes[offsets[i]..offsets[i + 1]]`.
+/// A set to which byte strings may be added.
+pub struct KeysMut<'a> {
+    /// As in `Keys`.
+    pub bytes: &'a mut Vec<u8>,
+    /// As in `Keys`.
+    pub ends: &'a mut Vec<u32>,
+    /// As in `Keys`.
+    pub table: &'a mut [u64],
+}
+
+/// Appends what `numbers` has for each of the cells, up to the first that is no key. If it `adds`, cells become keys, with their own numbers in `numbers`, while
+/// less than half of the slots are taken. Cell `i` is `bytes[offsets[i]..offsets[i + 1]]`.
 #[inline(never)]
-pub fn append_known(keys: Keys<'_>, numbers: &[u32], offsets: &[u32], bytes: &[u8], out: &mut Vec<u32>) {
+pub fn append_numbers(
+    keys: KeysMut<'_>,
+    numbers: &mut Vec<u32>,
+    adds: bool,
+    offsets: &[u32],
+    bytes: &[u8],
+    out: &mut Vec<u32>,
+) {
     let mut last: (&[u8], u32) = (&[], u32::MAX);
     let ends = offsets.get(1..).unwrap_or_default();
     out.extend(offsets.iter().zip(ends).map_while(|(start, end)| {
         let cell = bytes.get(*start as usize..*end as usize).unwrap_or_default();
         if last.1 == u32::MAX || !same(last.0, cell) {
-            let known = keys.find(hashed(cell), cell).ok()?;
-            last = (cell, numbers.get(known).copied()?);
+            let (hash, known) = (hashed(cell), Keys { bytes: keys.bytes, ends: keys.ends, table: keys.table });
+            let number = match known.find(hash, cell) {
+                Ok(known) => numbers.get(known).copied()?,
+                Err(place) => {
+                    let number = keys.ends.len() as u32;
+                    let has_room = adds && 2 * (number as usize) < keys.table.len();
+                    let slot = keys.table.get_mut(place).filter(|_| has_room)?;
+                    *slot = u64::from(hash) << 32 | u64::from(number + 1);
+                    keys.bytes.extend_from_slice(cell);
+                    keys.ends.push(keys.bytes.len() as u32);
+                    numbers.push(number);
+                    number
+                }
+            };
+            last = (cell, number);
         }
         Some(last.1)
     }));
+}
+
+/// Puts the keys of a table into a larger one, which is empty.
+#[inline(never)]
+pub fn move_keys(table: &[u64], larger: &mut [u64]) {
+    let mask = larger.len().wrapping_sub(1);
+    for slot in table.iter().filter(|slot| **slot != 0) {
+        let mut place = (*slot >> 32) as usize & mask;
+        while larger.get(place).is_some_and(|taken| *taken != 0) {
+            place = (place + 1) & mask;
+        }
+        larger.get_mut(place).into_iter().for_each(|free| *free = *slot);
+    }
 }
 
 #[cfg(test)]
@@ -120,11 +164,33 @@ mod tests {
             offsets.push(offsets.last().unwrap() + len as u32);
         }
         let mut out = vec![1];
-        append_known(keys, &[10, 11, 12, 13], &offsets, &text, &mut out);
+        let mut numbers = vec![10, 11, 12, 13];
+        let mut append = |numbers: &mut Vec<u32>, offsets: &[u32], out: &mut Vec<u32>| {
+            let keys = KeysMut { bytes: &mut bytes, ends: &mut ends, table: &mut table };
+            append_numbers(keys, numbers, false, offsets, &text, out);
+        };
+        append(&mut numbers, &offsets, &mut out);
         assert_eq!(out, [1, 12, 12, 10, 11, 13]);
-        append_known(keys, &[10, 11, 12, 13], &offsets[6..], &text, &mut out);
+        append(&mut numbers, &offsets[6..], &mut out);
         assert_eq!(out, [1, 12, 12, 10, 11, 13, 11]);
-        append_known(keys, &[], &[], &text, &mut out);
+        let none = KeysMut { bytes: &mut Vec::new(), ends: &mut Vec::new(), table: &mut [] };
+        append_numbers(none, &mut numbers, true, &offsets, &text, &mut out);
         assert_eq!(out.len(), 7);
+    }
+
+    #[test]
+    fn cells_become_keys_while_there_is_room() {
+        let words: [&[u8]; 6] = [b"one", b"", b"one", b"three", b"more than eight", b"one"];
+        let (mut offsets, text) = (vec![0], words.concat());
+        words.iter().for_each(|word| offsets.push(offsets.last().unwrap() + word.len() as u32));
+        let (mut bytes, mut ends, mut table, mut out) = (Vec::new(), Vec::new(), vec![0; 4], Vec::new());
+        let (mut numbers, keys) = (Vec::new(), KeysMut { bytes: &mut bytes, ends: &mut ends, table: &mut table });
+        append_numbers(keys, &mut numbers, true, &offsets, &text, &mut out);
+        assert_eq!((&out[..], &ends[..], &bytes[..]), (&[0, 1, 0][..], &[3, 3][..], &b"one"[..]));
+        let mut larger = vec![0; 16];
+        move_keys(&table, &mut larger);
+        let keys = KeysMut { bytes: &mut bytes, ends: &mut ends, table: &mut larger };
+        append_numbers(keys, &mut numbers, true, &offsets[3..], &text, &mut out);
+        assert_eq!((&out[3..], ends.len(), numbers), (&[2, 3, 0][..], 4, vec![0, 1, 2, 3]));
     }
 }

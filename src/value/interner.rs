@@ -1,6 +1,6 @@
 //! Numbers distinct byte strings.
 
-use kernels::keys::{self, Keys, hash};
+use kernels::keys::{self, Keys, KeysMut, hash};
 
 use crate::listed::IntoList;
 
@@ -83,14 +83,29 @@ impl Interner {
     }
 
     fn grow(&mut self) {
-        let larger = vec![0; (2 * self.table.len()).max(16)];
-        let mask = larger.len() - 1;
-        for slot in std::mem::replace(&mut self.table, larger).into_iter().filter(|slot| *slot != 0) {
-            let mut place = (slot >> 32) as usize & mask;
-            while self.table.get(place).is_some_and(|taken| *taken != 0) {
-                place = (place + 1) & mask;
+        let mut larger = vec![0; (2 * self.table.len()).max(16)];
+        keys::move_keys(&self.table, &mut larger);
+        self.table = larger;
+    }
+
+    /// Appends what `numbers` has for each cell, up to the first that is no key. If it `adds`, cells become keys, with their own numbers
+    /// in `numbers`. Cell `i` is `bytes[offsets[i]..offsets[i + 1]]`.
+    pub fn append_numbers(
+        &mut self,
+        numbers: &mut Vec<u32>,
+        adds: bool,
+        (offsets, bytes): (&[u32], &[u8]),
+        out: &mut Vec<u32>,
+    ) {
+        let begun = out.len();
+        loop {
+            let Interner { bytes: known, ends, table } = self;
+            let rest = offsets.get(out.len() - begun..).unwrap_or_default();
+            keys::append_numbers(KeysMut { bytes: known, ends, table }, numbers, adds, rest, bytes, out);
+            if !adds || out.len() - begun + 1 >= offsets.len() {
+                return;
             }
-            self.take(place, slot);
+            self.grow();
         }
     }
 }

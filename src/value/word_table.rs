@@ -1,12 +1,15 @@
 //! Numbers words.
 
-use kernels::table;
+use kernels::table::{self, Addable};
+
+/// A word, and its number plus one, or 0 if the slot is free.
+type Slot = (u64, u32);
 
 /// A number for each known word, by open addressing.
 #[derive(Clone, Debug, Default)]
 pub struct WordTable {
     /// The slots that `kernels::table` searches. At most half of them are taken.
-    slots: Vec<(u64, u32)>,
+    slots: Vec<Slot>,
     taken: usize,
 }
 
@@ -19,12 +22,24 @@ impl WordTable {
     /// Adds a word that is not known yet.
     pub fn insert(&mut self, word: u64, number: u32) {
         if 2 * (self.taken + 1) > self.slots.len() {
-            let grown = vec![(0, 0); (2 * self.slots.len()).max(16)];
-            let slots = std::mem::replace(&mut self.slots, grown);
-            slots.into_iter().filter(|(_, number)| *number > 0).for_each(|(word, number)| self.take(word, number));
+            self.grow();
         }
         self.take(word, number + 1);
         self.taken += 1;
+    }
+
+    fn grow(&mut self) {
+        let mut grown = vec![(0, 0); (2 * self.slots.len()).max(16)];
+        table::move_words(&self.slots, &mut grown);
+        self.slots = grown;
+    }
+
+    /// Calls `append` with the slots and how many are taken, and again with more slots as long as half of them are taken and the number
+    /// of `rows` that it returns is below all.
+    fn adding(&mut self, rows: usize, append: &mut dyn FnMut(&mut [Slot], &mut usize) -> usize) {
+        while append(&mut self.slots, &mut self.taken) < rows && 2 * self.taken >= self.slots.len() {
+            self.grow();
+        }
     }
 
     fn take(&mut self, word: u64, number: u32) {
@@ -33,15 +48,34 @@ impl WordTable {
         }
     }
 
-    /// Appends the numbers of the words at the front, up to the first unknown one.
-    pub fn append_known(&self, words: &[u64], numbers: &mut Vec<u32>) {
-        table::append_known(&self.slots, words, numbers);
+    /// Appends the numbers of the words at the front, up to the first unknown one. With `known`, where the place of a word is its
+    /// number, all words become known that are `addable`.
+    pub fn append_numbers(
+        &mut self,
+        words: &[u64],
+        addable: Addable,
+        mut known: Option<&mut Vec<u64>>,
+        numbers: &mut Vec<u32>,
+    ) {
+        let begun = numbers.len();
+        let adds = known.is_some();
+        self.adding(if adds { words.len() } else { 0 }, &mut |slots, taken| {
+            let rest = words.get(numbers.len() - begun..).unwrap_or_default();
+            table::append_numbers(slots, taken, rest, addable, known.as_deref_mut(), numbers);
+            numbers.len() - begun
+        });
     }
 
-    /// Puts the number of each pair in place of its first half, up to the first unknown pair. Returns how many there are.
-    /// The words are pairs: the first half is above the second.
-    pub fn number_pairs(&self, a: &mut [u32], b: &[u32]) -> usize {
-        table::number_pairs(&self.slots, a, b)
+    /// Puts the number of each pair in place of its first half. The words are pairs: the first half is above the second. Unknown ones
+    /// are added to `known`, where their places are their numbers.
+    pub fn number_pairs(&mut self, a: &mut [u32], b: &[u32], known: &mut Vec<u64>) {
+        let mut done = 0;
+        self.adding(a.len().min(b.len()), &mut |slots, taken| {
+            if let (Some(a), Some(b)) = (a.get_mut(done..), b.get(done..)) {
+                done += table::number_pairs(slots, taken, known, a, b);
+            }
+            done
+        });
     }
 }
 
@@ -61,10 +95,11 @@ mod tests {
             table.insert(*word, number);
         }
         let mut numbers = Vec::new();
-        table.append_known(&words, &mut numbers);
+        let any = Addable { low: 0, span: u64::MAX, small: None };
+        table.append_numbers(&words, any, None, &mut numbers);
         assert_eq!(numbers, (0..8998).collect::<Vec<u32>>());
         numbers.clear();
-        table.append_known(&[60_000, 7, 0], &mut numbers);
+        table.append_numbers(&[60_000, 7, 0], any, None, &mut numbers);
         assert_eq!(numbers, [1]);
         let slots = &table.slots;
         let longest = (0..slots.len()).map(|at| slots[at..].iter().take_while(|slot| slot.1 > 0).count()).max();

@@ -2,11 +2,11 @@
 
 use std::ops::Range;
 
-use kernels::{elements, gather, keys, runs};
+use kernels::{elements, gather, runs};
 
 use super::super::known::KnownValues;
 use super::numbers::{Numbers, runs_max};
-use super::words::{SMALL_MAX, is_plain, note_small, small_of, table_of, value_of, word_of};
+use super::words::{SMALL_MAX, addable, is_plain, note_small, small_of, table_of, value_of, word_of};
 use crate::block::{Bitmap, Bytes12, Column, ColumnBuilder, ColumnData, VarData};
 use crate::value::{
     Collation, Interner, Kind, OwnedValue, Value, WordTable, append_key, append_missing_key, append_text_key,
@@ -222,6 +222,9 @@ impl Coder {
             }
             return number;
         }
+        if let Some(number) = self.texts.get(text).and_then(|known| self.text_numbers.get(known)) {
+            return *number;
+        }
         self.key.clear();
         append_text_key(&mut self.key, text);
         let value = || OwnedValue::string(std::str::from_utf8(text).unwrap_or_default());
@@ -287,14 +290,14 @@ impl Coder {
             }
             ColumnData::ObjectId(cells) => {
                 let number = &mut |id: &[u8]| self.number_by_key(Value::new_checked(Kind::ObjectId, id));
-                numbers_of_bytes(&|row| cells.get(row).map_or(&[], Bytes12::as_slice), rows, number)
+                Numbers::of_bytes(&|row| cells.get(row).map_or(&[], Bytes12::as_slice), rows, number)
             }
             ColumnData::Objects(_) => self.numbers(&cells.slice(rows.clone()).into_values(), 0..rows.len()),
             ColumnData::Dictionary(index, values) => self.numbers_of_entries(cut(index, rows), values),
             ColumnData::String(cells) => self.numbers_of_texts(cells, rows),
             ColumnData::Bson(cells) => {
                 let number = &mut |tagged: &[u8]| self.number(Value::tagged_checked(tagged));
-                numbers_of_bytes(&|row| cells.get(row), rows, number)
+                Numbers::of_bytes(&|row| cells.get(row), rows, number)
             }
         }
     }
@@ -335,9 +338,13 @@ impl Coder {
                 gather::known_whole(&self.small[1], bytemuck::cast_slice(behind), NOTHING, &mut numbers);
             }
             let behind = words.get(numbers.len()..).unwrap_or_default();
-            table_of(kind).and_then(|table| self.words.get(table)).into_iter().for_each(|words| {
-                words.append_known(behind, &mut numbers);
-            });
+            if let Some(table) = table_of(kind).and_then(|table| self.words.get_mut(table)) {
+                let known = match &mut self.plain {
+                    Some(Plain::Words(known, words)) if *known == kind => Some(words),
+                    _ => None,
+                };
+                table.append_numbers(behind, addable(kind), known, &mut numbers);
+            }
             if let Some(unknown) = words.get(numbers.len()) {
                 numbers.push(self.number_of_word(kind, *unknown));
             }
@@ -369,7 +376,8 @@ impl Coder {
         loop {
             let row = rows.start + numbers.len();
             let offsets = cells.offsets.get(row..=rows.end).unwrap_or_default();
-            keys::append_known(self.texts.keys(), &self.text_numbers, offsets, &cells.bytes, &mut numbers);
+            let adds = matches!(self.plain, Some(Plain::Texts)) && !has_nul(cells, offsets);
+            self.texts.append_numbers(&mut self.text_numbers, adds, (offsets, &cells.bytes), &mut numbers);
             let row = rows.start + numbers.len();
             if row >= rows.end {
                 return Numbers::of_codes(&numbers, &mut |number| number);
@@ -472,22 +480,9 @@ fn cut<T>(cells: &[T], rows: Range<usize>) -> &[T] {
     cells.get(rows).unwrap_or_default()
 }
 
-/// Asks for each run of equal cells once.
-fn numbers_of_bytes<'a>(
-    cell: &dyn Fn(usize) -> &'a [u8],
-    rows: Range<usize>,
-    number: &mut dyn FnMut(&[u8]) -> u32,
-) -> Numbers {
-    let mut last: Option<&[u8]> = None;
-    let mut runs: Vec<(u32, usize)> = Vec::new();
-    for (row, end) in rows.zip(1..) {
-        let cell = cell(row);
-        if last.replace(cell) != Some(cell) {
-            runs.push((number(cell), end));
-        }
-        if let Some((_, to)) = runs.last_mut() {
-            *to = end;
-        }
-    }
-    Numbers::of_runs(runs)
+/// True if the texts between these offsets have a zero byte.
+fn has_nul(cells: &VarData, offsets: &[u32]) -> bool {
+    let ends = offsets.first().zip(offsets.last());
+    let bytes = ends.and_then(|(start, end)| cells.bytes.get(*start as usize..*end as usize));
+    bytes.is_none_or(|bytes| bytes.contains(&0))
 }

@@ -34,6 +34,26 @@ impl Numbers {
         }
     }
 
+    /// The numbers of byte strings: `number` is asked once for each run of equal ones.
+    pub(super) fn of_bytes<'a>(
+        cell: &dyn Fn(usize) -> &'a [u8],
+        rows: Range<usize>,
+        number: &mut dyn FnMut(&[u8]) -> u32,
+    ) -> Numbers {
+        let mut last: Option<&[u8]> = None;
+        let mut runs: Vec<(u32, usize)> = Vec::new();
+        for (row, end) in rows.zip(1..) {
+            let cell = cell(row);
+            if last.replace(cell) != Some(cell) {
+                runs.push((number(cell), end));
+            }
+            if let Some((_, to)) = runs.last_mut() {
+                *to = end;
+            }
+        }
+        Numbers::of_runs(runs)
+    }
+
     /// The numbers of runs that end there, by their first rows.
     pub(super) fn of_ends(ends: &[u32], number: &mut dyn FnMut(usize) -> u32) -> Numbers {
         let mut start = 0;

@@ -60,10 +60,10 @@ impl Pairs {
         let mut done = 0;
         while let (Some(a @ [_, ..]), Some(b @ [_, ..])) = (a.get_mut(done..), b.get(done..)) {
             let known = match self.is_hashed {
-                true => self.words.number_pairs(a, b),
-                false => table::number_placed_pairs(&self.places, self.width, a, b),
+                true => return self.words.number_pairs(a, b, &mut self.known),
+                false => table::number_placed_pairs(&mut self.places, self.width, &mut self.known, a, b),
             };
-            // The next one is new.
+            // The next one has no place.
             if let (Some(a), Some(b)) = (a.get_mut(known), b.get(known)) {
                 *a = self.number(*a, *b);
             }

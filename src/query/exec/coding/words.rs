@@ -1,6 +1,7 @@
 //! Values as words: those with a fixed number of bytes, at most eight.
 
 use kernels::gather;
+use kernels::table::Addable;
 
 use super::coder::NOTHING;
 use crate::value::{Kind, Value};
@@ -34,6 +35,17 @@ pub fn is_plain(kind: Kind, word: u64) -> bool {
         Kind::Int64 => word.cast_signed().unsigned_abs() >> 53 == 0,
         _ => true,
     }
+}
+
+/// The words of a type that are plain, and looked for in `Coder::words` alone.
+pub fn addable(kind: Kind) -> Addable {
+    const EXACT_MAX: i64 = (1 << 53) - 1;
+    let (low, span) = match kind {
+        Kind::Int32 => (SMALL_MAX.into(), (u32::MAX - SMALL_MAX).into()),
+        Kind::Int64 => ((-EXACT_MAX).cast_unsigned(), 2 * EXACT_MAX.cast_unsigned()),
+        _ => (0, u64::MAX),
+    };
+    Addable { low, span, small: (kind == Kind::Double).then_some(SMALL_MAX) }
 }
 
 /// The value of a word.

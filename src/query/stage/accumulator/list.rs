@@ -108,14 +108,22 @@ impl Lists {
         let first = self.known.len();
         self.known.number_all(&mut pairs, &values);
         // New pairs have the next numbers, in the order of their rows.
-        let (mut next, mut scratch) = (first, Vec::new());
-        for (pair, row) in pairs.into_iter().zip(places) {
-            if pair as usize == next {
-                let (group, number) = self.known.pair(next).unwrap_or_default();
-                next += 1;
-                self.note_new(number);
-                self.push(group as usize, cells.value(row, &mut scratch).unwrap_or(Value::NULL))?;
-            }
+        let mut next = first;
+        let new = pairs.into_iter().zip(places).filter(|(pair, _)| {
+            let is_new = *pair as usize == next;
+            next += usize::from(is_new);
+            is_new
+        });
+        let rows: Vec<u32> = new.map(|(_, row)| row as u32).collect();
+        let new: Vec<(u32, u32)> = (first..next).filter_map(|pair| self.known.pair(pair)).collect();
+        let numbers: Vec<u32> = new.iter().map(|(_, number)| *number).collect();
+        self.size_bytes += numbers.len() * size_of::<usize>() + self.coder.key_lens(&numbers);
+        let cells = cells.gather(&rows);
+        let mut start = 0;
+        for run in new.chunk_by(|a, b| a.0 == b.0) {
+            let group = run.first().map_or(usize::MAX, |(group, _)| *group as usize);
+            self.push_cells(group, &cells, start..start + run.len())?;
+            start += run.len();
         }
         Ok(())
     }

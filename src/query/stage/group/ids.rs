@@ -23,12 +23,12 @@ pub(super) struct Ids {
 }
 
 impl Ids {
-    /// Adds the next group, whose id is not written, and drops what is written.
-    pub fn add_unwritten(&mut self) {
+    /// Adds the next groups, whose ids are not written, and drops what is written.
+    pub fn add_unwritten(&mut self, count: usize) {
         if !self.places.is_empty() {
             *self = Ids { unwritten: self.len(), ..Ids::default() };
         }
-        self.unwritten += 1;
+        self.unwritten += count;
     }
 
     /// The number of groups.

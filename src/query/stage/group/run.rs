@@ -203,6 +203,15 @@ impl Group {
             return Ok(());
         }
         self.size_bytes += 2 * self.groups.key_lens(self.ids.len()) + 64 * new;
+        if !self.writes_ids() {
+            // Nothing is read of their rows.
+            self.ids.add_unwritten(new);
+            for (field, accumulator) in self.spec.fields.iter().zip(&mut self.accumulators) {
+                let n = field.count(&|| None)?;
+                (0..new).for_each(|_| accumulator.grow(n));
+            }
+            return Ok(());
+        }
         match numbers {
             Numbers::Each(numbers) => {
                 for (row, group) in rows.clone().zip(numbers) {
@@ -222,7 +231,7 @@ impl Group {
     fn note_group(&mut self, keys: &[KeyCells], group: u32, row: usize) -> Result<()> {
         match self.writes_ids() {
             true => self.ids.add(&self.spec.key, keys, row),
-            false => self.ids.add_unwritten(),
+            false => self.ids.add_unwritten(1),
         }
         let id = || if self.reads_ids { self.ids.id(group as usize).as_doc() } else { None };
         for (field, accumulator) in self.spec.fields.iter().zip(&mut self.accumulators) {
