@@ -181,6 +181,41 @@ pub fn find(text: &[u8], wanted: &[u8], from: usize, ignores_case: bool) -> Opti
     }
 }
 
+/// Of a text with separators, the part with this number; from the end if it is negative.
+#[inline(never)]
+pub fn part<'a>(text: &'a [u8], separator: &[u8], number: i32) -> Option<&'a [u8]> {
+    let next = |from: usize| find(text, separator, from, false).map(|at| (at, at + separator.len()));
+    let mut number = i64::from(number);
+    if number < 0 {
+        let mut start = 0;
+        number += 1;
+        while let Some((_, end)) = next(start) {
+            start = end;
+            number += 1;
+        }
+    }
+    let mut start = 0;
+    for _ in 0..usize::try_from(number).ok()? {
+        start = next(start)?.1;
+    }
+    text.get(start..next(start).map_or(text.len(), |(at, _)| at))
+}
+
+/// The part of each text with this number, and the rows that have one, as words (see `bits`).
+#[inline(never)]
+pub fn parts(texts: Texts<'_>, separator: &[u8], number: i32) -> (NewTexts, Vec<u64>) {
+    let rows = texts.offsets.len().saturating_sub(1);
+    let (mut out, mut words) = (begun(rows, 0), vec![0; rows.div_ceil(64)]);
+    for (row, text) in texts.iter().enumerate() {
+        let part = part(text, separator, number);
+        if let (Some(_), Some(word)) = (part, words.get_mut(row / 64)) {
+            *word |= 1 << (row % 64);
+        }
+        push(&mut out, part.unwrap_or_default());
+    }
+    (out, words)
+}
+
 /// True if all characters are single bytes.
 #[inline(never)]
 pub fn is_ascii(bytes: &[u8]) -> bool {
@@ -244,6 +279,24 @@ mod tests {
             }
             prop_assert_eq!(in_case(&cells.1, true), expect(&|text| text.to_ascii_uppercase()).1);
             prop_assert_eq!(in_case(&cells.1, false), expect(&|text| text.to_ascii_lowercase()).1);
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn parts_of_texts_are_those_between_separators(
+            texts in proptest::collection::vec("[-a]{0,9}|[-ab]{0,40}", 0..70), separator in "-{1,2}|a-", number in -6..6_i32,
+        ) {
+            let part = |text: &String| {
+                let parts: Vec<&str> = text.split(&separator).collect();
+                let at = if number < 0 { parts.len().checked_sub(number.unsigned_abs() as usize)? } else { number as usize };
+                parts.get(at).map(|part| (*part).to_owned())
+            };
+            let expected: Vec<Option<String>> = texts.iter().map(part).collect();
+            let cells = texts_of(&texts);
+            let (found, words) = parts(view(&cells), separator.as_bytes(), number);
+            prop_assert_eq!(found, texts_of(&expected.iter().map(|part| part.clone().unwrap_or_default()).collect::<Vec<_>>()));
+            prop_assert!(expected.iter().enumerate().all(|(row, part)| part.is_some() == (words[row / 64] >> (row % 64) & 1 == 1)));
         }
     }
 }

@@ -1,6 +1,7 @@
 //! Compiles an expression: steps in the order in which they are computed, each once, however often the expression has it.
 
 use super::elements::EachElement;
+use super::parts::of_split;
 use super::run::Run;
 use crate::block::{Bitmap, Block, Column};
 use crate::error::Result;
@@ -34,6 +35,8 @@ pub enum ExprStep {
     NotNull(usize),
     /// The same value, which becomes null where it is missing, as in an array.
     OrNull(usize),
+    /// The part of split texts with a number: the text, the separator, the number, and the same for values of other types.
+    Part(usize, Box<str>, i32, usize),
     /// `$map` or `$filter` of arrays.
     Elements(usize, Box<EachElement>),
     /// An expression that is evaluated row by row: what has arrays to go through, asks the host, or is random.
@@ -163,6 +166,12 @@ impl Compiler<'_> {
                         input = self.push(ExprStep::NotNull(input), reads);
                     }
                     return Some(self.push(ExprStep::Call(operator, vec![input]), reads));
+                }
+                if let Some((text, separator, number)) = of_split(operator, arguments) {
+                    let text = self.add(text, bound)?;
+                    let (steps, reads) = self.all(arguments, bound)?;
+                    let others = self.push(ExprStep::Call(operator, steps), reads);
+                    return Some(self.push(ExprStep::Part(text, separator.into(), number, others), reads));
                 }
                 if let Some(step) = self.over_made(operator, arguments, bound) {
                     return Some(step);
@@ -326,7 +335,7 @@ impl Compiler<'_> {
                 let step = self.field(step, "hour", false).unwrap_or(step);
                 return to.push(step);
             }
-            Some((ExprStep::Single(_) | ExprStep::Elements(..), _)) => return to.push(step),
+            Some((ExprStep::Single(_) | ExprStep::Elements(..) | ExprStep::Part(..), _)) => return to.push(step),
             Some((ExprStep::Constant(_) | ExprStep::Column(_), _)) | None => return,
         };
         inner.into_iter().for_each(|step| self.failing(step, to));

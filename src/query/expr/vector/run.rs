@@ -11,7 +11,9 @@ use super::cells::{Cells, Scratch, Vector, push};
 use super::distinct::{self, AlikeRows};
 use super::mask::Mask;
 use super::program::{ExprStep, Program, Reads};
-use super::{bucket, choice, comparison, conversion, dates, general, membership, numbers, several, texts, truth};
+use super::{
+    bucket, choice, comparison, conversion, dates, general, membership, numbers, parts, several, texts, truth,
+};
 use crate::block::{Bitmap, Block, Column, ColumnBuilder, ColumnData};
 use crate::error::Result;
 use crate::query::expr::datum::Datum;
@@ -242,6 +244,12 @@ impl<'a> Run<'a> {
                     }
                     _ if value.missing.is_none() => return value,
                     _ => Vector { missing: Mask::NONE, null: value.absent(), ..(*value).clone() },
+                }
+            }
+            ExprStep::Part(text, separator, number, others) => {
+                match parts::part(&self.value(*text, frame).flat(), separator, *number, rows) {
+                    Some(parts) => parts,
+                    None => return self.value(*others, frame),
                 }
             }
             ExprStep::Elements(arrays, each) => {

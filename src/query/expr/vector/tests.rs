@@ -253,6 +253,14 @@ fn expression() -> impl Strategy<Value = Bson> {
                     let field = |n: i32| if n == 2 { Bson::from("$i") } else { Bson::from("$a") };
                     call(name, vec![text, if start > 1 { field(count) } else { n(start) }, if count > 1 { field(start) } else { n(count) }])
                 }),
+            1 => (prop_oneof![Just(Bson::from("$s")), inner.clone()], prop::sample::select(vec!["a", "-", "01", "ä"]), -3..3_i32).prop_map(|(text, by, at)| {
+                let parts = call("$split", vec![text, by.into()]);
+                match at {
+                    0 => call("$first", vec![parts]),
+                    -1 => call("$last", vec![parts]),
+                    at => call("$arrayElemAt", vec![parts, at.into()]),
+                }
+            }),
             2 => [inner.clone(), inner.clone(), inner.clone()].prop_map(|[test, then, other]| call("$cond", vec![test, then, other])),
             1 => ([inner.clone(), inner.clone(), inner.clone(), inner.clone()], prop::option::of(inner.clone())).prop_map(|([a, b, c, d], default)| {
                 let branches = vec![doc! { "case": a, "then": b }, doc! { "case": c, "then": d }];

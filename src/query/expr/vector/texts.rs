@@ -11,7 +11,7 @@ use super::distinct::ROWS_A_VALUE_MIN;
 use super::mask::Mask;
 use super::numbers::{Operand, finished, operand};
 use super::run::VectorArguments;
-use crate::block::{Column, ColumnData, VarData};
+use crate::block::{Bitmap, Column, ColumnData, VarData};
 use crate::query::expr::operators::Operator;
 use crate::query::expr::string::count;
 use crate::value::Kind;
@@ -67,7 +67,7 @@ pub fn of_texts<'a>(
         }
         _ => return None,
     };
-    Some(finished(of_new(made), Mask::NONE, vector.left.clone().with(&left), Mask::NONE))
+    Some(finished(of_new(made, None), Mask::NONE, vector.left.clone().with(&left), Mask::NONE))
 }
 
 /// Places of characters.
@@ -102,13 +102,15 @@ fn column_of<'v>(vector: &'v Vector<'_>) -> Option<&'v Column> {
     Some(column)
 }
 
-fn texts_of<'v>(vector: &'v Vector<'_>) -> Option<Texts<'v>> {
+/// The texts of a vector; `None` if it has other values.
+pub(super) fn texts_of<'v>(vector: &'v Vector<'_>) -> Option<Texts<'v>> {
     let ColumnData::String(VarData { offsets, bytes }) = column_of(vector)?.data() else { return None };
     Some(Texts { offsets, bytes })
 }
 
-fn of_new<'a>((offsets, bytes): NewTexts) -> Cells<'a> {
-    Cells::Any(Cow::Owned(Column::new(ColumnData::String(VarData { offsets, bytes }), None)))
+/// New texts, of which some may be missing, as far as masks say so.
+pub(super) fn of_new<'a>((offsets, bytes): NewTexts, present: Option<Bitmap>) -> Cells<'a> {
+    Cells::Any(Cow::Owned(Column::new(ColumnData::String(VarData { offsets, bytes }), present)))
 }
 
 /// `$concat` of texts and constant ones. Null gives null.
@@ -125,5 +127,5 @@ fn joined<'a>(arguments: &VectorArguments<'_, 'a>) -> Option<Vector<'a>> {
             _ => Part::Each(texts_of(vector)?),
         });
     }
-    Some(finished(of_new(texts::joined(&parts, arguments.rows)), null, left, Mask::NONE))
+    Some(finished(of_new(texts::joined(&parts, arguments.rows), None), null, left, Mask::NONE))
 }
