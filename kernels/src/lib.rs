@@ -10,6 +10,7 @@
 pub mod alike;
 pub mod arithmetic;
 pub mod bits;
+pub mod classes;
 pub mod compare;
 pub mod convert;
 pub mod elements;

@@ -3,6 +3,8 @@
 use std::borrow::Cow;
 use std::rc::Rc;
 
+use kernels::classes;
+
 use super::cells::{Cells, Scratch, Vector};
 use super::mask::Mask;
 use super::run::VectorArguments;
@@ -24,9 +26,10 @@ pub fn bucketed<'a>(arguments: &VectorArguments<'_, 'a>, collation: &Collation) 
     let mut by_value = |row: usize| index_of(place_below(vector.value(row, &mut scratch), boundaries, collation));
     let doubles = boundaries.iter().map(|boundary| double(*boundary)).listed_if_all();
     let dates = boundaries.iter().map(|boundary| boundary.and_then(Value::as_date_ms)).listed_if_all();
+    let codes = || (0..=boundaries.len()).map(|reached| index_of(within(reached, boundaries.len()))).listed();
     let mut index = match (&vector.cells, doubles, dates) {
-        (Cells::Numbers(cells, _), Some(boundaries), _) => among(cells, &boundaries, &index_of),
-        (Cells::Dates(cells), _, Some(boundaries)) => among(cells, &boundaries, &index_of),
+        (Cells::Numbers(cells, _), Some(boundaries), _) => classes::doubles(cells, &boundaries, &codes()),
+        (Cells::Dates(cells), _, Some(boundaries)) => classes::int64s(cells, &boundaries, &codes()),
         _ => (0..arguments.rows).map(|row| if vector.left.has(row) { 0 } else { by_value(row) }).collect(),
     };
     // Null and missing have one place each.
@@ -42,25 +45,14 @@ pub fn bucketed<'a>(arguments: &VectorArguments<'_, 'a>, collation: &Collation) 
     let mut left = vector.left.clone();
     let mut entries = ColumnBuilder::with_capacity(boundaries.len());
     boundaries.iter().take(outside).flatten().for_each(|boundary| entries.push(*boundary));
-    match default {
-        Some(default) => entries.push(*default),
-        None => {
-            entries.push_absent(1);
-            left.add(&Mask::of(Bitmap::from_slice(&index, |place| *place as usize == outside)));
-        }
+    if default.is_none() && index.iter().any(|place| *place as usize == outside) {
+        left.add(&Mask::of(Bitmap::from_slice(&index, |place| *place as usize == outside)));
     }
+    // Rows that are left out may have any entry.
+    (*default).or(boundaries.first().copied().flatten()).into_iter().for_each(|entry| entries.push(entry));
     // Of boundaries and a default of another type, none is left out.
-    let entries = entries.finish();
-    let missing = entries.presence().map_or(Mask::NONE, Mask::outside);
-    let entries = Rc::new(Cells::Any(Cow::Owned(entries)).with(missing, Mask::NONE, Mask::NONE));
+    let entries = Rc::new(Cells::Any(Cow::Owned(entries.finish())).whole());
     Some(Cells::Indexed(index.into(), entries).with(Mask::NONE, Mask::NONE, left))
-}
-
-fn among<T: PartialOrd>(cells: &[T], boundaries: &[T], index_of: &dyn Fn(Option<usize>) -> u32) -> Vec<u32> {
-    let places: Vec<u32> = (0..=boundaries.len()).map(|reached| index_of(within(reached, boundaries.len()))).collect();
-    // A NaN is below all numbers, as nothing is below or equal to it.
-    let place = |cell: &T| places.get(boundaries.partition_point(|boundary| boundary <= cell)).copied().unwrap_or(0);
-    cells.iter().map(place).collect()
 }
 
 /// A number that is the same as a double, and not NaN.

@@ -2,12 +2,12 @@
 
 use std::rc::Rc;
 
-use kernels::{Operand, gather};
+use kernels::{Operand, classes, gather};
 
 use super::cells::{Cells, Int32s, Scratch, Vector};
 use super::mask::Mask;
 use super::truth::truths;
-use crate::block::{Bitmap, ColumnBuilder};
+use crate::block::{Bitmap, Column, ColumnBuilder};
 use crate::value::{Kind, OwnedValue, Value};
 
 /// Arguments: a test, the value if it is true, the value if not.
@@ -83,7 +83,6 @@ pub fn nullish(vector: &Vector<'_>, rows: usize) -> Bitmap {
 /// Each row has the value that its branch has there: that of a branch in `taken`, which no two branches share. Rows in `left` are left out, and those that their
 /// branch leaves out.
 fn picked<'a>(taken: &[Bitmap], branches: &[Rc<Vector<'a>>], mut left: Mask, rows: usize) -> Vector<'a> {
-    let is_constant = |branch: &Rc<Vector<'_>>| matches!(branch.cells, Cells::Constant(_));
     let flat: Vec<_> = branches.iter().map(Vector::flat).collect();
     taken.iter().zip(&flat).for_each(|(taken, branch)| left.add(&branch.left.within(taken)));
     if let Some(vector) = numbers(taken, &flat, &left, rows) {
@@ -91,10 +90,8 @@ fn picked<'a>(taken: &[Bitmap], branches: &[Rc<Vector<'a>>], mut left: Mask, row
     }
     // A row without a branch is left out, so that any will do.
     let mut chosen = vec![0_u32; rows];
-    for (number, taken) in (0..).zip(taken) {
-        taken.iter().for_each(|row| chosen.iter_mut().skip(row).take(1).for_each(|slot| *slot = number));
-    }
-    if flat.iter().all(is_constant) {
+    (0..).zip(taken).for_each(|(number, taken)| classes::set(&mut chosen, taken.words(), number));
+    if flat.iter().all(|branch| is_constant(branch)) {
         let mut entries = ColumnBuilder::with_capacity(flat.len());
         for branch in &flat {
             match &branch.cells {
@@ -105,16 +102,32 @@ fn picked<'a>(taken: &[Bitmap], branches: &[Rc<Vector<'a>>], mut left: Mask, row
         let entries = Rc::new(Vector::made(entries.finish(), Mask::NONE));
         return Cells::Indexed(chosen.into(), entries).with(Mask::NONE, Mask::NONE, left);
     }
-    let mut builder = ColumnBuilder::with_capacity(rows);
-    let mut scratch = Scratch::default();
-    for (row, number) in chosen.iter().enumerate() {
-        let branch = flat.get(*number as usize).filter(|_| !left.has(row));
-        match branch.and_then(|branch| branch.value(row, &mut scratch)) {
-            Some(value) => builder.push(value),
-            None => builder.push_absent(1),
+    joined(&flat, chosen, rows).map_or(Vector::nothing(rows), |column| Vector::made(column, left))
+}
+
+/// True if all rows have the same value.
+fn is_constant(branch: &Vector<'_>) -> bool {
+    matches!(branch.cells, Cells::Constant(_)) && branch.absent().is_none()
+}
+
+/// The values of rows, each from the branch with the number that `chosen` has for it: they are picked out of the values of all branches.
+fn joined(branches: &[Rc<Vector<'_>>], mut chosen: Vec<u32>, rows: usize) -> Option<Column> {
+    let mut all = ColumnBuilder::with_capacity(rows);
+    let mut starts = Vec::with_capacity(branches.len());
+    for branch in branches {
+        starts.push((all.len() as u32, !is_constant(branch)));
+        match &branch.cells {
+            Cells::Constant(Some(value)) if is_constant(branch) => all.push(value.view()),
+            Cells::Constant(None) if is_constant(branch) => all.push_absent(1),
+            // Rows that are left out may have any value.
+            _ => all.extend(&Vector { left: Mask::NONE, ..(**branch).clone() }.into_column(rows)?, 0..rows),
         }
     }
-    Vector::made(builder.finish(), left)
+    for (slot, row) in chosen.iter_mut().zip(0..) {
+        let (start, is_each) = starts.get(*slot as usize).copied()?;
+        *slot = if is_each { start + row } else { start };
+    }
+    Some(all.finish().gather(&chosen))
 }
 
 /// Where the numbers of a branch come from.
