@@ -24,6 +24,7 @@ pub mod paths;
 pub mod places;
 pub mod runs;
 pub mod scale;
+pub mod sortable;
 pub mod sum;
 pub mod table;
 pub mod tagged;

@@ -315,6 +315,7 @@ impl Exec {
                     None => rows,
                     Some(selected) => rows.gather(&selected),
                 };
+                let (rows, _) = sorter.better_of(rows)?;
                 sorter.push(rows, None)?;
                 Ok(Flow::Continue)
             }

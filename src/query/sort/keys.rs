@@ -2,6 +2,8 @@
 //!
 //! A smaller key sorts first and equal keys tie, so that sorting never reads the columns again.
 
+use kernels::sortable;
+
 use super::arrays::least_keys;
 use super::spec::{SortPart, SortSpec};
 use crate::block::{Block, Column, ColumnData};
@@ -26,6 +28,20 @@ pub(super) fn keys_of_rows(spec: &SortSpec, blocks: &[Block]) -> Result<Vec<Vec<
         *slot = ranks.next();
     }
     Ok(keys.into_iter().flatten().listed())
+}
+
+/// The keys of all rows by the first part alone, if they are fixed ones, and if the other parts cannot meet different arrays in one
+/// row.
+pub(super) fn first_keys(spec: &SortSpec, blocks: &[Block]) -> Option<Vec<u64>> {
+    let (first, others) = spec.parts().split_first()?;
+    let may_fail = |block: &Block| {
+        let columns = others.iter().filter_map(|part| block.column(part.path.first()));
+        columns.filter(|column| may_hold_arrays(column)).count() > 1
+    };
+    if others.len() > 1 && blocks.iter().any(may_fail) {
+        return None;
+    }
+    fixed_keys(first, blocks)
 }
 
 /// Keys of a path whose columns are all numbers of one exact form, or all dates, or all booleans; otherwise
@@ -91,7 +107,7 @@ const MISSING: u64 = 0;
 fn push_keys(keys: &mut Vec<u64>, column: &Column, doubles: bool) -> Option<()> {
     let start = keys.len();
     match column.data() {
-        ColumnData::F64(v) => keys.extend(v.iter().map(|x| key_of_double(*x))),
+        ColumnData::F64(v) => sortable::push_doubles(keys, v),
         ColumnData::I32(v) if doubles => keys.extend(v.iter().map(|n| key_of_double(f64::from(*n)))),
         ColumnData::I32(v) => keys.extend(v.iter().map(|n| key_of_int(i64::from(*n)))),
         ColumnData::I64(v) | ColumnData::Date(v) => keys.extend(v.iter().map(|n| key_of_int(*n))),
@@ -112,12 +128,7 @@ fn push_keys(keys: &mut Vec<u64>, column: &Column, doubles: bool) -> Option<()> 
 
 /// Order-preserving, never `MISSING`: NaN is 1, minus infinity is far above it.
 pub fn key_of_double(x: f64) -> u64 {
-    if x.is_nan() {
-        return 1;
-    }
-    // The sum turns -0.0 into 0.0, with which it ties.
-    let bits = (x + 0.0).to_bits();
-    if x < 0.0 { !bits } else { bits | 1 << 63 }
+    sortable::double(x)
 }
 
 /// Order-preserving; `MISSING` for the smallest integer.

@@ -1,6 +1,8 @@
 //! Sorts the rows of blocks by their keys.
 
-use super::keys::keys_of_rows;
+use kernels::sortable;
+
+use super::keys::{first_keys, keys_of_rows};
 use super::spec::SortSpec;
 use crate::block::Block;
 use crate::error::{Error, Result};
@@ -22,6 +24,26 @@ pub fn sorted_rows(spec: &SortSpec, blocks: &[Block], keep: Option<usize>) -> Re
 ///
 /// Errors: as `sorted_rows`.
 pub fn rows_before(spec: &SortSpec, pair: &[Block; 2]) -> Result<Vec<u32>> {
+    let [last, rows] = pair;
+    let Some(first) = first_keys(spec, pair) else { return all_before(spec, pair) };
+    let Some((least, first)) = first.split_first() else { return Ok(Vec::new()) };
+    let [_, others @ ..] = spec.parts() else { return Ok(Vec::new()) };
+    // Most rows sort behind by their first key, so that the others are made for few.
+    let Some(limit) = (if others.is_empty() { least.checked_sub(1) } else { Some(*least) }) else {
+        return Ok(Vec::new());
+    };
+    let near = sortable::up_to(first, limit);
+    if others.is_empty() || near.is_empty() {
+        return Ok(near);
+    }
+    if near.len() > rows.rows() / 4 {
+        return all_before(spec, pair);
+    }
+    let before = all_before(spec, &[last.clone(), rows.gather(&near)])?;
+    Ok(before.iter().filter_map(|at| near.get(*at as usize)).copied().collect())
+}
+
+fn all_before(spec: &SortSpec, pair: &[Block; 2]) -> Result<Vec<u32>> {
     let keys = keys_of_rows(spec, pair)?;
     let Some((first, others)) = keys.split_first() else { return Ok(Vec::new()) };
     let Some((last, first)) = first.split_first() else { return Ok(Vec::new()) };
