@@ -54,6 +54,16 @@ pub fn compensated_by_group(cells: &[f64], groups: &[u32], sums: &mut [(f64, f64
     }
 }
 
+/// Adds cells to their count, their mean, and the sum of their squared deviations from it, by Welford's method.
+#[inline(never)]
+pub fn moments(cells: &[f64], so_far: (f64, f64, f64)) -> (f64, f64, f64) {
+    cells.iter().fold(so_far, |(count, mean, squares), x| {
+        let (count, delta) = (count + 1.0, x - mean);
+        let mean = mean + delta / count;
+        (count, mean, squares + delta * (x - mean))
+    })
+}
+
 /// The sum of int32s; exact for less than 2^32 of them.
 #[inline(never)]
 pub fn int32s(cells: &[i32]) -> i64 {

@@ -28,7 +28,10 @@ impl Accumulator for Deviations {
 
     fn add(&mut self, group: usize, inputs: &Inputs<'_>, rows: Range<usize>, _: Option<&Times<'_>>) -> Result<()> {
         let Some(moments) = self.groups.get_mut(group) else { return Ok(()) };
-        each_number(&inputs.cells, rows, &mut |_, x| moments.add(x));
+        match (inputs.cells.data(), inputs.cells.presence()) {
+            (ColumnData::F64(cells), None) => moments.add_all(cells.get(rows).unwrap_or_default()),
+            _ => each_number(&inputs.cells, rows, &mut |_, x| moments.add(x)),
+        }
         Ok(())
     }
 

@@ -67,6 +67,12 @@ impl Moments {
         self.mean += delta / self.count;
         self.squares += delta * (x - self.mean);
     }
+
+    /// Adds all cells, in their order.
+    pub fn add_all(&mut self, cells: &[f64]) {
+        let (count, mean, squares) = sum::moments(cells, (self.count, self.mean, self.squares));
+        *self = Moments { count, mean, squares };
+    }
 }
 
 /// The sum of all cells.

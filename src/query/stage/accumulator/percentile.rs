@@ -2,11 +2,14 @@
 
 use std::ops::Range;
 
+use kernels::sortable;
+
 use super::model::{Accumulator, Inputs, Settings, Times, each_number, list_is_full, show_array, show_double};
+use crate::block::ColumnData;
 use crate::error::Result;
 use crate::limits::STAGE_SIZE_BYTES_MAX;
 use crate::query::expr::quantile;
-use crate::value::{OwnedValue, Value, sort_by};
+use crate::value::{OwnedValue, Value};
 
 /// The numbers of groups, from which percentiles are computed.
 pub(super) struct Percentiles {
@@ -26,44 +29,8 @@ impl Percentiles {
 
     /// The percentile at `share`.
     fn at(&self, numbers: &[f64], share: f64) -> Option<f64> {
-        quantile(numbers.len(), &|place| at_place(numbers, place), share, self.is_continuous)
+        quantile(numbers.len(), &|place| sortable::nth(numbers, place), share, self.is_continuous)
     }
-}
-
-/// Fewer numbers are simply sorted.
-const SORTED_MAX: usize = 32;
-
-/// The number at a place of these numbers when they are in order, that of `f64::total_cmp`.
-///
-/// From the highest byte on, only the numbers are kept that have the same byte as the one at the place.
-fn at_place(numbers: &[f64], mut place: usize) -> Option<f64> {
-    // As unsigned integers they have the same order.
-    let turn = |bits: u64| bits ^ (bits.cast_signed() >> 63).cast_unsigned() >> 1;
-    let mut keys: Vec<u64> = numbers.iter().map(|x| turn(x.to_bits()) ^ 1 << 63).collect();
-    let mut shift = u64::BITS;
-    while keys.len() > SORTED_MAX && shift > 0 {
-        shift -= 8;
-        let byte = |key: u64| usize::from((key >> shift) as u8);
-        let mut counts = [0_usize; 256];
-        for key in &keys {
-            if let Some(count) = counts.get_mut(byte(*key)) {
-                *count += 1;
-            }
-        }
-        let mut wanted = 0;
-        for count in counts {
-            if count > place {
-                break;
-            }
-            place -= count;
-            wanted += 1;
-        }
-        keys.retain(|key| byte(*key) == wanted);
-    }
-    if shift > 0 {
-        sort_by(&mut keys, Ord::cmp);
-    }
-    keys.get(place).map(|key| f64::from_bits(turn(key ^ 1 << 63)))
 }
 
 impl Percentiles {
@@ -80,7 +47,12 @@ impl Accumulator for Percentiles {
     fn add(&mut self, group: usize, inputs: &Inputs<'_>, rows: Range<usize>, _: Option<&Times<'_>>) -> Result<()> {
         let Some(numbers) = self.groups.get_mut(group) else { return Ok(()) };
         self.size_bytes += 8 * rows.len();
-        each_number(&inputs.cells, rows, &mut |_, x| numbers.extend(Some(x).filter(|x| !x.is_nan())));
+        match (inputs.cells.data(), inputs.cells.presence()) {
+            (ColumnData::F64(cells), None) => {
+                numbers.extend(cells.get(rows).unwrap_or_default().iter().filter(|x| !x.is_nan()));
+            }
+            _ => each_number(&inputs.cells, rows, &mut |_, x| numbers.extend(Some(x).filter(|x| !x.is_nan()))),
+        }
         self.check_size()
     }
 
@@ -117,33 +89,5 @@ impl Accumulator for Percentiles {
 
     fn size_bytes(&self) -> usize {
         self.size_bytes
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use proptest::prelude::*;
-
-    proptest! {
-        #[test]
-        fn the_number_at_a_place_is_that_of_the_sorted_numbers(
-            few in proptest::collection::vec(prop_oneof![Just(0.0), Just(-0.0), -3.0..3.0_f64, any::<f64>()], 0..100),
-            times in 1..4_usize,
-        ) {
-            let numbers = few.repeat(times);
-            let mut sorted = numbers.clone();
-            sorted.sort_by(f64::total_cmp);
-            for place in 0..sorted.len() + 2 {
-                let found = at_place(&numbers, place).map(f64::to_bits);
-                prop_assert_eq!(found, sorted.get(place).copied().map(f64::to_bits));
-            }
-        }
-    }
-
-    #[test]
-    fn equal_numbers_are_found_at_all_their_places() {
-        let numbers = [-7.5; 1000];
-        assert_eq!([0, 999, 1000].map(|place| at_place(&numbers, place)), [Some(-7.5), Some(-7.5), None]);
     }
 }
