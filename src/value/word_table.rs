@@ -3,13 +3,13 @@
 use kernels::table::{self, Addable};
 
 /// A word, and its number plus one, or 0 if the slot is free.
-type Slot = (u64, u32);
+type WordSlot = (u64, u32);
 
 /// A number for each known word, by open addressing.
 #[derive(Clone, Debug, Default)]
 pub struct WordTable {
     /// The slots that `kernels::table` searches. At most half of them are taken.
-    slots: Vec<Slot>,
+    slots: Vec<WordSlot>,
     taken: usize,
 }
 
@@ -36,7 +36,7 @@ impl WordTable {
 
     /// Calls `append` with the slots and how many are taken, and again with more slots as long as half of them are taken and the number
     /// of `rows` that it returns is below all.
-    fn adding(&mut self, rows: usize, append: &mut dyn FnMut(&mut [Slot], &mut usize) -> usize) {
+    fn adding(&mut self, rows: usize, append: &mut dyn FnMut(&mut [WordSlot], &mut usize) -> usize) {
         while append(&mut self.slots, &mut self.taken) < rows && 2 * self.taken >= self.slots.len() {
             self.grow();
         }
