@@ -19,7 +19,6 @@ pub(super) enum Side {
 /// in the summaries. Summaries keep the extremes of arrays element by element, which says nothing about any single
 /// array: if a path meets an array, every test on it is true. Hence a test on a path that may hold arrays can only say
 /// that some measurement *may* match.
-/// on a path that may hold arrays can only ever say that some measurement *may* match.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum BucketTest {
     Always(bool),
