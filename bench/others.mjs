@@ -9,8 +9,10 @@ import { writeFileSync } from "node:fs";
 import { parseArgs } from "node:util";
 import { open } from "../js/dist/node.js";
 import { keys } from "./others/keys.mjs";
+import { meters } from "./others/meters.mjs";
 import { pods } from "./others/pods.mjs";
 import { rides } from "./others/rides.mjs";
+import { stations } from "./others/stations.mjs";
 import { trades } from "./others/trades.mjs";
 import { CLOCKS, difference, geometricMean, median, timed, warm } from "./tsbs/compare.mjs";
 
@@ -26,7 +28,7 @@ const { values: args } = parseArgs({
 });
 const clock = CLOCKS[args.clock];
 if (clock === undefined) throw new Error(`--clock is ${Object.keys(CLOCKS).join(" or ")}`);
-const all = [trades, keys, rides, pods];
+const all = [trades, keys, rides, pods, stations, meters];
 const named = args.data?.split(",");
 const unknown = named?.filter((name) => all.every((data) => data.name !== name)) ?? [];
 if (unknown.length > 0) throw new Error(`there are no data called ${unknown.join(", ")}`);
