@@ -85,9 +85,9 @@ impl FindCursor {
     /// True if the rows of any buckets may be taken together, and filtered afterwards.
     fn takes_runs(&mut self) -> bool {
         let plan = &self.plan;
-        // Other stages than a `$group` may have enough with the first rows.
+        // Other stages than a `$group` may have enough with the first rows, and extremes with the `control` of few buckets.
         let takes_many = self.pipeline.is_none()
-            || plan.plan.is_narrowed
+            || plan.plan.is_narrowed && plan.plan.rows_per_group.is_none()
             || self.exec.counters().measurements_matched >= JOINED_ROWS_FROM;
         takes_many
             && can_join(plan, &self.exec)

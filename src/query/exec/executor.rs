@@ -12,9 +12,7 @@ use crate::block::Block;
 use crate::error::Result;
 use crate::limits::BLOCK_ROWS_MAX;
 use crate::listed::IntoList;
-use crate::query::plan::Plan;
-use crate::query::plan::Projection;
-use crate::query::plan::Which;
+use crate::query::plan::{Plan, Projection, Which};
 use crate::query::sort::SortSpec;
 use crate::value::{Doc, Value};
 
