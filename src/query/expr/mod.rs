@@ -43,6 +43,7 @@ pub use compare::CompareOp;
 pub use date::TimeUnit;
 pub use datum::ArrayWriter;
 pub use globals::Globals;
+pub use objects::not_an_object;
 pub use operators::Operator;
 pub use quantiles::{is_continuous, percentiles_of, quantile};
 pub use regex::Regex;

@@ -6,7 +6,7 @@ use super::arguments::{self, Arguments, Want::*, argument, failure, text};
 use super::datum::{ArrayWriter, Datum, container, is_nullish};
 use super::operators::{Binds, MANY, Names, Op, Operator, Syntax, Wants, names, null_in, operator};
 use crate::error::ErrorCode::*;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::listed::IntoList;
 use crate::value::{Doc, DocWriter, Kind, Value};
 
@@ -60,9 +60,13 @@ fn merge(operator: &Operator, arguments: Arguments<'_, '_>) -> Result<Datum<'sta
     Ok(object(&fields))
 }
 
-fn to_array(operator: &Operator, arguments: Arguments<'_, '_>) -> Result<Datum<'static>> {
-    let doc = argument(arguments, 0).and_then(Value::as_doc);
-    let doc = doc.ok_or_else(|| failure(Location40390, operator.name(), "requires an object"))?;
+/// The error of a value of which no array of fields can be made.
+pub fn not_an_object() -> Error {
+    failure(Location40390, "$objectToArray", "requires an object")
+}
+
+fn to_array(_: &Operator, arguments: Arguments<'_, '_>) -> Result<Datum<'static>> {
+    let doc = argument(arguments, 0).and_then(Value::as_doc).ok_or_else(not_an_object)?;
     let mut pairs = ArrayWriter::new();
     for (name, value) in doc {
         let mut pair = DocWriter::new();

@@ -83,6 +83,27 @@ impl Expr {
         reads_outer
     }
 
+    /// If it makes an array: an expression for an object whose fields are the elements, in their order; and true if the elements
+    /// are pairs that `$objectToArray` makes of these fields, false if they are the values.
+    pub fn fields_in_place_of_elements(&self) -> Option<(Expr, bool)> {
+        match self {
+            Expr::Call(operator, arguments) if operator.name() == "$objectToArray" => {
+                Some((arguments.first()?.clone(), true))
+            }
+            Expr::Array(items) => {
+                // An element is null where a field has no value.
+                let or_null = Operator::named("$ifNull").ok()?;
+                let element = |item: &Expr| match item {
+                    Expr::Object(_) => item.clone(),
+                    _ => Expr::Call(or_null, vec![item.clone(), Expr::Constant(Some(OwnedValue::null()))]),
+                };
+                let fields = items.iter().enumerate().map(|(at, item)| (at.to_string().into(), element(item)));
+                Some((Expr::Object(fields.listed()), false))
+            }
+            _ => None,
+        }
+    }
+
     /// The same expression with every path into the document starting at `root`.
     pub fn with_root(mut self, root: &str) -> Expr {
         self.rename(root);

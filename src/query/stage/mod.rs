@@ -35,6 +35,7 @@ mod subpipeline;
 mod table;
 mod union;
 mod unpack;
+mod unwind;
 mod window;
 
 pub use aggregation::{Aggregation, ShownStage};

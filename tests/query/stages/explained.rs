@@ -6,7 +6,7 @@ use super::{row, with_rows};
 use crate::support::Db;
 use crate::support::explained::Explained;
 
-async fn explain_of(db: &Db, pipeline: Vec<Document>, verbosity: &str) -> Explained {
+pub(super) async fn explain_of(db: &Db, pipeline: Vec<Document>, verbosity: &str) -> Explained {
     let command = doc! { "explain": { "aggregate": "weather", "pipeline": pipeline }, "verbosity": verbosity };
     Explained(db.ok(RawDocumentBuf::try_from(&command).unwrap()).await)
 }

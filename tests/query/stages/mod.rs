@@ -12,6 +12,7 @@ mod small_buckets;
 mod sources;
 mod spread;
 mod unpack;
+mod unwound;
 mod variables;
 mod windows;
 

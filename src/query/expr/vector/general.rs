@@ -8,6 +8,7 @@ use super::mask::Mask;
 use super::run::VectorArguments;
 use crate::block::{Bitmap, Column, ColumnBuilder, ColumnData};
 use crate::error::Result;
+use crate::listed::IntoList;
 use crate::query::expr::arguments::is_null_call;
 use crate::query::expr::datum::{Datum, container as built};
 use crate::query::expr::evaluate::reach;
@@ -162,7 +163,11 @@ fn scalar_of(column: &Column, path: &[Box<str>]) -> Option<Option<Column>> {
 pub fn container<'a>(kind: Kind, fields: &[(&str, Rc<Vector<'a>>)], rows: usize) -> Vector<'a> {
     let none = (kind == Kind::Array).then_some(Value::NULL);
     let vectors: Vec<&Vector<'_>> = fields.iter().map(|(_, vector)| &**vector).collect();
-    let differs = |vector: &&Vector<'_>| matches!(vector.cells, Cells::Numbers(_, Int32s::None) | Cells::Dates(_));
+    let differs = |vector: &&Vector<'_>| match &vector.cells {
+        Cells::Numbers(_, Int32s::None) | Cells::Dates(_) => true,
+        Cells::Any(column) => matches!(column.data(), ColumnData::Objects(_)),
+        _ => false,
+    };
     if vectors.iter().any(differs) {
         return each_container(kind, fields, rows);
     }
@@ -181,6 +186,12 @@ pub fn container<'a>(kind: Kind, fields: &[(&str, Rc<Vector<'a>>)], rows: usize)
 fn each_container<'a>(kind: Kind, fields: &[(&str, Rc<Vector<'a>>)], rows: usize) -> Vector<'a> {
     let none = (kind == Kind::Array).then_some(Value::NULL);
     let left = fields.iter().fold(Mask::NONE, |left, (_, vector)| left.with(&vector.all_left()));
+    if kind == Kind::Object {
+        let columns = fields.iter().map(|(name, vector)| Some((*name, Vector::clone(vector).into_column(rows)?)));
+        if let Some(column) = columns.listed_if_all().and_then(Column::of_fields) {
+            return Vector::made(column, Mask::NONE);
+        }
+    }
     let mut builder = ColumnBuilder::with_capacity(rows);
     let (mut writer, mut scratch) = (DocWriter::new(), Scratch::default());
     for row in 0..rows {

@@ -48,6 +48,12 @@ impl Projection {
         }
     }
 
+    /// The expression of a top-level field that it computes.
+    pub fn computed_field(&mut self, name: &str) -> Option<&mut BoundExpr> {
+        let mut computed = self.computed.iter_mut();
+        computed.find(|(path, _)| matches!(&path[..], [only] if **only == *name)).map(|(_, expr)| expr)
+    }
+
     /// The fields that it computes; `None` if one of them is not at the top.
     pub fn computed_fields(&self) -> Option<Vec<(&str, &BoundExpr)>> {
         self.computed

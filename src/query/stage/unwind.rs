@@ -1,0 +1,353 @@
+//! `$unwind`: a row for each element of an array.
+//!
+//! If the pipeline makes the array in front of it, of the fields of an object or as a list of expressions, that object is
+//! read in its place: its fields are mostly columns.
+
+// Loaded later.
+
+use std::rc::Rc;
+
+use super::model::Others;
+use super::parse::PipelineParser;
+use super::reshape::{changed_at, with};
+use super::running::Stage;
+use super::spec::{Spec, Step};
+use crate::block::{Block, Column, ColumnBuilder, ColumnData, Objects};
+use crate::error::{Error, ErrorCode, Result};
+use crate::listed::IntoList;
+use crate::query::exec::{Flow, join_blocks};
+use crate::query::expr::{BoundExpr, not_an_object};
+use crate::query::plan::{Origin, Projection};
+use crate::value::{Doc, DocBuf, DocWriter, FieldSet, Kind, OwnedValue, Value, check_path};
+
+impl PipelineParser<'_> {
+    /// `$unwind`.
+    ///
+    /// Errors: as `UnwindSpec::parse`.
+    pub fn unwind(&mut self, argument: Value<'_>) -> Result<()> {
+        let mut spec = UnwindSpec::parse(argument)?;
+        let reads_fields = match self.steps.last_mut() {
+            Some((Step::Find(find), _)) => spec.reads_fields(&mut find.projection),
+            _ => false,
+        };
+        if reads_fields {
+            let mut shown = DocWriter::new();
+            shown.string("path", &["$", &spec.path.concat()].concat());
+            shown.bool("pairs", spec.from == UnwoundFrom::Pairs);
+            self.push(spec, "$_internalUnwindFields", shown.finish().view().as_value());
+        } else {
+            self.push(spec, "$unwind", argument);
+        }
+        Ok(())
+    }
+}
+
+/// `$unwind`: a row for each element of an array.
+struct UnwindSpec {
+    /// The path without its `$`, in parts.
+    path: Vec<Box<str>>,
+    /// The path of the element's position.
+    index: Option<Vec<Box<str>>>,
+    /// True to keep rows without elements.
+    keeps_empty: bool,
+    from: UnwoundFrom,
+}
+
+/// The field of a pair that has the value.
+const VALUE: &str = "v";
+
+/// What there is a row for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum UnwoundFrom {
+    /// Each element of an array.
+    Array,
+    /// The value of each field of an object.
+    Values,
+    /// Each field of an object, as `$objectToArray` shows it.
+    Pairs,
+}
+
+impl UnwindSpec {
+    /// Makes a projection that computes the array compute an object instead, whose fields are its elements: it can be columns.
+    /// False if that is not possible.
+    fn reads_fields(&mut self, projection: &mut Projection) -> bool {
+        let [name] = &self.path[..] else { return false };
+        let is_plain = !self.keeps_empty && self.index.is_none();
+        let Some(expr) = projection.computed_field(name).filter(|_| is_plain) else { return false };
+        let Some((fields, are_pairs)) = expr.expr().fields_in_place_of_elements() else { return false };
+        *expr = BoundExpr::new(fields, expr.globals().clone());
+        self.from = if are_pairs { UnwoundFrom::Pairs } else { UnwoundFrom::Values };
+        true
+    }
+
+    /// Parses the argument of `$unwind`.
+    ///
+    /// Errors: 15981, 28808 to 28822, and those of paths.
+    fn parse(argument: Value<'_>) -> Result<UnwindSpec> {
+        let (mut path, mut index, mut keeps_empty) = (argument.as_str(), None, false);
+        if let Some(options) = argument.as_doc() {
+            for (name, value) in options {
+                match name {
+                    "path" => {
+                        let message = format!("The path of $unwind must be a string, not {}", value.kind().alias());
+                        path = Some(value.as_str().ok_or_else(|| Error::new(ErrorCode::Location28808, message))?);
+                    }
+                    "preserveNullAndEmptyArrays" => {
+                        let message = "The option preserveNullAndEmptyArrays of $unwind must be a boolean";
+                        keeps_empty = value.as_bool().ok_or_else(|| Error::new(ErrorCode::Location28809, message))?;
+                    }
+                    "includeArrayIndex" => {
+                        let message = "The option includeArrayIndex of $unwind must be a non-empty string";
+                        let name = value.as_str().filter(|name| !name.is_empty());
+                        let name = name.ok_or_else(|| Error::new(ErrorCode::Location28810, message))?;
+                        if name.starts_with('$') {
+                            let message = "The option includeArrayIndex of $unwind must not begin with a '$'";
+                            return Err(Error::new(ErrorCode::Location28822, message));
+                        }
+                        index = Some(name);
+                    }
+                    _ => {
+                        return Err(Error::new(ErrorCode::Location28811, format!("Unknown option of $unwind: {name}")));
+                    }
+                }
+            }
+        } else if path.is_none() {
+            let message = "The $unwind stage specification must be a string or an object";
+            return Err(Error::new(ErrorCode::Location15981, message));
+        }
+        let path = path.ok_or_else(|| Error::new(ErrorCode::Location28812, "$unwind needs a path"))?;
+        let path = path.strip_prefix('$').ok_or_else(|| {
+            Error::new(ErrorCode::Location28818, format!("The path of $unwind must begin with a '$': {path}"))
+        })?;
+        check_path(path)?;
+        index.map_or(Ok(()), check_path)?;
+        let parts = |path: &str| path.split('.').map(Into::into).listed();
+        Ok(UnwindSpec { path: parts(path), index: index.map(parts), keeps_empty, from: UnwoundFrom::Array })
+    }
+}
+
+impl Spec for UnwindSpec {
+    fn reads(&self, mut behind: FieldSet) -> FieldSet {
+        self.path.iter().take(1).for_each(|root| behind.add_path(root));
+        behind
+    }
+
+    fn passes_filters(&self) -> Option<bool> {
+        Some(!self.keeps_empty)
+    }
+
+    fn origin(&self, name: &str) -> Origin<'_> {
+        changed_at(name, [&self.path].into_iter().chain(&self.index))
+    }
+
+    fn start(self: Rc<Self>, _others: &Others) -> Box<dyn Stage> {
+        Box::new(Unwind { spec: self, made: None })
+    }
+}
+
+struct Unwind {
+    spec: Rc<UnwindSpec>,
+    made: Option<Block>,
+}
+
+/// The rows of fields that are columns: the number of the row for each new row, and the new cells. `None` if a field is not a column.
+fn unwound_columns(objects: &Objects, from: UnwoundFrom) -> Option<(Vec<u32>, Column)> {
+    let fields = objects.fields()?;
+    let (rows, count) = (u32::try_from(objects.rows()).ok()?, u32::try_from(fields.len()).ok()?);
+    let room = rows.checked_mul(count)? as usize;
+    let (mut picked, mut places, mut cells) =
+        (Vec::with_capacity(room), Vec::with_capacity(room), Vec::with_capacity(room));
+    for row in 0..rows {
+        for (place, (_, column)) in (0..count).zip(&fields) {
+            if column.is_present(row as usize) {
+                picked.push(row);
+                places.push(place);
+                cells.push(place * rows + row);
+            }
+        }
+    }
+    let mut names = ColumnBuilder::with_capacity(fields.len());
+    let of_field = |(name, column)| {
+        names.push(OwnedValue::string(name).view());
+        let mut block = Block::new(objects.rows());
+        block.set_column(VALUE, column);
+        block
+    };
+    let all = join_blocks(fields.into_iter().map(of_field).listed());
+    let values = all.column(VALUE)?.gather(&cells);
+    let column = match from {
+        UnwoundFrom::Pairs => {
+            Column::of_fields(vec![("k", Column::of_entries(places, names.finish())), (VALUE, values)])?
+        }
+        _ => values,
+    };
+    Some((picked, column))
+}
+
+/// A field as `$objectToArray` shows it.
+fn pair((name, value): (&str, Value<'_>)) -> DocBuf {
+    let mut pair = DocWriter::new();
+    pair.string("k", name).value(VALUE, value);
+    pair.finish()
+}
+
+/// What `$unwind` makes of the cells of a column.
+#[derive(Default)]
+struct Unwound {
+    /// The new cells.
+    cells: ColumnBuilder,
+    /// The positions of the elements.
+    places: Vec<Option<i64>>,
+    /// Where the new cells of each cell end.
+    ends: Vec<usize>,
+}
+
+impl Unwound {
+    /// The new cells of `count` cells of `column`, which is the field at which the path begins.
+    ///
+    /// Errors: 40390.
+    fn of(spec: &UnwindSpec, column: Option<&Column>, count: usize) -> Result<Unwound> {
+        let mut unwound = Unwound::default();
+        let below = spec.path.get(1..).unwrap_or_default();
+        let mut scratch = Vec::new();
+        for row in 0..count {
+            let cell = column.and_then(|column| column.value(row, &mut scratch));
+            let doc = cell.and_then(Value::as_doc);
+            let found = if below.is_empty() { cell } else { doc.and_then(|doc| reach(doc, below)) };
+            let mut emit = |new: Option<Value<'_>>, place: Option<i64>| {
+                match new {
+                    Some(new) => unwound.cells.push(new),
+                    None => unwound.cells.push_absent(1),
+                }
+                unwound.places.push(place);
+            };
+            let mut emit_at = |new: Option<Value<'_>>, place: Option<i64>| match doc {
+                Some(doc) if !below.is_empty() => emit(Some(with(doc, below, new).view().as_value()), place),
+                _ => emit(new, place),
+            };
+            if spec.from != UnwoundFrom::Array {
+                match doc {
+                    Some(fields) if spec.from == UnwoundFrom::Values => {
+                        fields.iter().for_each(|(_, value)| emit(Some(value), None));
+                    }
+                    Some(fields) => fields.iter().for_each(|field| emit(Some(pair(field).view().as_value()), None)),
+                    None if cell.is_none_or(is_nothing) => {}
+                    None => return Err(not_an_object()),
+                }
+                unwound.ends.push(unwound.places.len());
+                continue;
+            }
+            match found.and_then(Value::as_array) {
+                Some(array) if !array.is_empty() => {
+                    (0..).zip(array.iter()).for_each(|(place, (_, element))| emit_at(Some(element), Some(place)));
+                }
+                // The field of an empty array is removed.
+                Some(_) if spec.keeps_empty => emit_at(None, None),
+                Some(_) => {}
+                None if found.is_some_and(|value| !is_nothing(value)) || spec.keeps_empty => emit(cell, None),
+                None => {}
+            }
+            unwound.ends.push(unwound.places.len());
+        }
+        Ok(unwound)
+    }
+
+    /// The number of the row for each new row, and the new rows of `rows`, which are those of the cells with these numbers.
+    fn rows(&self, numbers: impl Iterator<Item = usize>) -> (Vec<u32>, Vec<u32>) {
+        let (mut rows, mut cells) = (Vec::new(), Vec::new());
+        for (row, number) in (0..).zip(numbers) {
+            let start = number.checked_sub(1).and_then(|before| self.ends.get(before)).copied().unwrap_or_default();
+            for cell in start..self.ends.get(number).copied().unwrap_or_default() {
+                rows.push(row);
+                cells.push(u32::try_from(cell).unwrap_or(u32::MAX));
+            }
+        }
+        (rows, cells)
+    }
+}
+
+impl Stage for Unwind {
+    fn push(&mut self, mut rows: Block) -> Result<Flow> {
+        let UnwindSpec { path, index, .. } = &*self.spec;
+        let Some(root) = path.first() else { return Ok(Flow::Continue) };
+        let column = rows.column(root);
+        if let (true, Some(ColumnData::Objects(objects))) =
+            (self.spec.from != UnwoundFrom::Array, column.map(Column::data))
+            && let Some((picked, column)) = unwound_columns(objects, self.spec.from)
+        {
+            rows.set_column(root, Column::constant(Value::NULL, rows.rows()));
+            let mut made = rows.gather(&picked);
+            made.set_column(root, column);
+            self.made = Some(made).filter(|made| made.rows() > 0);
+            return Ok(Flow::Continue);
+        }
+        // The metadata of a bucket is unwound once.
+        let (unwound, (picked, cells), is_dictionary) = match column.map(|column| (column.presence(), column.data())) {
+            Some((None, ColumnData::Dictionary(index, values))) => {
+                let unwound = Unwound::of(&self.spec, Some(values), values.len())?;
+                let rows = unwound.rows(index.iter().map(|entry| *entry as usize));
+                (unwound, rows, true)
+            }
+            _ => {
+                let unwound = Unwound::of(&self.spec, column, rows.rows())?;
+                let picked = unwound.rows(0..rows.rows());
+                (unwound, picked, false)
+            }
+        };
+        let places = cells.iter().map(|cell| unwound.places.get(*cell as usize).copied().flatten());
+        let places = places.map(|place| place.map_or_else(OwnedValue::null, OwnedValue::int64));
+        let column = unwound.cells.finish();
+        let column = match is_dictionary {
+            true if column.presence().is_none() => Column::of_entries(cells.clone(), column),
+            true => column.gather(&cells),
+            false => column,
+        };
+        let has_root = rows.column(root).is_some();
+        if has_root {
+            // The arrays are not copied.
+            rows.set_column(root, Column::constant(Value::NULL, rows.rows()));
+        }
+        let mut made = rows.gather(&picked);
+        if has_root {
+            made.set_column(root, column);
+        }
+        if let Some((first, below)) = index.as_ref().and_then(|index| index.split_first()) {
+            let mut builder = ColumnBuilder::with_capacity(picked.len());
+            let (before, mut scratch) = (made.column(first), Vec::new());
+            for (row, place) in places.enumerate() {
+                if below.is_empty() {
+                    builder.push(place.view());
+                    continue;
+                }
+                let mut writer = DocWriter::new();
+                if let Some(value) = before.and_then(|column| column.value(row, &mut scratch)) {
+                    writer.value(first, value);
+                }
+                let doc = with(writer.finish().view(), index.as_deref().unwrap_or_default(), Some(place.view()));
+                doc.view().get(first).into_iter().for_each(|value| builder.push(value));
+            }
+            made.set_column(first, builder.finish());
+        }
+        self.made = Some(made).filter(|made| made.rows() > 0);
+        Ok(Flow::Continue)
+    }
+
+    fn finish(&mut self) -> Result<()> {
+        Ok(())
+    }
+
+    fn take(&mut self) -> Result<Option<Block>> {
+        Ok(self.made.take())
+    }
+}
+
+fn is_nothing(value: Value<'_>) -> bool {
+    matches!(value.kind(), Kind::Null | Kind::Undefined)
+}
+
+/// The value that a path of nested objects reaches.
+fn reach<'a>(doc: Doc<'a>, path: &[Box<str>]) -> Option<Value<'a>> {
+    let (first, below) = path.split_first()?;
+    let value = doc.get(first)?;
+    if below.is_empty() { Some(value) } else { reach(value.as_doc()?, below) }
+}
