@@ -320,6 +320,7 @@ impl<'a> Run<'a> {
             Op::Eq | Op::Ne | Op::Gt | Op::Gte | Op::Lt | Op::Lte | Op::Cmp => {
                 comparison::compared(operator, &typed, globals.collation())
             }
+            Op::GetField => general::field(&typed),
             Op::Bucket => bucket::bucketed(&typed, globals.collation()),
             Op::Type => membership::types(&typed),
             Op::In => membership::contained(operator, &typed, globals.collation()),
