@@ -140,13 +140,13 @@ impl BucketCache {
         Some((found, KeyRange { start: range.start.clone(), end }))
     }
 
-    /// The number of entries in `range`, and whether all buckets stored there are cached.
+    /// The number of entries in `range`, and whether all buckets stored there are cached. A range that ends before it begins is empty.
     pub fn count(&self, collection: &CollectionId, range: &KeyRange) -> (usize, bool) {
         let holds = |(of, known): &(CollectionId, KeyRange)| {
             of == collection && known.start <= range.start && range.end <= known.end
         };
         let [start, end] = [&range.start, &range.end].map(|key| self.kept.rank(self.place_of_key(key)));
-        (end - start, self.covered.iter().any(holds))
+        (end.saturating_sub(start), self.covered.iter().any(holds))
     }
 
     /// Drops a bucket.
@@ -250,6 +250,14 @@ mod tests {
         assert_eq!((cache.get(&[1; 8], &id(1)), cache.get(&[1; 8], &id(2))), (Some(None), None));
         cache.put(&[1; 8], &id(1), stored(1));
         assert_eq!(cache.get(&[1; 8], &id(1)), Some(stored(1)));
+    }
+
+    #[test]
+    fn a_range_that_ends_before_it_begins_has_no_buckets() {
+        let mut cache = BucketCache::new(READ_CACHE_BYTES);
+        (1..9).for_each(|number| cache.put(&[1; 8], &id(number), stored(1)));
+        let range = |low, high| keyspace::buckets(&[1; 8], &id(low), &id(high));
+        assert_eq!([cache.count(&[1; 8], &range(3, 6)), cache.count(&[1; 8], &range(6, 3))], [(4, false), (0, false)]);
     }
 
     #[test]
