@@ -180,6 +180,8 @@ pub const TTL_SECONDS_MAX: i64 = i32::MAX as i64;
 /// A query that reads so many buckets of series which do not match makes a page load the second half of the module, which
 /// chooses buckets by their series.
 pub const MISSED_BUCKETS_MIN: u64 = 64;
+/// The second query that decodes so many buckets makes it load that half as well, which keeps decoded columns in memory.
+pub const DECODED_BUCKETS_MIN: u64 = 64;
 /// So many keys listed from the end of a collection count as one such bucket.
 pub const KEYS_A_MISS: u64 = 16;
 /// Bytes of stored buckets and of their decoded columns that stay in memory (`readCacheBytes`), 40 MiB.

@@ -84,6 +84,8 @@ pub struct Engine {
     last_expiry_ms: Cell<Option<i64>>,
     /// The most buckets of series that do not match which a query has read; `None` once that was told.
     missed_buckets: Cell<Option<u64>>,
+    /// True once a query has decoded many buckets.
+    has_decoded: Cell<bool>,
 }
 
 impl Engine {
@@ -114,6 +116,7 @@ impl Engine {
             opened_ms,
             last_expiry_ms: Cell::new(None),
             missed_buckets: Cell::new(Some(0)),
+            has_decoded: Cell::new(false),
         }
     }
 
@@ -166,7 +169,7 @@ impl Engine {
     }
 
     /// True once, after a query that the second half of the module would have made faster: it chooses buckets by the
-    /// metadata of their series, and without it each bucket is looked at.
+    /// metadata of their series, where without it each bucket is looked at, and keeps what was decoded.
     pub fn takes_rest(&self) -> bool {
         let is_wanted = self.missed_buckets.get().is_some_and(|missed| missed >= MISSED_BUCKETS_MIN);
         if is_wanted {

@@ -60,7 +60,9 @@ fn pipelines() -> Vec<Vec<Document>> {
         list("$wind.none".into()),
         list(bson!({ "$getField": { "field": "speed", "input": "$wind" } })),
         list(bson!({ "$getField": { "field": "max", "input": "$wind" } })),
-        list(bson!({ "$getField": { "field": "gust", "input": { "$getField": { "field": "max", "input": "$wind" } } } })),
+        list(
+            bson!({ "$getField": { "field": "gust", "input": { "$getField": { "field": "max", "input": "$wind" } } } }),
+        ),
         list(bson!({ "$getField": { "field": "max.gust", "input": "$wind" } })),
         list("$wind.speed.none".into()),
         list(bson!({ "$type": "$wind.max.at" })),

@@ -354,7 +354,7 @@ impl Engine {
         if !cursor.scanned {
             return Ok(());
         }
-        self.note_missed(cursor.exec.counters().buckets_missed);
+        self.note_work(cursor.exec.counters());
         cursor.exec.finish()?;
         while cursor.exec.take_pause() {
             if let Some(turn) = self.turn(BUCKET_WORK)? {

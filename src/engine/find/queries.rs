@@ -132,7 +132,7 @@ impl Engine {
                 }
             }
         }
-        self.note_missed(sink.counters().buckets_missed);
+        self.note_work(sink.counters());
         Ok(())
     }
 

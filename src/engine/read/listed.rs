@@ -10,9 +10,10 @@ use crate::engine::collections::collection::Collection;
 use crate::engine::store::keyspace;
 use crate::error::Result;
 use crate::index;
-use crate::limits::{FIRST_PART_SPANS, KEYS_A_MISS};
+use crate::limits::{DECODED_BUCKETS_MIN, FIRST_PART_SPANS, KEYS_A_MISS, MISSED_BUCKETS_MIN};
+
 use crate::listed::IntoList;
-use crate::query::ReadAccess;
+use crate::query::{Counters, ReadAccess};
 use crate::storage::{Bytes, KeyRange};
 use crate::value::{Interner, OwnedValue, sort_by};
 
@@ -75,8 +76,15 @@ impl Scan {
 }
 
 impl Engine {
+    /// Notes what a query has done that the second half of the module would spare later ones.
+    pub(in crate::engine) fn note_work(&self, done: &Counters) {
+        let is_long = done.buckets_unpacked >= DECODED_BUCKETS_MIN;
+        let missed = if is_long && self.has_decoded.replace(is_long) { MISSED_BUCKETS_MIN } else { 0 };
+        self.note_missed(done.buckets_missed.max(missed));
+    }
+
     /// Notes the buckets that a query has read in vain.
-    pub(in crate::engine) fn note_missed(&self, buckets: u64) {
+    fn note_missed(&self, buckets: u64) {
         self.missed_buckets.set(self.missed_buckets.get().map(|most| most.max(buckets)));
     }
 
