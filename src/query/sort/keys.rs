@@ -30,9 +30,9 @@ pub(super) fn keys_of_rows(spec: &SortSpec, blocks: &[Block]) -> Result<Vec<Vec<
     Ok(keys.into_iter().flatten().listed())
 }
 
-/// The keys of all rows by the first part alone, if they are fixed ones, and if the other parts cannot meet different arrays in one
-/// row.
-pub(super) fn first_keys(spec: &SortSpec, blocks: &[Block]) -> Option<Vec<u64>> {
+/// The keys of all rows of two blocks by the first part alone, if they are fixed ones, and if the other parts cannot meet different
+/// arrays in one row. Texts have keys if the first block is one row: those of the others say how they stand to it.
+pub(super) fn first_keys(spec: &SortSpec, blocks: &[Block; 2]) -> Option<Vec<u64>> {
     let (first, others) = spec.parts().split_first()?;
     let may_fail = |block: &Block| {
         let columns = others.iter().filter_map(|part| block.column(part.path.first()));
@@ -41,7 +41,45 @@ pub(super) fn first_keys(spec: &SortSpec, blocks: &[Block]) -> Option<Vec<u64>> 
     if others.len() > 1 && blocks.iter().any(may_fail) {
         return None;
     }
-    fixed_keys(first, blocks)
+    fixed_keys(first, blocks).or_else(|| text_keys(first, blocks))
+}
+
+/// The key 1 for the only row of the first block, and for each row of the other one 0, 1 or 2: in front of it, equal or behind, by
+/// texts at a path. `None` if there are other values.
+fn text_keys(part: &SortPart, [only, others]: &[Block; 2]) -> Option<Vec<u64>> {
+    let column_of = |block| match column_at(&part.path, block) {
+        Some(Some(column)) if column.kind() != Some(Kind::String) => None,
+        found => found,
+    };
+    let (column, mut scratch) = (column_of(only)?, Vec::new());
+    let text = column.and_then(|column| column.value(0, &mut scratch)).map(Value::text_bytes);
+    let key = |other: Option<&[u8]>| {
+        let order = match (other, text) {
+            (Some(other), Some(text)) => part.collation.compare_texts(other, text),
+            _ => other.is_some().cmp(&text.is_some()),
+        };
+        (if part.ascending { order } else { order.reverse() } as i8 + 1).unsigned_abs().into()
+    };
+    let mut keys = vec![1];
+    let Some(column) = column_of(others)? else {
+        keys.resize(1 + others.rows(), key(None));
+        return Some(keys);
+    };
+    let (index, texts) = match column.data() {
+        ColumnData::Dictionary(index, values) => (Some(index), values.data()),
+        texts => (None, texts),
+    };
+    let ColumnData::String(texts) = texts else { return None };
+    let known = (0..texts.len()).map(|row| key(Some(texts.get(row)))).listed();
+    match index {
+        Some(index) => keys.extend(index.iter().map(|at| known.get(*at as usize).copied().unwrap_or_default())),
+        None => keys.extend(known),
+    }
+    if let Some(presence) = column.presence() {
+        let absent = key(None);
+        keys.iter_mut().skip(1).enumerate().filter(|(row, _)| !presence.get(*row)).for_each(|(_, key)| *key = absent);
+    }
+    Some(keys)
 }
 
 /// Keys of a path whose columns are all numbers of one exact form, or all dates, or all booleans; otherwise
@@ -170,7 +208,10 @@ impl Pool {
         let mut add = |pool: &mut Pool, column: &Column, row| {
             pool.add(sort_key(column.value(row, &mut scratch), rest, part.ascending, &part.collation))
         };
-        if let ColumnData::Dictionary(index, values) = column.data() {
+        // Few rows may have a dictionary of many.
+        if let ColumnData::Dictionary(index, values) = column.data()
+            && values.len() <= index.len()
+        {
             let slots: Vec<u32> = (0..values.len()).map(|row| add(self, values, row)).collect();
             let slot_of = |(row, at): (usize, &u32)| match column.is_present(row) {
                 true => slots.get(*at as usize).copied().unwrap_or_default(),
