@@ -80,19 +80,15 @@ impl ColumnData {
 }
 
 impl Column {
-    /// What a path of names reaches in the objects of a BSON column. False if the path leads into an array, or to other values than numbers, dates, booleans and
-    /// null.
-    // Loaded later.
-    #[inline(never)]
-    pub fn reached_if_loaded(&self, path: &[&str], found: &mut Option<Column>) -> bool {
-        let ColumnData::Bson(cells) = self.data() else { return false };
+    /// What a path of names reaches in the objects of a BSON column. `None` if the path leads into an array, or to other
+    /// values than numbers, dates, booleans and null.
+    pub fn reached_by(&self, path: &[&str]) -> Option<Column> {
+        let ColumnData::Bson(cells) = self.data() else { return None };
         let names: Vec<&[u8]> = path.iter().map(|name| name.as_bytes()).collect();
-        *found = paths::words(&cells.offsets, &cells.bytes, &names).map(|(kinds, words)| {
-            let present = Bitmap::from_slice(&kinds, |kind| *kind != 0);
-            let mixed = Column::new(ColumnData::Bson(VarData::of_words(&kinds, &words)), Some(present));
-            mixed.untagged().filter(|(_, nulls)| nulls.none()).map_or(mixed, |(typed, _)| typed)
-        });
-        found.is_some()
+        let (kinds, words) = paths::words(&cells.offsets, &cells.bytes, &names)?;
+        let present = Bitmap::from_slice(&kinds, |kind| *kind != 0);
+        let mixed = Column::new(ColumnData::Bson(VarData::of_words(&kinds, &words)), Some(present));
+        Some(mixed.untagged().filter(|(_, nulls)| nulls.none()).map_or(mixed, |(typed, _)| typed))
     }
 
     /// The numbers of a BSON column in which all values are doubles, int32s and nulls, as doubles. Nulls have no cell in it.

@@ -166,7 +166,9 @@ pub fn any_column(rows: usize) -> BoxedStrategy<Column> {
         vec(proptest::bool::weighted(0.7), rows).boxed(),
         Just(vec![false; rows]).boxed(),
     ];
-    let values = prop_oneof![3 => one_type.boxed(), 2 => mixed.boxed()];
+    let element = prop_oneof![Just(scalar_of(Kind::String)), Just(scalar_of(Kind::Double)), Just(any_value())];
+    let arrays = element.prop_flat_map(move |of| vec(vec(of, 0..3).prop_map(raw_array), rows));
+    let values = prop_oneof![6 => one_type.boxed(), 4 => mixed.boxed(), 1 => arrays.boxed()];
     let plain = (values, holes.clone()).prop_map(|(values, present)| {
         let mut builder = ColumnBuilder::new();
         for (value, present) in values.into_iter().zip(present) {
@@ -177,6 +179,7 @@ pub fn any_column(rows: usize) -> BoxedStrategy<Column> {
     let entries = prop_oneof![
         (select(TYPED.to_vec()), 1..=rows + 2).prop_flat_map(|(kind, n)| vec(scalar_of(kind), n)).boxed(),
         vec(any_value(), 1..=rows + 2).boxed(),
+        vec(vec(scalar_of(Kind::String), 0..4).prop_map(raw_array), 1..=rows + 2).boxed(),
     ];
     let dictionary = (entries, vec(any::<prop::sample::Index>(), rows), holes).prop_map(|(values, picks, present)| {
         let mut builder = ColumnBuilder::new();
