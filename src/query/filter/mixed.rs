@@ -1,9 +1,10 @@
 //! Evaluates a test on a BSON column by columns of one type that are made of it.
 
+use super::bounds;
 use super::tree::Test;
 use crate::block::{Bitmap, Column, ColumnData, kernels};
 use crate::listed::IntoList;
-use crate::value::{Component, Doc, Kind, OwnedValue, Value};
+use crate::value::{Component, Doc, Kind, Number, OwnedValue, Value};
 
 impl Test {
     /// Leaves the rows in which a path reaches a value that passes, in a BSON column, if columns of one type can be made of
@@ -15,7 +16,20 @@ impl Test {
             let reached = column.reached_by(&rest.iter().map(Component::name).listed());
             return reached.map(|reached| self.narrow_column(&reached, &[], passing)).is_some();
         }
-        self.select_arrays(column).map(|selected| *passing = selected).is_some()
+        let selected = self.select_decimals(column).or_else(|| self.select_arrays(column));
+        selected.map(|selected| *passing = selected).is_some()
+    }
+
+    /// The decimals that pass, if all of them have one exponent.
+    fn select_decimals(&self, column: &Column) -> Option<Bitmap> {
+        let Test::Compare(compare) = self else { return None };
+        let operand = Number::of(compare.value())?;
+        let (cells, exponent) = column.decimals(0..column.len())?;
+        let bounds = bounds::decimals(compare.op(), operand, exponent);
+        Some(
+            bounds
+                .map_or_else(|| Bitmap::filled(cells.len(), false), |(low, high)| kernels::between(&cells, low, high)),
+        )
     }
 
     /// The arrays that pass, if all values are arrays, and if these pass only by one of their elements.
@@ -111,5 +125,43 @@ mod tests {
         check(&[rawbson!([1, 1]), rawbson!([2.5]), rawbson!([3, 1]), rawbson!([1.5, 0.5])], &filters);
         check(&[rawbson!(["a", 1, ["a"]]), rawbson!([null]), rawbson!([[]]), rawbson!([2_i64, ["a", "b"]])], &filters);
         check(&[rawbson!(["a"]), rawbson!("a"), rawbson!(null), rawbson!({ "a": 1 })], &filters);
+    }
+
+    #[test]
+    fn decimals_of_one_exponent_are_compared_with_numbers_of_all_types() {
+        let decimal = |text: &str| RawBson::Decimal128(text.parse().unwrap());
+        let long = "92233720368547758.08";
+        let operands = [
+            rawbson!(5),
+            rawbson!(5_i64),
+            rawbson!(0.1),
+            rawbson!(0.0),
+            rawbson!(f64::NAN),
+            rawbson!(f64::INFINITY),
+            rawbson!(-1e300),
+            rawbson!("5"),
+            rawbson!(null),
+            decimal("0.1"),
+            decimal("-0"),
+            decimal("5.000"),
+            decimal("5.0001"),
+            decimal(long),
+            decimal("NaN"),
+            decimal("-Infinity"),
+        ];
+        let mut filters = Vec::new();
+        for operand in operands {
+            for name in ["$eq", "$ne", "$gt", "$gte", "$lt", "$lte"] {
+                let mut operators = RawDocumentBuf::new();
+                operators.append(bson::raw::CString::try_from(name).unwrap(), operand.clone());
+                filters.push(RawBson::Document(operators));
+            }
+        }
+        filters.push(rawbson!({ "$in": [5, (decimal("0.1"))] }));
+        let values = |texts: &[&str]| texts.iter().map(|text| decimal(text)).collect::<Vec<_>>();
+        check(&values(&["5.00", "0.10", "-0.10", "0.00", "92233720368547758.07", "-92233720368547758.07"]), &filters);
+        check(&values(&["5.00", "0.10", "5", "0.1", "-0.00", "NaN", "Infinity"]), &filters);
+        check(&values(&["5.00", "0.10", long, "-0.10", "1E+6000"]), &filters);
+        check(&[decimal("5.00"), rawbson!(5), rawbson!(0.1), decimal("0.10")], &filters);
     }
 }
