@@ -161,8 +161,8 @@ pub const ROWS_TOGETHER: usize = 4096;
 pub const ROWS_TOGETHER_SIZE_BYTES_MAX: usize = 4 << 20;
 /// Rows of a pipeline whose buckets are read one by one, before the rows of several stored buckets are taken at once.
 pub const JOINED_ROWS_FROM: u64 = 256;
-/// The rows of buckets that match in part are taken at once if at least one in so many rows has matched so far.
-pub const JOINED_ROWS_SHARE: u64 = 4;
+/// The rows of buckets that match in part are taken at once if in at least one in so many of them a row has matched so far.
+pub const JOINED_BUCKETS_SHARE: u64 = 2;
 /// A bucket with at most so many rows costs a query more than these rows do.
 pub const SMALL_BUCKET_ROWS: usize = 128;
 /// Maximum buckets of a run, whose rows are taken without a look at them.

@@ -1,5 +1,7 @@
 //! Elements of BSON arrays: a type byte, the number of the element in decimal digits, a NUL, and the value.
 
+use super::kinds::ARRAY;
+
 /// Most bytes in front of a value.
 const HEAD_LEN_MAX: usize = 16;
 
@@ -52,6 +54,28 @@ pub fn named<'a>(mut elements: &'a [u8], name: &[u8]) -> Option<(u8, &'a [u8])> 
         }
         elements = rest;
     }
+}
+
+/// All elements of arrays, each as a type byte and a value, back to back: where these begin and end, their bytes, and for
+/// each array the number of the element behind its last one. Arrays are a type byte and a value, too; a missing one has no
+/// bytes. `None` if one of them is no array.
+#[inline(never)]
+pub fn of_arrays(offsets: &[u32], bytes: &[u8]) -> Option<(Vec<u32>, Vec<u8>, Vec<u32>)> {
+    let tails = offsets.get(1..).unwrap_or_default();
+    let (mut starts, mut out, mut ends) = (vec![0], Vec::with_capacity(bytes.len()), Vec::with_capacity(tails.len()));
+    for (start, end) in offsets.iter().zip(tails) {
+        if let Some((kind, array)) = bytes.get(*start as usize..*end as usize)?.split_first() {
+            let mut rest = array.get(4..).filter(|_| *kind == ARRAY)?;
+            while let Some((name_end, end)) = first(rest) {
+                out.push(*rest.first()?);
+                out.extend_from_slice(rest.get(name_end + 1..end)?);
+                starts.push(out.len() as u32);
+                rest = rest.get(end..)?;
+            }
+        }
+        ends.push(starts.len() as u32 - 1);
+    }
+    Some((starts, out, ends))
 }
 
 /// As `first`.
@@ -224,6 +248,27 @@ mod tests {
             bytes.chunks_exact(len).for_each(|value| push(&mut expected, &mut each, 7, value));
             assert!(out == expected && head.bytes == each.bytes);
         }
+    }
+
+    #[test]
+    fn elements_of_arrays_are_listed_with_their_types() {
+        let array = |elements: &[(u8, &[u8])]| {
+            let mut out = vec![ARRAY, 0, 0, 0, 0];
+            elements.iter().enumerate().for_each(|(at, (kind, value))| {
+                push_named(&mut out, *kind, at.to_string().as_bytes(), value);
+            });
+            out.push(0);
+            out
+        };
+        let list = |arrays: &[Vec<u8>]| {
+            let mut offsets = vec![0];
+            arrays.iter().for_each(|array| offsets.push(offsets.last().unwrap() + array.len() as u32));
+            of_arrays(&offsets, &arrays.concat())
+        };
+        let arrays = [array(&[(0x10, &[1, 0, 0, 0]), (0x08, &[1])]), vec![], array(&[]), array(&[(0x0A, &[])])];
+        let expected = (vec![0, 5, 7, 8], vec![0x10, 1, 0, 0, 0, 0x08, 1, 0x0A], vec![2, 2, 2, 3]);
+        assert_eq!((list(&arrays), list(&[])), (Some(expected), Some((vec![0], vec![], vec![]))));
+        assert_eq!(list(&[array(&[]), vec![0x10, 1, 0, 0, 0]]), None);
     }
 
     #[test]

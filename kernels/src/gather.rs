@@ -35,6 +35,22 @@ pub fn known_codes(table: &[u32], codes: &[u32], none: u32, out: &mut Vec<u32>) 
     out.len() - before
 }
 
+/// The cells of parts that lie one behind the other, each up to one of `ends`. For each cell of the parts with these `numbers`: the place of the
+/// number, and which cell it is.
+#[inline(never)]
+pub fn parts(ends: &[u32], numbers: &[u32]) -> (Vec<u32>, Vec<u32>) {
+    let (mut places, mut cells) = (Vec::with_capacity(numbers.len()), Vec::with_capacity(numbers.len()));
+    for (place, number) in (0..).zip(numbers) {
+        let before = number.checked_sub(1).and_then(|before| ends.get(before as usize));
+        let end = ends.get(*number as usize).copied().unwrap_or_default();
+        for cell in before.copied().unwrap_or_default()..end {
+            places.push(place);
+            cells.push(cell);
+        }
+    }
+    (places, cells)
+}
+
 /// The integer that a double is: not of negative ones, nor of negative zero.
 #[inline(always)]
 fn whole_of(x: f64) -> Option<u32> {
@@ -85,6 +101,14 @@ mod tests {
             let doubles_of: Vec<f64> = cells.iter().map(|n| *n as f64).collect();
             prop_assert_eq!(doubles(&doubles_of, &rows), expected.iter().map(|n| *n as f64).collect::<Vec<_>>());
         }
+    }
+
+    #[test]
+    fn the_cells_of_parts_come_with_the_places_of_the_parts() {
+        let ends = [2, 2, 5];
+        assert_eq!(parts(&ends, &[2, 1, 0, 2]), (vec![0, 0, 0, 2, 2, 3, 3, 3], vec![2, 3, 4, 0, 1, 2, 3, 4]));
+        assert_eq!(parts(&ends, &[u32::MAX, 3, 0]), (vec![2, 2], vec![0, 1]));
+        assert_eq!(parts(&[], &[0]), (vec![], vec![]));
     }
 
     #[test]

@@ -8,3 +8,4 @@ pub const DATE: u8 = 0x09;
 pub const NULL: u8 = 0x0A;
 pub const INT32: u8 = 0x10;
 pub const INT64: u8 = 0x12;
+pub const DECIMAL: u8 = 0x13;

@@ -13,6 +13,7 @@ pub mod bits;
 pub mod classes;
 pub mod compare;
 pub mod convert;
+pub mod decimals;
 pub mod elements;
 pub mod extreme;
 pub mod gather;

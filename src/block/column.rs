@@ -1,6 +1,6 @@
 //! One column: a typed array and which of its cells are present.
 
-use std::cell::RefCell;
+use std::cell::{OnceCell, RefCell};
 use std::fmt;
 use std::ops::Range;
 use std::rc::Rc;
@@ -131,9 +131,21 @@ struct SharedCells {
     reached: Reached,
 }
 
-/// What some paths reach in the values of a column. Queries ask for the same paths of metadata again and again.
+/// What some paths reach in the values of a column, and the elements of its arrays. Queries ask for the same paths of metadata
+/// again and again.
 #[derive(Default)]
-struct Reached(RefCell<Vec<ReachedPath>>);
+struct Reached {
+    paths: RefCell<Vec<ReachedPath>>,
+    elements: OnceCell<Option<Rc<ArrayElements>>>,
+}
+
+/// The elements of all arrays of a column.
+pub struct ArrayElements {
+    /// One array after another, as a column of one type if they have one. Texts that repeat may have numbers.
+    pub values: Column,
+    /// For each array, the number of the element behind its last one.
+    pub ends: Vec<u32>,
+}
 
 /// A path, and what it reaches in each value.
 type ReachedPath = (Box<[Box<str>]>, Column);
@@ -180,15 +192,20 @@ impl Column {
     /// What a path reaches in each value, as `make` returns it, which must depend on the values and the path alone.
     pub fn reached(&self, path: &[Box<str>], make: impl FnOnce() -> Column) -> Column {
         let known = |all: &[ReachedPath]| Some(all.iter().find(|(known, _)| **known == *path)?.1.clone());
-        if let Some(column) = known(&self.0.reached.0.borrow()) {
+        if let Some(column) = known(&self.0.reached.paths.borrow()) {
             return column;
         }
         let made = make();
-        let mut all = self.0.reached.0.borrow_mut();
+        let mut all = self.0.reached.paths.borrow_mut();
         if self.len() <= REACHED_VALUES_MAX && all.len() < REACHED_PATHS_MAX {
             all.push((path.into(), made.clone()));
         }
         made
+    }
+
+    /// The elements of its arrays, if it is remembered what `make` has returned once.
+    pub(super) fn elements_known(&self, make: impl FnOnce() -> Option<Rc<ArrayElements>>) -> Option<Rc<ArrayElements>> {
+        self.0.reached.elements.get_or_init(make).clone()
     }
 
     /// Appends cells of another column in place. Does nothing and answers false unless both hold numbers, dates or
@@ -359,7 +376,7 @@ mod tests {
         // An equal column is another one.
         assert_eq!((reach(&numbers(3), "a").len(), made.get()), (1, 3));
         (0..2 * REACHED_PATHS_MAX).for_each(|len| _ = reach(&column, &"c".repeat(len)));
-        assert_eq!(column.0.reached.0.borrow().len(), REACHED_PATHS_MAX);
+        assert_eq!(column.0.reached.paths.borrow().len(), REACHED_PATHS_MAX);
         let long = numbers(REACHED_VALUES_MAX + 1);
         made.set(0);
         assert_eq!(([reach(&long, "a"), reach(&long, "a")].map(|found| found.len()), made.get()), ([1, 1], 2));

@@ -3,6 +3,7 @@
 mod bitmap;
 mod builder;
 mod column;
+mod elements;
 mod forms;
 mod join;
 pub mod kernels;

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use kernels::{compare, convert, paths, tagged};
+use kernels::{compare, convert, decimals, gather, paths, tagged};
 
 use super::bitmap::Bitmap;
 use super::column::{Column, ColumnData, VarData};
@@ -80,19 +80,41 @@ impl ColumnData {
 }
 
 impl Column {
-    /// What a path of names reaches in the objects of a BSON column. False if the path leads into an array, or to other values than numbers, dates, booleans and
-    /// null.
-    // Loaded later.
-    #[inline(never)]
-    pub fn reached_if_loaded(&self, path: &[&str], found: &mut Option<Column>) -> bool {
-        let ColumnData::Bson(cells) = self.data() else { return false };
+    /// What a path of names reaches in the objects of a BSON column. `None` if the path leads into an array, or to other
+    /// values than numbers, dates, booleans and null.
+    pub fn reached_by(&self, path: &[&str]) -> Option<Column> {
+        let ColumnData::Bson(cells) = self.data() else { return None };
         let names: Vec<&[u8]> = path.iter().map(|name| name.as_bytes()).collect();
-        *found = paths::words(&cells.offsets, &cells.bytes, &names).map(|(kinds, words)| {
-            let present = Bitmap::from_slice(&kinds, |kind| *kind != 0);
-            let mixed = Column::new(ColumnData::Bson(VarData::of_words(&kinds, &words)), Some(present));
-            mixed.untagged().filter(|(_, nulls)| nulls.none()).map_or(mixed, |(typed, _)| typed)
-        });
-        found.is_some()
+        let (kinds, words) = paths::words(&cells.offsets, &cells.bytes, &names)?;
+        let present = Bitmap::from_slice(&kinds, |kind| *kind != 0);
+        let mixed = Column::new(ColumnData::Bson(VarData::of_words(&kinds, &words)), Some(present));
+        Some(mixed.untagged().filter(|(_, nulls)| nulls.none()).map_or(mixed, |(typed, _)| typed))
+    }
+
+    /// The coefficients of these rows of a column of decimals, and the exponent that all of them have; any number in rows without
+    /// a value. `None` for other columns.
+    pub fn decimals(&self, rows: Range<usize>) -> Option<(Vec<i64>, i32)> {
+        match self.data() {
+            ColumnData::Bson(cells) => decimals::coefficients(cells.offsets.get(rows.start..=rows.end)?, &cells.bytes),
+            ColumnData::Dictionary(index, values) => {
+                let index = index.get(rows)?;
+                // A slice carries the dictionary of its whole column.
+                if values.len() > index.len() {
+                    return values.gather(index).decimals(0..index.len());
+                }
+                let (cells, exponent) = values.decimals(0..values.len())?;
+                Some((gather::int64s(&cells, index), exponent))
+            }
+            _ => None,
+        }
+    }
+
+    /// Decimals of these coefficients and this exponent; `None` if decimals have no such exponent.
+    pub fn of_decimals(coefficients: &[i64], exponent: i32) -> Option<Column> {
+        let bytes = decimals::cells(coefficients, exponent)?;
+        let len = bytes.len().checked_div(coefficients.len()).unwrap_or_default();
+        let offsets = (0..=coefficients.len()).map(|row| u32::try_from(row * len).unwrap_or(u32::MAX)).collect();
+        Some(Column::new(ColumnData::Bson(VarData { offsets, bytes }), None))
     }
 
     /// The numbers of a BSON column in which all values are doubles, int32s and nulls, as doubles. Nulls have no cell in it.

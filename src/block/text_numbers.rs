@@ -15,6 +15,8 @@ pub struct TextNumbers {
     index: Vec<u32>,
     numbers: Interner,
     texts: VarData,
+    /// How many of the rows have one.
+    present: usize,
     /// The column as it was read last.
     made: Option<Column>,
     /// True if the cells have a byte for their type.
@@ -44,7 +46,7 @@ impl TextNumbers {
         if column.len() < TextNumbers::ROWS_MIN || !TextNumbers::are_for(column) {
             return None;
         }
-        TextNumbers::default().up_to(column, column.len() / ROWS_A_TEXT_MIN)
+        TextNumbers::default().up_to(column, column.present_count() / ROWS_A_TEXT_MIN)
     }
 
     /// The same column with numbers; `None` if they are of no use.
@@ -79,6 +81,7 @@ impl TextNumbers {
             let number = match presence.is_none_or(|present| present.get(row)) {
                 true => {
                     let text = texts.get(row);
+                    self.present += 1;
                     let (number, is_new) = self.numbers.add(text);
                     if is_new {
                         self.texts.push(text);
@@ -88,7 +91,7 @@ impl TextNumbers {
                 false => 0,
             };
             self.index.push(u32::try_from(number).unwrap_or(u32::MAX));
-            self.is_of_no_use = self.numbers.count() > free + row / ROWS_A_TEXT_MIN;
+            self.is_of_no_use = self.numbers.count() > free + self.present / ROWS_A_TEXT_MIN;
         }
         if self.is_of_no_use || self.numbers.count() == 0 {
             // What is not used need not be kept.
@@ -127,6 +130,9 @@ mod tests {
             (texts((0..1000).map(|n| if n < 750 { 1 } else { n })), true),
             (texts((0..1000).map(|n| n % 500)), false),
             (texts((0..60).map(|n| n % 3)), false),
+            // One row in ten has a text.
+            (texts((0..1000).map(|n| if n % 10 == 0 { 10 * n } else { 9 })), false),
+            (texts((0..1000).map(|n| if n % 10 == 0 { n % 50 } else { 9 })), true),
         ] {
             let numbered = TextNumbers::of(&column);
             assert_eq!(numbered.is_some(), is_numbered);

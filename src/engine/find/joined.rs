@@ -14,7 +14,7 @@ use crate::engine::read::unit::Unit;
 use crate::engine::store::stored_bucket::StoredBucket;
 use crate::error::Result;
 use crate::limits::{
-    JOINED_ROWS_FROM, JOINED_ROWS_SHARE, ROWS_TOGETHER, ROWS_TOGETHER_SIZE_BYTES_MAX, SMALL_BUCKET_ROWS,
+    JOINED_BUCKETS_SHARE, JOINED_ROWS_FROM, ROWS_TOGETHER, ROWS_TOGETHER_SIZE_BYTES_MAX, SMALL_BUCKET_ROWS,
 };
 use crate::query::{Exec, Flow, Queue, ReadPlan, Sink, Which};
 use crate::value::{FieldSet, Value, hash};
@@ -97,6 +97,7 @@ pub(super) fn take_joined(
     if joined.is_empty() {
         return Ok((left_out, Flow::Continue));
     }
+    let matched_before = exec.counters().measurements_matched;
     let mut selected = Vec::with_capacity(joined.len());
     for block in &joined {
         match exec.select_complete(block, all_match) {
@@ -107,8 +108,9 @@ pub(super) fn take_joined(
             }
         }
     }
-    exec.counters().buckets_passed += parts.len() as u64;
-    exec.counters().buckets_unpacked += parts.len() as u64;
+    let counters = exec.counters();
+    counters.buckets_passed += parts.len() as u64;
+    counters.unpacked(parts.len() as u64, matched_before);
     let mut flow = Flow::Continue;
     for (block, rows) in joined.into_iter().zip(selected) {
         flow = exec.collect(block, rows)?;
@@ -191,15 +193,17 @@ impl<'a> JoinedPart<'a> {
     }
 }
 
-/// True if the rows of a bucket may be joined with others. Of buckets that match in part, these are filtered afterwards, so
-/// most must match, or else much is decoded and kept in vain; but the rows of a small bucket cost less than the bucket. Where a
+/// True if the rows of a bucket may be joined with others. Those that match in part are filtered
+/// afterwards, so most must have a row that matches, or else much is decoded and kept in vain; but the rows of a small bucket cost less than the bucket. Where a
 /// filter fails, it must meet buckets one by one.
 fn is_worth_it(plan: &ReadPlan, exec: &mut Exec, part: &JoinedPart<'_>) -> bool {
     if part.rows > SMALL_BUCKET_ROWS {
         let counters = exec.counters();
-        let most_match = counters.measurements_matched >= counters.measurements_examined / JOINED_ROWS_SHARE;
-        // Large buckets may not be needed as a whole, and take long to join.
-        if plan.columns.is_all() || plan.plan.rows_per_group.is_some() || !part.all_match && !most_match {
+        let most_match = counters.buckets_matched * JOINED_BUCKETS_SHARE >= counters.buckets_unpacked;
+        // Large buckets may not be needed as a whole, and take long to join. Of those in which all rows match, `control` may have
+        // the extremes.
+        let has_extremes = plan.plan.rows_per_group.is_some() && part.all_match;
+        if plan.columns.is_all() || has_extremes || !part.all_match && !most_match {
             return false;
         }
     }
@@ -238,11 +242,22 @@ pub(super) fn joined(blocks: Vec<Block>, in_any_order: bool) -> Vec<Block> {
 mod tests {
     use super::*;
     use crate::block::pivot_docs;
+    use crate::query::Counters;
     use crate::value::Doc;
     use bson::{RawDocumentBuf, rawdoc};
 
     fn block(row: &RawDocumentBuf) -> Block {
         pivot_docs([Doc::parse(row.as_bytes()).unwrap()]).unwrap()
+    }
+
+    #[test]
+    fn of_buckets_that_are_examined_together_as_many_count_as_matched_as_may_be() {
+        let mut counters = Counters { measurements_matched: 7, ..Counters::default() };
+        counters.unpacked(3, 5);
+        assert_eq!((counters.buckets_unpacked, counters.buckets_matched), (3, 2));
+        counters.measurements_matched = 40;
+        counters.unpacked(4, 7);
+        assert_eq!((counters.buckets_unpacked, counters.buckets_matched), (7, 6));
     }
 
     #[test]

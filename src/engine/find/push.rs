@@ -28,10 +28,11 @@ pub(super) fn push_unit(
     if plan.is_over_buckets() {
         return sink.push(document_row(collection, unit, format)?, None, false);
     }
-    let before = sink.counters().measurements_examined;
+    let before = *sink.counters();
     let flow = push_rows(collection, plan, sieve, sink, unit);
     let counters = sink.counters();
-    counters.buckets_unpacked += u64::from(counters.measurements_examined > before);
+    let is_unpacked = counters.measurements_examined > before.measurements_examined;
+    counters.unpacked(is_unpacked.into(), before.measurements_matched);
     flow
 }
 

@@ -55,6 +55,7 @@ impl FindCursor {
         let Some(run) = found.filter(|run| run.rows <= wanted) else { return Ok(false) };
         let blocks = self.rows_of(&run)?;
         let all_match = self.plan.is_decided_by_metadata();
+        let matched_before = self.exec.counters().measurements_matched;
         let mut selected = Vec::with_capacity(blocks.len());
         for block in &blocks {
             match self.exec.select_complete(block, all_match) {
@@ -75,7 +76,7 @@ impl FindCursor {
         }
         let counters = self.exec.counters();
         counters.buckets_passed += run.buckets as u64;
-        counters.buckets_unpacked += run.buckets as u64;
+        counters.unpacked(run.buckets as u64, matched_before);
         for (block, rows) in blocks.into_iter().zip(selected) {
             self.scanned = self.exec.collect(block, rows)? == Flow::Enough;
         }

@@ -26,10 +26,20 @@ pub struct Counters {
     pub buckets_missed: u64,
     /// Buckets whose columns were decoded, or whose journal rows were examined.
     pub buckets_unpacked: u64,
+    /// Those of them in which a row has matched; of buckets that were examined together, as many as may be.
+    pub buckets_matched: u64,
     /// Rows in them.
     pub measurements_examined: u64,
     /// Matches, including those in buckets that need not be unpacked.
     pub measurements_matched: u64,
+}
+
+impl Counters {
+    /// Counts buckets whose rows were examined together, where so many rows had matched before.
+    pub fn unpacked(&mut self, buckets: u64, matched_before: u64) {
+        self.buckets_unpacked += buckets;
+        self.buckets_matched += buckets.min(self.measurements_matched - matched_before);
+    }
 }
 
 /// The columns of a bucket of which some were decoded.

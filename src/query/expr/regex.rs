@@ -93,12 +93,17 @@ impl Regex {
     }
 
     pub fn is_match(&self, text: &str) -> bool {
+        self.is_match_of_bytes(text.as_bytes())
+    }
+
+    /// The same for a text that was checked before. Only the host needs it as such.
+    fn is_match_of_bytes(&self, text: &[u8]) -> bool {
         let Literals { prefix, part, decide } = &self.literals;
-        let contains = |part: &str| texts::find(text.as_bytes(), part.as_bytes(), 0, self.ignores_case).is_some();
-        match (text.starts_with(&**prefix), decide) {
+        let contains = |part: &str| texts::find(text, part.as_bytes(), 0, self.ignores_case).is_some();
+        match (text.starts_with(prefix.as_bytes()), decide) {
             (false, _) => false,
             (_, true) => !prefix.is_empty() || contains(part),
-            _ => contains(part) && self.asked(text),
+            _ => contains(part) && std::str::from_utf8(text).is_ok_and(|text| self.asked(text)),
         }
     }
 
@@ -125,9 +130,7 @@ impl Regex {
     /// The cells that pass, present or not; `None` for columns without a type.
     pub fn select(&self, column: &Column) -> Option<Bitmap> {
         Some(match column.data() {
-            ColumnData::String(v) => {
-                kernels::texts(v, |cell| std::str::from_utf8(cell).is_ok_and(|t| self.is_match(t)))
-            }
+            ColumnData::String(v) => kernels::texts(v, |cell| self.is_match_of_bytes(cell)),
             ColumnData::Bson(_) | ColumnData::Objects(_) | ColumnData::Dictionary(..) => return None,
             _ => Bitmap::filled(column.len(), false),
         })

@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 
 use crate::query::expr::CompareOp;
-use crate::value::Number;
+use crate::value::{Decimal, Number};
 
 /// 2^63, the first double too large for an int64.
 const TWO_TO_63: f64 = 9_223_372_036_854_775_808.0;
@@ -85,6 +85,12 @@ pub(super) fn int32s(op: CompareOp, operand: Number) -> Option<(i32, i32)> {
     let low = i32::try_from(low.max(i32::MIN.into())).ok()?;
     let high = i32::try_from(high.min(i32::MAX.into())).ok()?;
     (low <= high).then_some((low, high))
+}
+
+/// As `int64s`, for the coefficients of decimals with this exponent.
+pub(super) fn decimals(op: CompareOp, operand: Number, exponent: i32) -> Option<(i64, i64)> {
+    let decimal = |n: i64| Number::Decimal(Decimal::with_exponent(n.into(), exponent));
+    if operand.is_nan() { None } else { between(op, i64::MIN, i64::MAX, |n| decimal(n).compare(operand)) }
 }
 
 /// The part of `least..=greatest` that passes; `order` must not fall as its argument rises.

@@ -11,6 +11,7 @@ mod geo;
 mod kinds;
 mod matches;
 mod membership;
+mod mixed;
 mod modulo;
 mod parse;
 mod position;

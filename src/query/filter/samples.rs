@@ -9,16 +9,25 @@ use proptest::prelude::*;
 use proptest::sample::select;
 
 use super::Filter;
+use crate::block::samples::decimals;
 use crate::block::{Bitmap, Block, Column, ColumnBuilder, ColumnData};
 use crate::env::fixed::FixedEnv;
 use crate::error::Error;
 pub use crate::query::expr::samples::globals;
-use crate::value::{Collation, Doc, DocBuf, Kind, OwnedValue};
+use crate::value::{Collation, Doc, DocBuf, DocWriter, Kind, OwnedValue};
 
 /// A value from anything that the `bson` crate can convert.
 pub fn owned(value: impl Into<RawBson>) -> OwnedValue {
     let doc = doc_of([("v".to_owned(), value.into())]);
     doc.view().get("v").unwrap().to_owned()
+}
+
+/// The same the other way round.
+fn raw(value: &OwnedValue) -> RawBson {
+    let mut writer = DocWriter::new();
+    writer.value("v", value.view());
+    let doc = RawDocumentBuf::from_bytes(writer.finish().into_bytes()).unwrap();
+    doc.get("v").unwrap().unwrap().into()
 }
 
 /// A checked document of fields.
@@ -99,9 +108,11 @@ pub fn scalar_of(kind: Kind) -> BoxedStrategy<RawBson> {
         Kind::Double => double.prop_map(RawBson::Double).boxed(),
         Kind::Int32 => select(vec![0, 1, 2, -1, i32::MAX, i32::MIN]).prop_map(RawBson::Int32).boxed(),
         Kind::Int64 => long.prop_map(RawBson::Int64).boxed(),
-        Kind::Decimal128 => select(vec!["0", "1", "1.5", "0.1", "9007199254740993", "NaN", "-Infinity", "1E+40"])
-            .prop_map(|text| RawBson::Decimal128(text.parse().unwrap()))
-            .boxed(),
+        Kind::Decimal128 => {
+            select(vec!["0", "1", "1.5", "0.1", "-4.99", "9007199254740993", "NaN", "-Infinity", "1E+40"])
+                .prop_map(|text| RawBson::Decimal128(text.parse().unwrap()))
+                .boxed()
+        }
         Kind::String => text().prop_map(RawBson::String).boxed(),
         Kind::Symbol => text().prop_map(RawBson::Symbol).boxed(),
         Kind::Bool => any::<bool>().prop_map(RawBson::Boolean).boxed(),
@@ -166,7 +177,10 @@ pub fn any_column(rows: usize) -> BoxedStrategy<Column> {
         vec(proptest::bool::weighted(0.7), rows).boxed(),
         Just(vec![false; rows]).boxed(),
     ];
-    let values = prop_oneof![3 => one_type.boxed(), 2 => mixed.boxed()];
+    let element = prop_oneof![Just(scalar_of(Kind::String)), Just(scalar_of(Kind::Double)), Just(any_value())];
+    let arrays = element.prop_flat_map(move |of| vec(vec(of, 0..3).prop_map(raw_array), rows));
+    let decimals = decimals(rows).prop_map(|all| all.into_iter().map(|value| raw(&value)).collect::<Vec<_>>());
+    let values = prop_oneof![6 => one_type.boxed(), 4 => mixed.boxed(), 1 => arrays.boxed(), 1 => decimals.boxed()];
     let plain = (values, holes.clone()).prop_map(|(values, present)| {
         let mut builder = ColumnBuilder::new();
         for (value, present) in values.into_iter().zip(present) {
@@ -177,6 +191,7 @@ pub fn any_column(rows: usize) -> BoxedStrategy<Column> {
     let entries = prop_oneof![
         (select(TYPED.to_vec()), 1..=rows + 2).prop_flat_map(|(kind, n)| vec(scalar_of(kind), n)).boxed(),
         vec(any_value(), 1..=rows + 2).boxed(),
+        vec(vec(scalar_of(Kind::String), 0..4).prop_map(raw_array), 1..=rows + 2).boxed(),
     ];
     let dictionary = (entries, vec(any::<prop::sample::Index>(), rows), holes).prop_map(|(values, picks, present)| {
         let mut builder = ColumnBuilder::new();

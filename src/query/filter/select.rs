@@ -87,7 +87,7 @@ impl Test {
         }
     }
 
-    fn narrow_column(&self, column: &Column, rest: &[Component], rows: &mut Bitmap) {
+    pub(super) fn narrow_column(&self, column: &Column, rest: &[Component], rows: &mut Bitmap) {
         let mut passing = match column.data() {
             // If a dictionary is larger than its column (a slice carries all of it), testing the cells is cheaper.
             ColumnData::Dictionary(index, values) if values.len() <= index.len() => {
@@ -104,16 +104,21 @@ impl Test {
                 };
             }
             ColumnData::Bson(_) if rows.count() * 4 > rows.len() => {
-                let found = match self {
-                    _ if !rest.is_empty() => reached(column, rest),
-                    // Neither null nor a missing value passes, so they may look the same.
-                    Test::Compare(compare) if compare.value().kind().is_number() => column.to_doubles(),
-                    _ => None,
-                };
-                return match found {
-                    Some(found) => self.narrow_column(&found, &[], rows),
-                    None => self.narrow_each(column, rest, rows),
-                };
+                let mut passing = Bitmap::filled(column.len(), true);
+                if !self.narrow_mixed_if_loaded(column, rest, &mut passing) {
+                    let doubles = match self {
+                        // Neither null nor a missing value passes, so they may look the same.
+                        Test::Compare(compare) if rest.is_empty() && compare.value().kind().is_number() => {
+                            column.to_doubles()
+                        }
+                        _ => None,
+                    };
+                    return match doubles {
+                        Some(doubles) => self.narrow_column(&doubles, &[], rows),
+                        None => self.narrow_each(column, rest, rows),
+                    };
+                }
+                passing
             }
             ColumnData::Bson(_) | ColumnData::Dictionary(..) => return self.narrow_each(column, rest, rows),
             // Nothing lies below a scalar or an absent cell.
@@ -135,7 +140,7 @@ impl Test {
     }
 
     /// The cells that pass, present or not, by a kernel; `None` if there is none for the column's type.
-    fn select(&self, column: &Column) -> Option<Bitmap> {
+    pub(super) fn select(&self, column: &Column) -> Option<Bitmap> {
         match self {
             Test::Compare(compare) => compare.select(column),
             Test::In(set) => set.select(column),
@@ -166,13 +171,6 @@ impl Test {
         }
         *rows = passing;
     }
-}
-
-/// What a path reaches in the objects of a column, if that can be told at once.
-fn reached(column: &Column, path: &[Component]) -> Option<Column> {
-    let names: Vec<&str> = path.iter().map(Component::name).collect();
-    let mut found = None;
-    if column.reached_if_loaded(&names, &mut found) { found } else { None }
 }
 
 /// The cells with numbers for which `holds` is true, present or not; `None` for columns without a type.

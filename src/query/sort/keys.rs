@@ -87,8 +87,11 @@ fn text_keys(part: &SortPart, [only, others]: &[Block; 2]) -> Option<Vec<u64>> {
 fn fixed_keys(part: &SortPart, blocks: &[Block]) -> Option<Vec<u64>> {
     let found = blocks.iter().map(|block| column_at(&part.path, block)).listed_if_all();
     let found = found?;
-    let doubles: Vec<Option<Column>> = found.iter().map(|column| (*column)?.to_doubles()).collect();
-    let columns = found.into_iter().zip(&doubles).map(|(column, doubles)| doubles.as_ref().or(column));
+    let mut typed: Vec<Option<Column>> = Vec::new();
+    if !coefficients_if_loaded(&found, &mut typed) {
+        typed = found.iter().map(|column| (*column)?.to_doubles()).collect();
+    }
+    let columns = found.into_iter().zip(&typed).map(|(column, typed)| typed.as_ref().or(column));
     let columns: Vec<_> = blocks.iter().map(Block::rows).zip(columns).collect();
     let columns = || columns.iter().copied();
     let mut kinds = columns().filter_map(|(_, column)| column).map(|column| column.kind());
@@ -126,6 +129,20 @@ fn fixed_keys(part: &SortPart, blocks: &[Block]) -> Option<Vec<u64>> {
         keys.iter_mut().for_each(|key| *key = !*key);
     }
     Some(keys)
+}
+
+/// Columns of decimals as integers; false unless all decimals in them have one exponent.
+// Loaded later.
+#[inline(never)]
+fn coefficients_if_loaded(columns: &[Option<&Column>], typed: &mut Vec<Option<Column>>) -> bool {
+    let mut known = None;
+    let coefficients = columns.iter().map(|column| {
+        let Some(column) = column else { return Some(None) };
+        let (cells, exponent) = column.decimals(0..column.len())?;
+        let is_same = *known.get_or_insert(exponent) == exponent;
+        is_same.then(|| Some(Column::new(ColumnData::I64(cells), column.presence().cloned())))
+    });
+    coefficients.listed_if_all().map(|all| *typed = all).is_some()
 }
 
 /// The values of a path; the inner `None` if no row has it, the outer one if it is not a column.

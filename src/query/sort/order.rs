@@ -143,6 +143,7 @@ fn sort_ties(rows: &mut [(u64, u32)], parts: &[Vec<u64>]) {
 mod tests {
     use super::*;
     use crate::block::pivot_docs;
+    use crate::block::samples::decimals;
     use crate::value::{Collation, Doc, DocBuf, DocWriter, OwnedValue, Value, compare_sort_keys, sort_key};
     use bson::{RawDocumentBuf, rawdoc};
     use proptest::prelude::*;
@@ -225,7 +226,12 @@ mod tests {
 
     /// Cells of one type, or of any.
     fn cells() -> impl Strategy<Value = Vec<Option<OwnedValue>>> {
-        (0..9_u8).prop_flat_map(|which| proptest::collection::vec(proptest::option::weighted(0.8, value_of(which)), 40))
+        let of = |which| proptest::collection::vec(proptest::option::weighted(0.8, value_of(which)), 40);
+        let decimals = decimals(40).prop_flat_map(|all| {
+            let has = proptest::collection::vec(proptest::bool::weighted(0.9), all.len());
+            has.prop_map(move |has| all.iter().cloned().zip(has).map(|(value, has)| has.then_some(value)).collect())
+        });
+        prop_oneof![9 => (0..9_u8).prop_flat_map(of), 2 => decimals]
     }
 
     fn rows() -> impl Strategy<Value = Vec<[Option<OwnedValue>; 2]>> {

@@ -7,12 +7,14 @@
 
 use std::rc::Rc;
 
+use kernels::gather;
+
 use super::model::Others;
 use super::parse::PipelineParser;
 use super::reshape::{changed_at, with};
 use super::running::Stage;
 use super::spec::{Spec, Step};
-use crate::block::{Block, Column, ColumnBuilder, ColumnData, Objects};
+use crate::block::{Bitmap, Block, Column, ColumnBuilder, ColumnData, Objects};
 use crate::error::{Error, ErrorCode, Result};
 use crate::listed::IntoList;
 use crate::query::exec::{Flow, join_blocks};
@@ -192,14 +194,13 @@ fn pair((name, value): (&str, Value<'_>)) -> DocBuf {
 }
 
 /// What `$unwind` makes of the cells of a column.
-#[derive(Default)]
 struct Unwound {
     /// The new cells.
-    cells: ColumnBuilder,
-    /// The positions of the elements.
+    cells: Column,
+    /// The positions of the elements, if they are wanted.
     places: Vec<Option<i64>>,
     /// Where the new cells of each cell end.
-    ends: Vec<usize>,
+    ends: Vec<u32>,
 }
 
 impl Unwound {
@@ -207,8 +208,12 @@ impl Unwound {
     ///
     /// Errors: 40390.
     fn of(spec: &UnwindSpec, column: Option<&Column>, count: usize) -> Result<Unwound> {
-        let mut unwound = Unwound::default();
         let below = spec.path.get(1..).unwrap_or_default();
+        let is_plain = below.is_empty() && spec.index.is_none() && !spec.keeps_empty && spec.from == UnwoundFrom::Array;
+        if let Some(elements) = column.filter(|_| is_plain).and_then(Column::elements) {
+            return Ok(Unwound { cells: elements.values.clone(), places: Vec::new(), ends: elements.ends.clone() });
+        }
+        let (mut cells, mut places, mut ends) = (ColumnBuilder::new(), Vec::new(), Vec::new());
         let mut scratch = Vec::new();
         for row in 0..count {
             let cell = column.and_then(|column| column.value(row, &mut scratch));
@@ -216,53 +221,36 @@ impl Unwound {
             let found = if below.is_empty() { cell } else { doc.and_then(|doc| reach(doc, below)) };
             let mut emit = |new: Option<Value<'_>>, place: Option<i64>| {
                 match new {
-                    Some(new) => unwound.cells.push(new),
-                    None => unwound.cells.push_absent(1),
+                    Some(new) => cells.push(new),
+                    None => cells.push_absent(1),
                 }
-                unwound.places.push(place);
+                places.push(place);
             };
             let mut emit_at = |new: Option<Value<'_>>, place: Option<i64>| match doc {
                 Some(doc) if !below.is_empty() => emit(Some(with(doc, below, new).view().as_value()), place),
                 _ => emit(new, place),
             };
-            if spec.from != UnwoundFrom::Array {
-                match doc {
-                    Some(fields) if spec.from == UnwoundFrom::Values => {
-                        fields.iter().for_each(|(_, value)| emit(Some(value), None));
-                    }
-                    Some(fields) => fields.iter().for_each(|field| emit(Some(pair(field).view().as_value()), None)),
-                    None if cell.is_none_or(is_nothing) => {}
-                    None => return Err(not_an_object()),
+            match (spec.from, doc, found.and_then(Value::as_array)) {
+                (UnwoundFrom::Values, Some(fields), _) => {
+                    fields.iter().for_each(|(_, value)| emit(Some(value), None));
                 }
-                unwound.ends.push(unwound.places.len());
-                continue;
-            }
-            match found.and_then(Value::as_array) {
-                Some(array) if !array.is_empty() => {
+                (UnwoundFrom::Pairs, Some(fields), _) => {
+                    fields.iter().for_each(|field| emit(Some(pair(field).view().as_value()), None));
+                }
+                (UnwoundFrom::Values | UnwoundFrom::Pairs, ..) if cell.is_none_or(is_nothing) => {}
+                (UnwoundFrom::Values | UnwoundFrom::Pairs, ..) => return Err(not_an_object()),
+                (.., Some(array)) if !array.is_empty() => {
                     (0..).zip(array.iter()).for_each(|(place, (_, element))| emit_at(Some(element), Some(place)));
                 }
                 // The field of an empty array is removed.
-                Some(_) if spec.keeps_empty => emit_at(None, None),
-                Some(_) => {}
-                None if found.is_some_and(|value| !is_nothing(value)) || spec.keeps_empty => emit(cell, None),
-                None => {}
+                (.., Some(_)) if spec.keeps_empty => emit_at(None, None),
+                (.., Some(_)) => {}
+                (.., None) if found.is_some_and(|value| !is_nothing(value)) || spec.keeps_empty => emit(cell, None),
+                (.., None) => {}
             }
-            unwound.ends.push(unwound.places.len());
+            ends.push(u32::try_from(places.len()).unwrap_or(u32::MAX));
         }
-        Ok(unwound)
-    }
-
-    /// The number of the row for each new row, and the new rows of `rows`, which are those of the cells with these numbers.
-    fn rows(&self, numbers: impl Iterator<Item = usize>) -> (Vec<u32>, Vec<u32>) {
-        let (mut rows, mut cells) = (Vec::new(), Vec::new());
-        for (row, number) in (0..).zip(numbers) {
-            let start = number.checked_sub(1).and_then(|before| self.ends.get(before)).copied().unwrap_or_default();
-            for cell in start..self.ends.get(number).copied().unwrap_or_default() {
-                rows.push(row);
-                cells.push(u32::try_from(cell).unwrap_or(u32::MAX));
-            }
-        }
-        (rows, cells)
+        Ok(Unwound { cells: cells.finish(), places, ends })
     }
 }
 
@@ -283,22 +271,30 @@ impl Stage for Unwind {
         }
         // The metadata of a bucket is unwound once.
         let (unwound, (picked, cells), is_dictionary) = match column.map(|column| (column.presence(), column.data())) {
-            Some((None, ColumnData::Dictionary(index, values))) => {
+            Some((presence, ColumnData::Dictionary(index, values))) if presence.is_none() || !self.spec.keeps_empty => {
                 let unwound = Unwound::of(&self.spec, Some(values), values.len())?;
-                let rows = unwound.rows(index.iter().map(|entry| *entry as usize));
+                // Rows without a value have no new ones.
+                let present = |present: &Bitmap| {
+                    let number = |(row, entry): (usize, &u32)| if present.get(row) { *entry } else { u32::MAX };
+                    index.iter().enumerate().map(number).collect::<Vec<_>>()
+                };
+                let numbers = presence.map(present);
+                let rows = gather::parts(&unwound.ends, numbers.as_ref().unwrap_or(index));
                 (unwound, rows, true)
             }
             _ => {
                 let unwound = Unwound::of(&self.spec, column, rows.rows())?;
-                let picked = unwound.rows(0..rows.rows());
+                let numbers: Vec<u32> = (0..).take(rows.rows()).collect();
+                let picked = gather::parts(&unwound.ends, &numbers);
                 (unwound, picked, false)
             }
         };
         let places = cells.iter().map(|cell| unwound.places.get(*cell as usize).copied().flatten());
         let places = places.map(|place| place.map_or_else(OwnedValue::null, OwnedValue::int64));
-        let column = unwound.cells.finish();
+        let column = unwound.cells;
+        let is_numbered = matches!(column.data(), ColumnData::Dictionary(..));
         let column = match is_dictionary {
-            true if column.presence().is_none() => Column::of_entries(cells.clone(), column),
+            true if column.presence().is_none() && !is_numbered => Column::of_entries(cells.clone(), column),
             true => column.gather(&cells),
             false => column,
         };
@@ -350,4 +346,54 @@ fn reach<'a>(doc: Doc<'a>, path: &[Box<str>]) -> Option<Value<'a>> {
     let (first, below) = path.split_first()?;
     let value = doc.get(first)?;
     if below.is_empty() { Some(value) } else { reach(value.as_doc()?, below) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::block::TextNumbers;
+    use crate::block::samples::{column_of, shown};
+    use bson::{RawBson, rawbson};
+
+    fn value(value: RawBson) -> OwnedValue {
+        let mut doc = bson::RawDocumentBuf::new();
+        doc.append(bson::cstr!("v"), value);
+        DocBuf::parse(doc.into_bytes()).unwrap().view().get("v").unwrap().to_owned()
+    }
+
+    /// The rows that `$unwind` makes; with positions, row by row, which are dropped then.
+    fn unwound(block: &Block, index: Option<Vec<Box<str>>>) -> Vec<bson::RawDocumentBuf> {
+        let spec = UnwindSpec { path: vec!["v".into()], index, keeps_empty: false, from: UnwoundFrom::Array };
+        let mut stage = Unwind { spec: Rc::new(spec), made: None };
+        let _ = stage.push(block.clone()).unwrap();
+        let mut made = stage.take().unwrap().unwrap_or_default();
+        made.retain_columns(|name| name != "i");
+        shown(&made)
+    }
+
+    #[test]
+    fn elements_that_are_taken_at_once_are_those_of_each_row() {
+        let texts = [rawbson!(["a", "b"]), rawbson!([]), rawbson!(["b"]), rawbson!(["a", "a", "c"])];
+        let mixed = [rawbson!([1, "b", [2]]), rawbson!([]), rawbson!([null, 1.5]), rawbson!([[]])];
+        let others = [rawbson!(["a"]), rawbson!("b"), rawbson!(null), rawbson!([1])];
+        for entries in [texts, mixed, others] {
+            for rows in [5, 100, 1000] {
+                for holes in [1000, 7] {
+                    let cell = |row: usize| (row % holes != 3).then(|| value(entries[row * row % 4].clone()));
+                    let column = column_of(&(0..rows).map(cell).collect::<Vec<_>>());
+                    let numbered = TextNumbers::of(&column);
+                    for column in [Some(column), numbered].into_iter().flatten() {
+                        let mut block = Block::new(rows);
+                        block.set_column("v", column);
+                        let numbers = (0..rows).map(|row| Some(OwnedValue::int32(row as i32))).collect::<Vec<_>>();
+                        block.set_column("n", column_of(&numbers));
+                        // The second time, elements of few arrays are known.
+                        for _ in 0..2 {
+                            assert_eq!(unwound(&block, None), unwound(&block, Some(vec!["i".into()])));
+                        }
+                    }
+                }
+            }
+        }
+    }
 }

@@ -22,6 +22,13 @@ fn is_zero(decimal: Decimal) -> bool {
     matches!(decimal, Decimal::Finite { coefficient: 0, .. })
 }
 
+impl Decimal {
+    /// n × 10^exponent. `n` has at most 34 digits.
+    pub fn with_exponent(n: i128, exponent: i32) -> Decimal {
+        Decimal::Finite { negative: n < 0, coefficient: n.unsigned_abs(), exponent }
+    }
+}
+
 /// The number with the opposite sign.
 pub fn negated(decimal: Decimal) -> Decimal {
     match decimal {

@@ -1,9 +1,12 @@
 //! Conversions of columns: `$toDouble`, `$toInt`, `$toLong`, `$toDate`, `$toBool`. Values that have no such type are left
 //! out.
 
+use kernels::Operand as Side;
+use kernels::arithmetic::{self, Arithmetic};
+
 use super::cells::{Cells, Int32s, Vector};
 use super::mask::Mask;
-use super::numbers::{Operand, doubles, finished, typed};
+use super::numbers::{Operand, coefficients, doubles, finished, typed};
 use super::run::VectorArguments;
 use super::truth::{of_bitmap, truths};
 use crate::query::expr::operators::Operator;
@@ -22,6 +25,19 @@ pub fn converted<'a>(operator: &Operator, arguments: &VectorArguments<'_, 'a>) -
         return Some(finished(cells, vector.absent(), vector.left.clone(), Mask::NONE));
     }
     let rows = arguments.rows;
+    if let ("$toDouble", Some((vector, exponent))) = (operator.name(), coefficients(vector)) {
+        let Cells::Longs(cells) = &vector.cells else { return None };
+        // Only one operation may round.
+        let power = 10_u64.checked_pow(exponent.unsigned_abs())? as f64;
+        let doubles = doubles(cells);
+        if doubles.iter().any(|x| x.abs() >= TWO_TO_53) {
+            return None;
+        }
+        let op = if exponent < 0 { Arithmetic::Divide } else { Arithmetic::Multiply };
+        let cells =
+            Cells::Numbers(arithmetic::doubles(op, Side::Cells(&doubles), Side::Same(power)).into(), Int32s::None);
+        return Some(finished(cells, vector.absent(), vector.left, Mask::NONE));
+    }
     let (cells, beyond) = match (operator.name(), typed(vector)?) {
         ("$toBool", _) => {
             let truths = of_bitmap(truths(vector, arguments.rows), vector.left.clone());

@@ -167,8 +167,7 @@ fn scalar_of(column: &Column, path: &[Box<str>]) -> Option<Option<Column>> {
         let scalar = objects.reach(names.into_iter()).map(Option::<&Column>::cloned);
         return scalar.or_else(|| objects_at(column, path).map(Some));
     }
-    let mut found = None;
-    column.reached_if_loaded(&names, &mut found).then_some(found)
+    column.reached_by(&names).map(Some)
 }
 
 /// An object of these fields, or an array of these elements. Fields without a value are left out; elements are null.

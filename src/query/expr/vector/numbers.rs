@@ -10,11 +10,11 @@ use kernels::arithmetic::{self, Arithmetic};
 use super::cells::{Cells, Int32s, Vector};
 use super::mask::Mask;
 use super::run::VectorArguments;
-use crate::block::Bitmap;
+use crate::block::{Bitmap, Column};
 use crate::query::expr::arithmetic::rounded_duration;
 use crate::query::expr::operators::{Op, Operator};
 use crate::query::expr::rounding::cut_to_places;
-use crate::value::{Kind, Number};
+use crate::value::{Kind, Number, OwnedValue};
 
 /// An argument as numbers of one type.
 pub enum Operand<'v> {
@@ -118,10 +118,10 @@ pub fn combined<'a>(op: Op, arguments: &VectorArguments<'_, 'a>) -> Option<Vecto
 fn binary<'a>(op: Op, a: &Vector<'_>, b: &Vector<'_>) -> Option<Vector<'a>> {
     let null = a.absent().with(&b.absent());
     let left = a.left.clone().with(&b.left);
-    let (x, y) = (operand(a)?, operand(b)?);
     if let (Cells::Constant(_), Cells::Constant(_)) = (&a.cells, &b.cells) {
         return None;
     }
+    let (Some(x), Some(y)) = (operand(a), operand(b)) else { return of_decimals(op, a, b) };
     let (cells, beyond) = match (x, y) {
         (Operand::Numbers(x, x_int32s), Operand::Numbers(y, y_int32s)) => {
             of_numbers(op, &x, &y, x_int32s.and(&y_int32s))
@@ -239,6 +239,45 @@ fn int64s(operator: Arithmetic, x: &Values<'_, i64>, y: &Values<'_, i64>) -> (Ve
     let cells = arithmetic::int64s(operator, x.side(), y.side(), &mut beyond);
     let beyond = Mask::of_rows(cells.len(), &beyond);
     (cells, beyond)
+}
+
+/// Decimals as their coefficients, and the exponent that all of them have.
+pub fn coefficients<'a>(vector: &Vector<'_>) -> Option<(Vector<'a>, i32)> {
+    let (cells, exponent) = match &vector.cells {
+        Cells::Any(column) => column.decimals(0..column.len())?,
+        Cells::Constant(Some(value)) => {
+            let (cells, exponent) = Column::constant(value.view(), 1).decimals(0..1)?;
+            return Some((Vector::constant(Some(OwnedValue::int64(*cells.first()?).view())), exponent));
+        }
+        _ => return None,
+    };
+    let Vector { missing, null, left, .. } = vector.clone();
+    Some((Cells::Longs(cells.into()).with(missing, null, left), exponent))
+}
+
+/// One step with decimals, or with decimals and integers. Rows of which the result is longer than a coefficient of this form, or a
+/// negative zero, are left out.
+fn of_decimals<'a>(op: Op, a: &Vector<'_>, b: &Vector<'_>) -> Option<Vector<'a>> {
+    let (x, y) = (coefficients(a), coefficients(b));
+    if x.is_none() && y.is_none() {
+        return None;
+    }
+    let exponent = |known: &Option<(Vector<'_>, i32)>| known.as_ref().map_or(0, |known| known.1);
+    let exponent = match (op, exponent(&x), exponent(&y)) {
+        (Op::Multiply, x, y) => x + y,
+        (Op::Add | Op::Subtract, x, y) if x == y => x,
+        _ => return None,
+    };
+    let [x, y] = [(x, a), (y, b)].map(|(known, vector)| known.map_or_else(|| vector.clone(), |known| known.0));
+    let Vector { cells: Cells::Longs(cells), null, left, .. } = binary(op, &x, &y)? else { return None };
+    let mut beyond = Mask::NONE;
+    if op == Op::Multiply && cells.contains(&0) {
+        // The sum of a zero and another number has the sign of that one.
+        let Cells::Longs(sums) = binary(Op::Add, &x, &y)?.cells else { return None };
+        beyond =
+            Mask::from_fn(cells.len(), |row| cells.get(row) == Some(&0) && sums.get(row).is_some_and(|sum| *sum < 0));
+    }
+    Some(finished(Cells::Any(Cow::Owned(Column::of_decimals(&cells, exponent)?)), null, left, beyond))
 }
 
 /// Dates moved by milliseconds.

@@ -4,6 +4,7 @@ use bson::{Bson, Document, RawDocumentBuf, doc};
 use proptest::prelude::*;
 
 use super::compile_if_loaded;
+use crate::block::samples::decimals;
 use crate::block::{Bitmap, Block, Column, ColumnBuilder, ColumnData};
 use crate::query::expr::samples::globals;
 use crate::query::expr::{BoundExpr, Expr, bucket_of};
@@ -149,13 +150,13 @@ fn block() -> impl Strategy<Value = Block> {
         (prop::collection::vec(0..2_u8, ROWS), holes()),
         prop::collection::vec(prop::option::weighted(0.8, text()), ROWS),
         prop::collection::vec(any_value(), ROWS),
-        prop::collection::vec(number(), ROWS),
+        (prop::collection::vec(number(), ROWS), decimals(ROWS), decimals(ROWS)),
         (
             metadata(),
             prop::collection::vec((number(), prop::option::weighted(0.8, int32()), any_value(), text()), ROWS),
         ),
     );
-    cells.prop_map(|(a, i, l, d, t, s, v, b, (m, o))| {
+    cells.prop_map(|(a, i, l, d, t, s, v, (b, c, e), (m, o))| {
         let objects = o.into_iter().map(|(x, y, z, s)| {
             let mut writer = DocWriter::new();
             writer.double("x", x);
@@ -189,6 +190,8 @@ fn block() -> impl Strategy<Value = Block> {
             ("t", typed(ColumnData::Bool(t.0), t.1)),
             ("s", column(&texts)),
             ("v", column(&v)),
+            ("c", column(&c.into_iter().map(Some).collect::<Vec<_>>())),
+            ("e", column(&e.into_iter().zip(&v).map(|(e, v)| v.is_some().then_some(e)).collect::<Vec<_>>())),
             ("m", m),
             ("o", objects),
             ("p", whole),
@@ -215,8 +218,9 @@ fn call(name: &str, argument: impl Into<Bson>) -> Bson {
 
 fn expression() -> impl Strategy<Value = Bson> {
     let field = [
-        "$a", "$b", "$i", "$l", "$d", "$t", "$s", "$v", "$m", "$m.x", "$m.y", "$m.x.z", "$none", "$v.x", "$o", "$o.x",
-        "$o.y", "$o.y.z", "$o.y.x", "$o.s", "$o.x.z", "$o.none", "$p.x", "$p.y.z", "$p.y.x", "$p.s", "$p.x.z",
+        "$a", "$b", "$c", "$e", "$i", "$l", "$d", "$t", "$s", "$v", "$m", "$m.x", "$m.y", "$m.x.z", "$none", "$v.x",
+        "$o", "$o.x", "$o.y", "$o.y.z", "$o.y.x", "$o.s", "$o.x.z", "$o.none", "$p.x", "$p.y.z", "$p.y.x", "$p.s",
+        "$p.x.z",
     ];
     let leaf = prop_oneof![
         6 => prop::sample::select(field.to_vec()).prop_map(Bson::from),
@@ -225,6 +229,7 @@ fn expression() -> impl Strategy<Value = Bson> {
         1 => int64().prop_map(Bson::from),
         1 => date().prop_map(|ms| Bson::DateTime(bson::DateTime::from_millis(ms))),
         1 => Just(Bson::Null),
+        1 => prop::sample::select(vec!["0.19", "-2", "0.00", "-0", "1E+3"]).prop_map(|text| Bson::Decimal128(text.parse().unwrap())),
         1 => any::<bool>().prop_map(Bson::from),
         1 => prop::sample::select(vec!["a", "b", "7"]).prop_map(|text| call("$literal", text)),
     ];

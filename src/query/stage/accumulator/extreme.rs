@@ -6,11 +6,12 @@ use std::ops::Range;
 use kernels::convert;
 
 use super::kernels::{GroupExtreme, extreme_of_doubles, extreme_of_int64s, offer_doubles, offer_integers};
-use super::model::{Accumulator, Inputs, Times, each_cell};
+use super::model::{Accumulator, Inputs, Times, decimals_of, each_cell, groups_met};
 use crate::block::{Bitmap, Column, ColumnData};
 use crate::error::Result;
 use crate::listed::IntoList;
-use crate::value::{Collation, Kind, OwnedValue, Value};
+use crate::value::decimal::to_value;
+use crate::value::{Collation, Decimal, Kind, OwnedValue, Value};
 
 /// Extremes of groups in BSON order; null does not count.
 pub(super) struct ExtremeValues {
@@ -84,6 +85,30 @@ impl ExtremeValues {
         }
     }
 
+    /// Offers the extreme decimals of these rows, which belong to up to so many groups.
+    fn offer_decimals(
+        &mut self,
+        group_of: &dyn Fn(usize) -> usize,
+        groups: usize,
+        (cells, exponent): (&[i64], i32),
+        rows: &Range<usize>,
+        times: Option<&Times<'_>>,
+    ) {
+        let (numbers, firsts) = groups_met(group_of, groups, rows);
+        let places = times.map_or_else(Vec::new, |times| rows.clone().map(|row| times.place(row)).listed());
+        let first = |row: &usize| {
+            let at = row - rows.start;
+            let word = cells.get(at).copied().unwrap_or_default().cast_unsigned();
+            GroupExtreme { word, place: places.get(at).copied().unwrap_or_default(), kind: OTHER }
+        };
+        let mut extremes = firsts.iter().map(first).listed();
+        offer_integers(&numbers, cells, &places, (OTHER, self.is_max), &mut extremes);
+        for (row, extreme) in firsts.into_iter().zip(extremes) {
+            let decimal = to_value(Decimal::with_exponent(extreme.word.cast_signed().into(), exponent));
+            self.offer(group_of(row), decimal.view(), extreme.place);
+        }
+    }
+
     /// Offers each cell of these rows to the group of its row.
     fn offer_values(
         &mut self,
@@ -91,7 +116,12 @@ impl ExtremeValues {
         cells: &Column,
         rows: Range<usize>,
         times: Option<&Times<'_>>,
+        groups: usize,
     ) -> Result<()> {
+        if let Some((cells, exponent)) = decimals_of(cells, &rows, groups) {
+            self.offer_decimals(group_of, groups, (&cells, exponent), &rows, times);
+            return Ok(());
+        }
         if let (ColumnData::Dictionary(codes, values), None) = (cells.data(), times)
             && self.groups.len().saturating_mul(values.len()) <= SEEN_BITS_A_ROW_MAX * rows.len()
         {
@@ -128,7 +158,7 @@ impl Accumulator for ExtremeValues {
         let (is_max, cells, range) = (self.is_max, &inputs.cells, rows.clone());
         let best = match (cells.data(), cells.presence()) {
             (ColumnData::Dictionary(_, values), None) if values.len() == 1 && times.is_none() => {
-                return self.offer_values(&|_| group, values, 0..range.len().min(1), None);
+                return self.offer_values(&|_| group, values, 0..range.len().min(1), None, 1);
             }
             (ColumnData::F64(cells), None) => {
                 extreme_of_doubles(cells.get(range).unwrap_or_default(), is_max).map(|best| {
@@ -161,7 +191,7 @@ impl Accumulator for ExtremeValues {
         };
         match best {
             Some((value, place)) => self.offer(group, value.view(), place),
-            None => self.offer_values(&|_| group, cells, rows, times)?,
+            None => self.offer_values(&|_| group, cells, rows, times, 1)?,
         }
         Ok(())
     }
@@ -177,7 +207,7 @@ impl Accumulator for ExtremeValues {
         let group_of = |row: usize| groups.get(row - rows.start).map_or(usize::MAX, |group| *group as usize);
         let kind = column.kind().map_or(0, Kind::byte);
         if column.presence().is_some() {
-            return self.offer_values(&group_of, column, rows.clone(), times);
+            return self.offer_values(&group_of, column, rows.clone(), times, self.groups.len());
         }
         let places = match times {
             Some(times) => rows.clone().map(|row| times.place(row)).collect(),
@@ -200,11 +230,11 @@ impl Accumulator for ExtremeValues {
                 ColumnData::I64(cells) | ColumnData::Date(cells) => {
                     offer_integers(groups, cells.get(range).unwrap_or_default(), places, by, known)
                 }
-                _ => return self.offer_values(&group_of, column, rows.clone(), times),
+                _ => return self.offer_values(&group_of, column, rows.clone(), times, self.groups.len()),
             };
             // The first value of a group, or one of another type.
             if row < rows.end {
-                self.offer_values(&group_of, column, row..row + 1, times)?;
+                self.offer_values(&group_of, column, row..row + 1, times, 1)?;
                 row += 1;
             }
         }

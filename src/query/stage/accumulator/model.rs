@@ -178,6 +178,38 @@ pub(super) fn show_double(x: f64, see: &mut dyn FnMut(Value<'_>)) {
     see(Value::new_checked(Kind::Double, &x.to_le_bytes()));
 }
 
+/// With fewer rows, taking a column apart costs more than taking it value by value.
+pub(super) const ROWS_APART_MIN: usize = 8;
+
+/// The coefficients and the exponent of decimals in all of these rows, which belong to up to so many groups; `None` unless all are
+/// decimals of one exponent, and enough for `groups_met`.
+pub(super) fn decimals_of(cells: &Column, rows: &Range<usize>, groups: usize) -> Option<(Vec<i64>, i32)> {
+    let is_worth_it = rows.len() >= ROWS_APART_MIN.max(groups / 4) && cells.presence().is_none();
+    if is_worth_it { cells.decimals(rows.clone()) } else { None }
+}
+
+/// The groups that rows belong to, of so many, numbered as they are met: the number of each row, and the first row of each
+/// number. All rows belong to the same group if there is one.
+pub(super) fn groups_met(
+    group_of: &dyn Fn(usize) -> usize,
+    groups: usize,
+    rows: &Range<usize>,
+) -> (Vec<u32>, Vec<usize>) {
+    let (mut numbers, mut firsts) = (Vec::with_capacity(rows.len()), Vec::new());
+    // One more than the numbers; 0 for groups that are not met.
+    let mut known = vec![0_u32; groups];
+    for row in rows.clone() {
+        let group = if groups == 1 { 0 } else { group_of(row) };
+        let Some(number) = known.get_mut(group) else { continue };
+        if *number == 0 {
+            firsts.push(row);
+            *number = firsts.len() as u32;
+        }
+        numbers.push(*number - 1);
+    }
+    (numbers, firsts)
+}
+
 /// Calls `see` with every present cell of a range, and its row.
 pub(super) fn each_cell(
     cells: &Column,

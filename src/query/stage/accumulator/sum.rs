@@ -8,7 +8,7 @@ use super::kernels::{
     DoubleSum, IntegerSum, add_doubles, add_int32_for_each, add_int32s, add_int64s, sum_of_doubles, sum_of_int32s,
     sum_of_int64s,
 };
-use super::model::{Accumulator, Inputs, Times, each_cell, show_double};
+use super::model::{Accumulator, Inputs, ROWS_APART_MIN, Times, decimals_of, each_cell, groups_met, show_double};
 use crate::block::{Column, ColumnData};
 use crate::error::Result;
 use crate::listed::IntoList;
@@ -18,8 +18,8 @@ use crate::value::{Decimal, Kind, Number, OwnedValue, Value};
 /// The product of two integers below this is exact as a double.
 const EXACT_MAX: f64 = 67_108_864.0;
 
-/// With fewer rows, taking a column apart costs more than adding value by value.
-const MIXED_ROWS_MIN: usize = 8;
+/// A coefficient below this still has 34 digits at most when those of a column are added, of which each is less than 2^63.
+const SHORT_END: u128 = 10_u128.pow(33);
 
 /// Sums of groups. Values other than numbers do not count.
 pub(super) struct Sums {
@@ -70,9 +70,7 @@ impl Sum {
 
     /// The sum as a decimal if it contains one; divided by `count` for a mean.
     fn decimal(&self, count: Option<u64>) -> Option<OwnedValue> {
-        let integers = self.integers.sum;
-        let coefficient = integers.unsigned_abs();
-        let integers = Decimal::Finite { negative: integers < 0, coefficient, exponent: 0 };
+        let integers = Decimal::with_exponent(self.integers.sum, 0);
         let doubles = Number::Double(self.doubles.total());
         Some(total(sum(self.decimals.sum?, integers), doubles, count))
     }
@@ -215,7 +213,7 @@ impl Accumulator for Sums {
             }
             (ColumnData::Dictionary(index, values), None)
                 if self.add_entries(group, index.get(range).unwrap_or_default(), values.data()) => {}
-            _ if self.add_mixed_to(group, cells, &rows) => {}
+            _ if self.add_coefficients(&|_| group, 1, cells, &rows) || self.add_mixed_to(group, cells, &rows) => {}
             _ => each_cell(cells, rows, &mut |_, value| {
                 self.add_value(group, value);
                 Ok(())
@@ -301,11 +299,39 @@ fn group_at(groups: &[u32], row: usize) -> usize {
 }
 
 impl Sums {
+    /// Adds decimals of one exponent to up to so many groups, as integers. Otherwise, for few rows, and where decimals of a
+    /// group so far have another exponent or many digits, returns false and adds nothing: sums of such are rounded, one by
+    /// one.
+    fn add_coefficients(
+        &mut self,
+        group_of: &dyn Fn(usize) -> usize,
+        groups: usize,
+        cells: &Column,
+        rows: &Range<usize>,
+    ) -> bool {
+        let Some((cells, exponent)) = decimals_of(cells, rows, groups) else { return false };
+        let (numbers, firsts) = groups_met(group_of, groups, rows);
+        let is_short = |row: &usize| match self.sum(group_of(*row)).decimals.sum {
+            Some(Decimal::Finite { coefficient, exponent: own, .. }) => own == exponent && coefficient < SHORT_END,
+            known => known.is_none(),
+        };
+        if !firsts.iter().all(is_short) {
+            return false;
+        }
+        let mut sums = vec![IntegerSum::default(); firsts.len()];
+        add_int64s(&numbers, &cells, &mut sums);
+        for (row, IntegerSum { sum, count, .. }) in firsts.into_iter().zip(sums) {
+            let sum = Some(Decimal::with_exponent(sum, exponent));
+            self.add_decimals(group_of(row), DecimalSum { sum, count });
+        }
+        true
+    }
+
     /// Adds the values of a BSON column if all of them are doubles, int32s or nulls. Otherwise, and for few rows, returns
     /// false and adds nothing.
     fn add_mixed(&mut self, group_of: &dyn Fn(usize) -> usize, cells: &Column, rows: &Range<usize>) -> bool {
         let ColumnData::Bson(cells) = cells.data() else { return false };
-        if rows.len() < MIXED_ROWS_MIN {
+        if rows.len() < ROWS_APART_MIN {
             return false;
         }
         let (kinds, words) = cells.to_words_of(rows);
@@ -333,7 +359,7 @@ impl Sums {
     /// The same for one group.
     fn add_mixed_to(&mut self, group: usize, cells: &Column, rows: &Range<usize>) -> bool {
         let ColumnData::Bson(cells) = cells.data() else { return false };
-        if rows.len() < MIXED_ROWS_MIN {
+        if rows.len() < ROWS_APART_MIN {
             return false;
         }
         let (kinds, words) = cells.to_words_of(rows);
@@ -344,7 +370,7 @@ impl Sums {
     }
 
     fn add_values(&mut self, group_of: &dyn Fn(usize) -> usize, cells: &Column, rows: Range<usize>) -> Result<()> {
-        if self.add_mixed(group_of, cells, &rows) {
+        if self.add_coefficients(group_of, self.groups, cells, &rows) || self.add_mixed(group_of, cells, &rows) {
             return Ok(());
         }
         each_cell(cells, rows, &mut |row, value| {
@@ -358,6 +384,7 @@ impl Sums {
 mod tests {
     use super::super::extreme::ExtremeValues;
     use super::*;
+    use crate::block::samples::{column_of, decimals};
     use crate::query::exec::samples::{any_column, cell};
     use crate::value::Collation;
     use proptest::prelude::*;
@@ -379,6 +406,44 @@ mod tests {
                 prop_assert_eq!(column.len(), 5);
                 for group in 0..5 {
                     prop_assert_eq!(cell(&column, group), Some(accumulator.value(group)));
+                }
+            }
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn decimals_that_are_added_at_once_give_what_they_give_one_by_one(
+            columns in prop::collection::vec(decimals(30), 1..4), groups in prop::collection::vec(0..4_u32, 30),
+            places in prop::collection::vec(0..20_i64, 30), has_times in any::<bool>(), is_run in any::<bool>(),
+        ) {
+            let collation = Collation::default();
+            let all = || -> [Box<dyn Accumulator>; 4] {
+                [
+                    Box::new(ExtremeValues::new(true, &collation)), Box::new(ExtremeValues::new(false, &collation)),
+                    Box::new(Sums::new(false)), Box::new(Sums::new(true)),
+                ]
+            };
+            for (mut at_once, mut one_by_one) in all().into_iter().zip(all()) {
+                (0..4).for_each(|_| {
+                    at_once.grow(1);
+                    one_by_one.grow(1);
+                });
+                for values in &columns {
+                    let inputs = Inputs::of(column_of(&values.iter().cloned().map(Some).collect::<Vec<_>>()));
+                    let times = Times { ms: &places, ascending: true };
+                    let times = has_times.then_some(&times);
+                    match is_run {
+                        true => at_once.add(2, &inputs, 0..30, times).unwrap(),
+                        false => at_once.add_each(&groups, &inputs, 0..30, times).unwrap(),
+                    }
+                    for (row, group) in groups.iter().enumerate() {
+                        let group = if is_run { 2 } else { *group as usize };
+                        one_by_one.add(group, &inputs, row..row + 1, times).unwrap();
+                    }
+                }
+                for group in 0..4 {
+                    prop_assert_eq!(at_once.value(group), one_by_one.value(group));
                 }
             }
         }

@@ -1,0 +1,167 @@
+//! Evaluates a test on a BSON column by columns of one type that are made of it.
+
+use super::bounds;
+use super::tree::Test;
+use crate::block::{Bitmap, Column, ColumnData, kernels};
+use crate::listed::IntoList;
+use crate::value::{Component, Doc, Kind, Number, OwnedValue, Value};
+
+impl Test {
+    /// Leaves the rows in which a path reaches a value that passes, in a BSON column, if columns of one type can be made of
+    /// it. False if it must be tested row by row. What it says of absent cells means nothing.
+    // Loaded later.
+    #[inline(never)]
+    pub(super) fn narrow_mixed_if_loaded(&self, column: &Column, rest: &[Component], passing: &mut Bitmap) -> bool {
+        if !rest.is_empty() {
+            let reached = column.reached_by(&rest.iter().map(Component::name).listed());
+            return reached.map(|reached| self.narrow_column(&reached, &[], passing)).is_some();
+        }
+        let selected = self.select_decimals(column).or_else(|| self.select_arrays(column));
+        selected.map(|selected| *passing = selected).is_some()
+    }
+
+    /// The decimals that pass, if all of them have one exponent.
+    fn select_decimals(&self, column: &Column) -> Option<Bitmap> {
+        let Test::Compare(compare) = self else { return None };
+        let operand = Number::of(compare.value())?;
+        let (cells, exponent) = column.decimals(0..column.len())?;
+        let bounds = bounds::decimals(compare.op(), operand, exponent);
+        Some(
+            bounds
+                .map_or_else(|| Bitmap::filled(cells.len(), false), |(low, high)| kernels::between(&cells, low, high)),
+        )
+    }
+
+    /// The arrays that pass, if all values are arrays, and if these pass only by one of their elements.
+    fn select_arrays(&self, column: &Column) -> Option<Bitmap> {
+        let is_array = |value: Value<'_>| value.kind() == Kind::Array;
+        let may_be = match self {
+            Test::Compare(compare) => !is_array(compare.value()),
+            Test::In(set) => !set.values().iter().map(OwnedValue::view).any(is_array),
+            // A place may be an array of two numbers.
+            _ => matches!(self, Test::Regex(_) | Test::Mod(_)),
+        };
+        if !may_be || self.matches(Some(Value::new_checked(Kind::Array, Doc::EMPTY.as_bytes()))) {
+            return None;
+        }
+        let elements = column.elements()?;
+        let of_each = |values: &Column| {
+            let mut scratch = Vec::new();
+            // An array in an array is one of its elements, as it is.
+            let each = |row: usize| self.matches(values.value(row, &mut scratch));
+            self.select(values).unwrap_or_else(|| Bitmap::from_fn(values.len(), each))
+        };
+        let passing = match elements.values.data() {
+            ColumnData::Dictionary(index, values) => kernels::entries(index, &of_each(values)),
+            _ => of_each(&elements.values),
+        };
+        let mut start = 0;
+        Some(Bitmap::from_slice(&elements.ends, |end| {
+            let found = (start..*end as usize).any(|row| passing.get(row));
+            start = *end as usize;
+            found
+        }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::samples::{filter, owned};
+    use crate::block::samples::column_of;
+    use crate::block::{Block, TextNumbers};
+    use crate::value::DocWriter;
+    use bson::{RawBson, RawDocumentBuf, cstr, rawbson};
+
+    /// All filters, over the values alone and over the same values with numbers, give what they give for each row.
+    #[track_caller]
+    fn check(values: &[RawBson], filters: &[RawBson]) {
+        let cell = |row: usize| (row % 9 != 4).then(|| owned(values[row * row % values.len()].clone()));
+        let column = column_of(&(0..200).map(cell).collect::<Vec<_>>());
+        for column in [Some(column.clone()), TextNumbers::of(&column)].into_iter().flatten() {
+            let mut block = Block::new(column.len());
+            block.set_column("v", column);
+            for operators in filters {
+                let mut doc = RawDocumentBuf::new();
+                doc.append(cstr!("v"), operators.clone());
+                let filter = filter(&doc);
+                let selected = filter.select(&block).unwrap();
+                for row in 0..block.rows() {
+                    let mut writer = DocWriter::new();
+                    block.write_row(row, &mut writer);
+                    let matches = filter.matches_doc(writer.finish().view()).unwrap();
+                    assert_eq!(selected.get(row), matches, "{doc:?} {}", row * row % values.len());
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn arrays_pass_by_their_elements_and_some_tests_by_the_whole_array() {
+        let like = RawBson::RegularExpression(bson::Regex { pattern: cstr!("^a").into(), options: cstr!("").into() });
+        let filters = [
+            rawbson!("a"),
+            rawbson!({ "$ne": "b" }),
+            rawbson!({ "$all": ["a", "b"] }),
+            rawbson!({ "$in": ["c", 2, null] }),
+            rawbson!({ "$in": ["c", ["a"]] }),
+            rawbson!({ "$nin": ["a", []] }),
+            rawbson!(["a"]),
+            rawbson!({ "$gte": "b" }),
+            rawbson!({ "$gt": 1 }),
+            rawbson!({ "$lt": [2] }),
+            rawbson!(null),
+            rawbson!({ "$gt": (RawBson::MinKey) }),
+            rawbson!({ "$lte": (RawBson::MaxKey) }),
+            like,
+            rawbson!({ "$mod": [2, 0] }),
+            rawbson!({ "$type": "array" }),
+            rawbson!({ "$type": "string" }),
+            rawbson!({ "$size": 2 }),
+            rawbson!({ "$exists": true }),
+            rawbson!({ "$elemMatch": { "$gt": "a" } }),
+            rawbson!({ "$geoWithin": { "$box": [[0, 0], [2, 2]] } }),
+        ];
+        check(&[rawbson!(["a", "b"]), rawbson!([]), rawbson!(["b"]), rawbson!(["abc", "a", "c"])], &filters);
+        check(&[rawbson!([1, 1]), rawbson!([2.5]), rawbson!([3, 1]), rawbson!([1.5, 0.5])], &filters);
+        check(&[rawbson!(["a", 1, ["a"]]), rawbson!([null]), rawbson!([[]]), rawbson!([2_i64, ["a", "b"]])], &filters);
+        check(&[rawbson!(["a"]), rawbson!("a"), rawbson!(null), rawbson!({ "a": 1 })], &filters);
+    }
+
+    #[test]
+    fn decimals_of_one_exponent_are_compared_with_numbers_of_all_types() {
+        let decimal = |text: &str| RawBson::Decimal128(text.parse().unwrap());
+        let long = "92233720368547758.08";
+        let operands = [
+            rawbson!(5),
+            rawbson!(5_i64),
+            rawbson!(0.1),
+            rawbson!(0.0),
+            rawbson!(f64::NAN),
+            rawbson!(f64::INFINITY),
+            rawbson!(-1e300),
+            rawbson!("5"),
+            rawbson!(null),
+            decimal("0.1"),
+            decimal("-0"),
+            decimal("5.000"),
+            decimal("5.0001"),
+            decimal(long),
+            decimal("NaN"),
+            decimal("-Infinity"),
+        ];
+        let mut filters = Vec::new();
+        for operand in operands {
+            for name in ["$eq", "$ne", "$gt", "$gte", "$lt", "$lte"] {
+                let mut operators = RawDocumentBuf::new();
+                operators.append(bson::raw::CString::try_from(name).unwrap(), operand.clone());
+                filters.push(RawBson::Document(operators));
+            }
+        }
+        filters.push(rawbson!({ "$in": [5, (decimal("0.1"))] }));
+        let values = |texts: &[&str]| texts.iter().map(|text| decimal(text)).collect::<Vec<_>>();
+        check(&values(&["5.00", "0.10", "-0.10", "0.00", "92233720368547758.07", "-92233720368547758.07"]), &filters);
+        check(&values(&["5.00", "0.10", "5", "0.1", "-0.00", "NaN", "Infinity"]), &filters);
+        check(&values(&["5.00", "0.10", long, "-0.10", "1E+6000"]), &filters);
+        check(&[decimal("5.00"), rawbson!(5), rawbson!(0.1), decimal("0.10")], &filters);
+    }
+}
