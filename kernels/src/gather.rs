@@ -35,6 +35,19 @@ pub fn known_codes(table: &[u32], codes: &[u32], none: u32, out: &mut Vec<u32>) 
     out.len() - before
 }
 
+/// How many codes there are, if each comes for the first time behind all that are less.
+#[inline(never)]
+pub fn count_in_order(codes: &[u32]) -> Option<usize> {
+    let mut count = 0;
+    for code in codes {
+        if *code > count {
+            return None;
+        }
+        count += u32::from(*code == count);
+    }
+    Some(count as usize)
+}
+
 /// The integer that a double is: not of negative ones, nor of negative zero.
 #[inline(always)]
 fn whole_of(x: f64) -> Option<u32> {
@@ -85,6 +98,12 @@ mod tests {
             let doubles_of: Vec<f64> = cells.iter().map(|n| *n as f64).collect();
             prop_assert_eq!(doubles(&doubles_of, &rows), expected.iter().map(|n| *n as f64).collect::<Vec<_>>());
         }
+    }
+
+    #[test]
+    fn codes_are_counted_if_they_come_in_their_order() {
+        let counts = [&[0, 0, 1, 0, 2, 1, 2][..], &[], &[0], &[1], &[0, 2, 1]].map(count_in_order);
+        assert_eq!(counts, [Some(3), Some(0), Some(1), None, None]);
     }
 
     #[test]

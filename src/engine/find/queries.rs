@@ -54,6 +54,9 @@ impl Engine {
         if wanted <= FEW_ROWS_MAX {
             scan.expect_few();
         }
+        if wanted > FEW_ROWS_MAX || plan.sorts_all() {
+            self.expect_runs_if_loaded(&mut scan, &mut plan);
+        }
         let is_of_ends = plan.plan.rows_per_group.is_some();
         let mut asked = None;
         if is_of_ends {

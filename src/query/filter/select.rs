@@ -3,7 +3,7 @@
 use super::tree::{Filter, Test};
 use crate::block::{Bitmap, Block, Column, ColumnData, kernels};
 use crate::error::Result;
-use crate::value::{Component, Doc, DocWriter, Number, Path};
+use crate::value::{Component, Doc, DocWriter, Number, Path, Value};
 
 impl Filter {
     /// The rows of `block` that pass. Columns are the top-level fields of its rows.
@@ -110,10 +110,20 @@ impl Test {
                     Test::Compare(compare) if compare.value().kind().is_number() => column.to_doubles(),
                     _ => None,
                 };
-                return match found {
-                    Some(found) => self.narrow_column(&found, &[], rows),
-                    None => self.narrow_each(column, rest, rows),
+                if let Some(found) = found {
+                    return self.narrow_column(&found, &[], rows);
+                }
+                let Some((typed, mut nulls)) = column.untagged().filter(|_| rest.is_empty()) else {
+                    return self.narrow_each(column, rest, rows);
                 };
+                nulls.and(rows);
+                self.narrow_column(&typed, &[], rows);
+                if self.matches_below(Some(Value::NULL), rest) {
+                    rows.or(&nulls);
+                } else {
+                    subtract(rows, nulls);
+                }
+                return;
             }
             ColumnData::Bson(_) | ColumnData::Dictionary(..) => return self.narrow_each(column, rest, rows),
             // Nothing lies below a scalar or an absent cell.

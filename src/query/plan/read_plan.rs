@@ -235,6 +235,42 @@ impl ReadPlan {
         self.lists_series && matches!(self.access, ReadAccess::Buckets { .. })
     }
 
+    /// True if the rows of small buckets may be taken together before any filter is asked.
+    pub fn may_take_runs(&self) -> bool {
+        let takes_all = |wanted: &RowsPerGroup| wanted.which == Which::Extremes;
+        !self.is_over_buckets()
+            && !self.skips_closed
+            && !self.columns.is_all()
+            && self.plan.newest.is_none()
+            && self.plan.rows_per_group.as_ref().is_none_or(takes_all)
+            && self.stream.as_ref().is_none_or(|stream| stream.buckets.is_none())
+    }
+
+    /// True if all buckets are sorted, to return their rows in the order of metadata.
+    pub fn sorts_buckets(&self) -> bool {
+        self.plan.limit.is_none() && self.stream.as_ref().is_some_and(|stream| stream.buckets.is_some())
+    }
+
+    /// True if no row is returned before all have come.
+    pub fn sorts_all(&self) -> bool {
+        self.plan.sort.is_some() && self.stream.is_none()
+    }
+
+    /// Of rows with their metadata, those whose metadata matches. They have it only if somebody reads it.
+    ///
+    /// Errors: those of expressions on the metadata.
+    pub fn of_matching_series(&self, mut rows: Block) -> Result<Block> {
+        let Some((split, name)) = self.split.as_ref().zip(self.plan.meta_field.as_deref()) else { return Ok(rows) };
+        let matching = split.select_by_metadata(rows.rows(), rows.column(name))?;
+        if !self.plan.wants_meta {
+            rows.retain_columns(|column| *column != *name);
+        }
+        Ok(match matching {
+            Some(matching) if !matching.all() => rows.gather(&matching.to_rows()),
+            _ => rows,
+        })
+    }
+
     /// True if rows with that metadata may match.
     ///
     /// Errors: those of expressions on the metadata.
