@@ -274,7 +274,7 @@ impl Engine {
                 .map_or(&[][..], |number| directory.buckets_of(number));
             wanted.extend(buckets.binary_search_by(|one| one.id.cmp(&group.bucket)).is_ok().then_some(group.bucket));
         }
-        if scan.expects_runs() && self.prefers_runs(scan, wanted.len()) {
+        if scan.expects_runs() && self.prefers_runs(scan, wanted.len(), true) {
             return Ok(());
         }
         sort_by(&mut wanted, Ord::cmp);

@@ -146,7 +146,7 @@ impl BucketCache {
             of == collection && known.start <= range.start && range.end <= known.end
         };
         let [start, end] = [&range.start, &range.end].map(|key| self.kept.rank(self.place_of_key(key)));
-        (end - start, self.covered.iter().any(holds))
+        (end.saturating_sub(start), self.covered.iter().any(holds))
     }
 
     /// Drops a bucket.
@@ -369,5 +369,6 @@ mod tests {
         assert_eq!(cache.count(&[1; 8], &range(1, 3)), (3, false));
         assert_eq!(cache.count(&[1; 8], &range(3, 5)), (3, false));
         assert!(!cache.count(&[2; 8], &range(2, 4)).1);
+        assert_eq!(cache.count(&[1; 8], &range(4, 2)).0, 0);
     }
 }

@@ -110,20 +110,11 @@ impl Test {
                     Test::Compare(compare) if compare.value().kind().is_number() => column.to_doubles(),
                     _ => None,
                 };
-                if let Some(found) = found {
-                    return self.narrow_column(&found, &[], rows);
-                }
-                let Some((typed, mut nulls)) = column.untagged().filter(|_| rest.is_empty()) else {
-                    return self.narrow_each(column, rest, rows);
+                return match found {
+                    Some(found) => self.narrow_column(&found, &[], rows),
+                    None if rest.is_empty() && self.narrow_untagged_if_loaded(column, rows) => {}
+                    None => self.narrow_each(column, rest, rows),
                 };
-                nulls.and(rows);
-                self.narrow_column(&typed, &[], rows);
-                if self.matches_below(Some(Value::NULL), rest) {
-                    rows.or(&nulls);
-                } else {
-                    subtract(rows, nulls);
-                }
-                return;
             }
             ColumnData::Bson(_) | ColumnData::Dictionary(..) => return self.narrow_each(column, rest, rows),
             // Nothing lies below a scalar or an absent cell.
@@ -142,6 +133,21 @@ impl Test {
             }
         }
         rows.and(&passing);
+    }
+
+    /// As `narrow_column` of a column of one type and nulls; false if it is another one.
+    // Loaded later.
+    #[inline(never)]
+    fn narrow_untagged_if_loaded(&self, column: &Column, rows: &mut Bitmap) -> bool {
+        let Some((typed, mut nulls)) = column.untagged() else { return false };
+        nulls.and(rows);
+        self.narrow_column(&typed, &[], rows);
+        if self.matches_below(Some(Value::NULL), &[]) {
+            rows.or(&nulls);
+        } else {
+            subtract(rows, nulls);
+        }
+        true
     }
 
     /// The cells that pass, present or not, by a kernel; `None` if there is none for the column's type.

@@ -246,11 +246,6 @@ impl ReadPlan {
             && self.stream.as_ref().is_none_or(|stream| stream.buckets.is_none())
     }
 
-    /// True if all buckets are sorted, to return their rows in the order of metadata.
-    pub fn sorts_buckets(&self) -> bool {
-        self.plan.limit.is_none() && self.stream.as_ref().is_some_and(|stream| stream.buckets.is_some())
-    }
-
     /// True if no row is returned before all have come.
     pub fn sorts_all(&self) -> bool {
         self.plan.sort.is_some() && self.stream.is_none()
@@ -260,15 +255,14 @@ impl ReadPlan {
     ///
     /// Errors: those of expressions on the metadata.
     pub fn of_matching_series(&self, mut rows: Block) -> Result<Block> {
-        let Some((split, name)) = self.split.as_ref().zip(self.plan.meta_field.as_deref()) else { return Ok(rows) };
+        let (true, Some(split), Some(name)) = (self.asks_metadata(), &self.split, &self.plan.meta_field) else {
+            return Ok(rows);
+        };
         let matching = split.select_by_metadata(rows.rows(), rows.column(name))?;
         if !self.plan.wants_meta {
-            rows.retain_columns(|column| *column != *name);
+            rows.retain_columns(|column| *column != **name);
         }
-        Ok(match matching {
-            Some(matching) if !matching.all() => rows.gather(&matching.to_rows()),
-            _ => rows,
-        })
+        Ok(rows.gather(&matching.to_rows()))
     }
 
     /// True if rows with that metadata may match.

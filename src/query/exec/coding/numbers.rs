@@ -7,7 +7,7 @@ use kernels::{gather, runs, table};
 use super::pairs::Pairs;
 
 /// Rows go by runs if their runs have at least this many rows on average.
-const RUN_ROWS_MIN: usize = 32;
+const RUN_ROWS_MIN: usize = 8;
 
 /// Runs of cells are numbered one by one unless there are more than this.
 pub(super) fn runs_max(rows: usize) -> usize {

@@ -99,16 +99,13 @@ fn conjuncts(filter: Filter, layout: &Layout<'_>) -> Vec<Filter> {
 }
 
 impl Split {
-    /// Which of some rows have metadata that matches, given the column of it; `None` if it may be any.
+    /// Which of some rows have metadata that matches, given the column of it.
     ///
     /// Errors: those of expressions on the metadata.
-    pub fn select_by_metadata(&self, rows: usize, metadata: Option<&Column>) -> Result<Option<Bitmap>> {
-        if self.meta.is_trivial() {
-            return Ok(None);
-        }
+    pub fn select_by_metadata(&self, rows: usize, metadata: Option<&Column>) -> Result<Bitmap> {
         let mut block = Block::new(rows);
         metadata.into_iter().for_each(|column| block.set_column(META, column.clone()));
-        self.meta.select(&block).map(Some)
+        self.meta.select(&block)
     }
 
     /// The first and the last time of matches, in milliseconds, both included; `None` if unbounded. The first is above
