@@ -166,11 +166,11 @@ pub const JOINED_BUCKETS_SHARE: u64 = 2;
 /// A bucket with at most so many rows costs a query more than these rows do.
 pub const SMALL_BUCKET_ROWS: usize = 128;
 /// Maximum buckets of a run, whose rows are taken without a look at them.
-pub const RUN_BUCKETS_MAX: usize = 512;
+pub const RUN_BUCKETS_MAX: usize = 1024;
 /// A run ends behind one in so many buckets, whatever was before it, so that scans that begin elsewhere find the same runs.
-pub const RUN_ENDS_AT: u64 = 512;
+pub const RUN_ENDS_AT: u64 = 1024;
 /// Cached buckets among which runs are looked for at once.
-pub const RUN_PAGE_BUCKETS: usize = 1024;
+pub const RUN_PAGE_BUCKETS: usize = 2048;
 /// Maximum indexes of a collection.
 pub const INDEXES_MAX: usize = 64;
 /// Maximum parts of a key over buckets.

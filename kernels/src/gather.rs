@@ -51,6 +51,19 @@ pub fn parts(ends: &[u32], numbers: &[u32]) -> (Vec<u32>, Vec<u32>) {
     (places, cells)
 }
 
+/// How many codes there are, if each comes for the first time behind all that are less.
+#[inline(never)]
+pub fn count_in_order(codes: &[u32]) -> Option<usize> {
+    let mut count = 0;
+    for code in codes {
+        if *code > count {
+            return None;
+        }
+        count += u32::from(*code == count);
+    }
+    Some(count as usize)
+}
+
 /// The integer that a double is: not of negative ones, nor of negative zero.
 #[inline(always)]
 fn whole_of(x: f64) -> Option<u32> {
@@ -109,6 +122,12 @@ mod tests {
         assert_eq!(parts(&ends, &[2, 1, 0, 2]), (vec![0, 0, 0, 2, 2, 3, 3, 3], vec![2, 3, 4, 0, 1, 2, 3, 4]));
         assert_eq!(parts(&ends, &[u32::MAX, 3, 0]), (vec![2, 2], vec![0, 1]));
         assert_eq!(parts(&[], &[0]), (vec![], vec![]));
+    }
+
+    #[test]
+    fn codes_are_counted_if_they_come_in_their_order() {
+        let counts = [&[0, 0, 1, 0, 2, 1, 2][..], &[], &[0], &[1], &[0, 2, 1]].map(count_in_order);
+        assert_eq!(counts, [Some(3), Some(0), Some(1), None, None]);
     }
 
     #[test]

@@ -43,12 +43,6 @@ pub fn append_key_descending(out: &mut Vec<u8>, value: Value<'_>) {
     out.iter_mut().skip(start).for_each(|byte| *byte = !*byte);
 }
 
-/// Appends the key of a string, given as UTF-8.
-pub fn append_text_key(out: &mut Vec<u8>, text: &[u8]) {
-    out.push(class_byte(Kind::String));
-    append_escaped(out, text);
-}
-
 /// Appends the key of a missing value. It is the key of undefined, which sorts below null.
 pub fn append_missing_key(out: &mut Vec<u8>) {
     append_key(out, Value::UNDEFINED);

@@ -28,7 +28,7 @@ pub(crate) use doc::{check_value, value_len};
 pub use field_set::FieldSet;
 pub use hash::hash;
 pub use interner::Interner;
-pub use key::{append_key, append_key_descending, append_missing_key, append_text_key, text_of_key};
+pub use key::{append_key, append_key_descending, append_missing_key, text_of_key};
 pub use meta::{as_metadata, is_normalized, normalize};
 pub use number::Number;
 pub use order::{canonical_class, compare, compare_options, equal};

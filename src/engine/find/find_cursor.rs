@@ -2,7 +2,7 @@
 //!
 //! **Invariant I11**: it holds a page of buckets as they are stored, and unpacked rows for one batch. A sort that does
 //! not stream holds everything that matches; with a small limit, the buckets of the rows that it keeps, as they are
-//! stored. A sort that begins with metadata holds all its buckets as they are stored.
+//! stored. A sort that begins with metadata holds all its buckets as they are stored, or the rows of small ones in memory.
 
 use std::cell::RefCell;
 
@@ -124,9 +124,10 @@ impl FindCursor {
         Ok(count > 0)
     }
 
-    /// How many rows are missing to `rows`. Stages do not wait for a certain number of them.
+    /// How many rows are missing to `rows`. Stages and sorts do not wait for a certain number of them.
     fn wanted(&self, rows: usize) -> usize {
-        if self.pipeline.is_some() { usize::MAX } else { rows.saturating_sub(self.exec.ready()) }
+        let takes_all = self.pipeline.is_some() || self.plan.sorts_all();
+        if takes_all { usize::MAX } else { rows.saturating_sub(self.exec.ready()) }
     }
 
     /// The plan with its statistics.
@@ -315,7 +316,7 @@ impl Engine {
     }
 
     /// Unpacks buckets until `rows` rows are ready, or all buckets are read.
-    async fn fill(&self, cursor: &mut FindCursor, rows: usize) -> Result<()> {
+    pub(super) async fn fill(&self, cursor: &mut FindCursor, rows: usize) -> Result<()> {
         if cursor.scanned {
             return Ok(());
         }

@@ -211,7 +211,7 @@ fn is_worth_it(plan: &ReadPlan, exec: &mut Exec, part: &JoinedPart<'_>) -> bool 
 }
 
 /// True if all rows that match are passed on, of whatever bucket they are.
-pub(super) fn can_join(plan: &ReadPlan, exec: &Exec) -> bool {
+fn can_join(plan: &ReadPlan, exec: &Exec) -> bool {
     !plan.is_over_buckets()
         && plan.plan.rows_per_group.as_ref().is_none_or(|wanted| wanted.which == Which::Extremes)
         && plan.plan.newest.is_none()

@@ -30,11 +30,10 @@ impl Engine {
         sink: &mut dyn Sink,
     ) -> Result<()> {
         let Some((mut scan, plan, find)) = self.begin_find(name, raw, options).await? else { return Ok(()) };
-        let is_of_series = !raw && scan.collection().meta_field() == Some(field);
-        if !is_of_series || !self.aim_at_one_of_each(&mut scan, &plan, find.filter.is_trivial()).await? {
-            self.narrow(&mut scan, &plan).await?;
+        if !raw && scan.collection().meta_field() == Some(field) {
+            self.aim_at_one_of_each(&mut scan, &plan, find.filter.is_trivial()).await?;
         }
-        self.drain_scan(&mut scan, &plan, sink).await
+        self.drain_aimed(scan, plan, sink).await.map(drop)
     }
 
     /// Aims the scan of a `$group` for which only the different values of metadata matter. False as below.

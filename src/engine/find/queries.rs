@@ -12,6 +12,7 @@ use crate::engine::read::scan::Scan;
 use crate::error::{Error, ErrorCode, Result};
 use crate::limits::{BUCKET_WORK, FEW_ROWS_MAX, FIRST_BATCH_COUNT, FORGOTTEN_BATCH_ROWS};
 use crate::query::{Counters, FindCommand, Flow, ReadPlan, Sink};
+use crate::storage::LocalFuture;
 use crate::value::Collation;
 
 /// One batch, and the cursor for the next; id 0 if there is none.
@@ -53,6 +54,9 @@ impl Engine {
             plan.plan.limit.map_or(u64::MAX, |limit| limit.saturating_add(plan.plan.skip)).min(batch_size as u64);
         if wanted <= FEW_ROWS_MAX {
             scan.expect_few();
+        }
+        if wanted > FEW_ROWS_MAX || plan.sorts_all() {
+            self.expect_runs_if_loaded(&mut scan, &mut plan);
         }
         let is_of_ends = plan.plan.rows_per_group.is_some();
         let mut asked = None;
@@ -111,15 +115,33 @@ impl Engine {
         options: &ParseFind<'_>,
         sink: &mut dyn Sink,
     ) -> Result<Option<PlannedQuery>> {
-        let Some((mut scan, plan, _)) = self.begin_find(name, raw, options).await? else { return Ok(None) };
-        let entries = scan.entries();
-        self.narrow(&mut scan, &plan).await?;
-        self.drain_scan(&mut scan, &plan, sink).await?;
-        Ok(Some(PlannedQuery::of(&scan, plan, entries, *sink.counters())))
+        let Some((scan, plan, _)) = self.begin_find(name, raw, options).await? else { return Ok(None) };
+        self.drain_aimed(scan, plan, sink).await.map(Some)
+    }
+
+    /// The same for a scan that is aimed.
+    #[inline(never)]
+    pub(super) fn drain_aimed<'a>(
+        &'a self,
+        mut scan: Scan,
+        plan: ReadPlan,
+        sink: &'a mut dyn Sink,
+    ) -> LocalFuture<'a, PlannedQuery> {
+        Box::pin(async move {
+            let entries = scan.entries();
+            let takes_runs = self.drains_runs_if_loaded(&mut scan, &plan);
+            self.narrow(&mut scan, &plan).await?;
+            if takes_runs {
+                // Loaded by now: it has just answered.
+                return self.drain_runs(scan, plan, entries, sink).await;
+            }
+            self.drain_scan(&mut scan, &plan, sink).await?;
+            Ok(PlannedQuery::of(&scan, plan, entries, *sink.counters()))
+        })
     }
 
     /// Pushes the matching rows of an aimed scan into a sink until it has enough.
-    pub(super) async fn drain_scan(&self, scan: &mut Scan, plan: &ReadPlan, sink: &mut dyn Sink) -> Result<()> {
+    async fn drain_scan(&self, scan: &mut Scan, plan: &ReadPlan, sink: &mut dyn Sink) -> Result<()> {
         let sieve = Sieve::new(plan);
         sink.begin(&plan.plan);
         'scan: while let Some(units) = self.next_page(scan).await? {

@@ -7,22 +7,30 @@ use std::cell::RefCell;
 use std::rc::Rc;
 
 use super::find_cursor::{FindCursor, Next};
-use super::joined::{can_join, joined};
-use crate::block::{Block, TextNumbers};
+use super::joined::joined;
+use super::planned::PlannedQuery;
+use crate::block::{Block, Column, TextNumbers};
 use crate::bucket::{BucketId, JoinedFields, KeptColumns, joined_rows, unpack};
+use crate::engine::Engine;
+use crate::engine::read::scan::Scan;
 use crate::engine::store::bucket_cache::BucketCache;
 use crate::engine::store::bucket_runs::BucketRun;
 use crate::engine::store::keyspace;
+use crate::engine::store::stored_bucket::StoredBucket;
 use crate::error::Result;
 use crate::limits::{
-    JOINED_ROWS_FROM, ROWS_TOGETHER, ROWS_TOGETHER_SIZE_BYTES_MAX, RUN_BUCKETS_MAX, RUN_ENDS_AT, SMALL_BUCKET_ROWS,
+    ROWS_TOGETHER, ROWS_TOGETHER_SIZE_BYTES_MAX, RUN_BUCKETS_MAX, RUN_ENDS_AT, SCAN_PAGE_BUCKETS, SMALL_BUCKET_ROWS,
 };
-use crate::query::{Flow, Sink};
-use crate::storage::KeyRange;
+use crate::listed::IntoList;
+use crate::query::{Flow, ReadPlan, Sink};
+use crate::storage::{KeyRange, LocalFuture};
 use crate::value::{FieldSet, hash, sort_by};
 
 /// Bytes of a cell, for an estimate.
 const CELL_BYTES: usize = 8;
+
+/// Buckets that tell how many rows those of a range have.
+const SAMPLE_BUCKETS: usize = 16;
 
 /// What a cursor knows of the runs before it.
 #[derive(Default)]
@@ -35,6 +43,77 @@ pub(super) struct RunsAhead {
     begins: bool,
     /// The buckets that have rows in journals, in order.
     unfolded: Option<Vec<BucketId>>,
+}
+
+impl Engine {
+    /// Expects runs, if a query may take some. A sort by metadata collects their rows: to sort these takes less time than to meet
+    /// small buckets one by one.
+    #[inline(never)]
+    pub(super) fn expect_runs_if_loaded(&self, scan: &mut Scan, plan: &mut ReadPlan) {
+        let stream = plan.stream.take_if(|stream| stream.buckets.is_some());
+        if !plan.may_take_runs()
+            || stream.is_some() && (plan.plan.limit.is_some() || !self.prefers_runs(scan, usize::MAX, true))
+        {
+            plan.stream = stream.or(plan.stream.take());
+            return;
+        }
+        scan.expect_runs();
+    }
+
+    /// True if `drain_runs` is for a plan, whose scan then expects runs.
+    #[inline(never)]
+    pub(super) fn drains_runs_if_loaded(&self, scan: &mut Scan, plan: &ReadPlan) -> bool {
+        let (find, order) = (&plan.plan, plan.order);
+        let is_plain =
+            find.skip == 0 && find.limit.is_none() && find.sort.is_none() && order.is_none() && !find.wants_meta;
+        let takes_runs = is_plain && plan.may_take_runs() && self.prefers_runs(scan, usize::MAX, false);
+        if takes_runs {
+            scan.expect_runs();
+        }
+        takes_runs
+    }
+
+    /// Pushes the matching rows of a scan into a sink, as they come from runs.
+    ///
+    /// Errors: those of reads, and those of the sink.
+    #[inline(never)]
+    pub(super) fn drain_runs<'a>(
+        &'a self,
+        scan: Scan,
+        mut plan: ReadPlan,
+        entries: usize,
+        sink: &'a mut dyn Sink,
+    ) -> LocalFuture<'a, PlannedQuery> {
+        Box::pin(async move {
+            // The order of fields does not matter.
+            plan.plan.is_narrowed = true;
+            sink.begin(&plan.plan);
+            let mut cursor = FindCursor::new(scan, plan, entries, false);
+            self.fill(&mut cursor, usize::MAX).await?;
+            while cursor.exec.ready() > 0 {
+                let rows = cursor.exec.take(usize::MAX, usize::MAX)?;
+                let _ = sink.push(rows, None, true)?;
+            }
+            *sink.counters() = *cursor.exec.counters();
+            Ok(cursor.into_planned())
+        })
+    }
+
+    /// True if the rows of all buckets take less time than a look at so many of them, as those of small ones in memory do. Unless they
+    /// are in memory from the first to the last, others may be large.
+    pub(super) fn prefers_runs(&self, scan: &Scan, wanted: usize, in_memory: bool) -> bool {
+        let Some(range) = scan.range() else { return false };
+        let (collection, cache) = (scan.collection(), self.buckets.borrow());
+        let (count, is_all) = cache.count(&collection.id(), range);
+        let Some((sample, _)) = cache.scan(&collection.id(), range, SAMPLE_BUCKETS).filter(|_| is_all || !in_memory)
+        else {
+            return false;
+        };
+        let options = &collection.entry().options.timeseries;
+        let rows = |(_, stored): &(_, Rc<StoredBucket>)| stored.view(options).and_then(|view| view.count()).ok();
+        let rows: usize = sample.iter().filter_map(rows).sum();
+        count > SCAN_PAGE_BUCKETS && rows * count <= wanted.min(count) * sample.len() * SMALL_BUCKET_ROWS / 2
+    }
 }
 
 impl FindCursor {
@@ -53,18 +132,19 @@ impl FindCursor {
             if *left == self.units.len() { runs.pop() } else { None }
         };
         let Some(run) = found.filter(|run| run.rows <= wanted) else { return Ok(false) };
-        let blocks = self.rows_of(&run)?;
+        let blocks = self.rows_of(&run, cache)?;
         let all_match = self.plan.is_decided_by_metadata();
         let matched_before = self.exec.counters().measurements_matched;
         let mut selected = Vec::with_capacity(blocks.len());
-        for block in &blocks {
-            match self.exec.select_complete(block, all_match) {
-                Ok(rows) => selected.push(rows),
+        for block in blocks {
+            let found = self.plan.of_matching_series(block);
+            match found.and_then(|block| Ok((self.exec.select_complete(&block, all_match)?, block))) {
+                Ok(found) => selected.push(found),
                 Err(_) => self.exec.has_failed = true,
             }
         }
         // Where the filter fails, it must meet buckets one by one.
-        if blocks.is_empty() || self.exec.has_failed {
+        if selected.is_empty() || self.exec.has_failed {
             return Ok(false);
         }
         if self.units.is_empty() {
@@ -77,7 +157,7 @@ impl FindCursor {
         let counters = self.exec.counters();
         counters.buckets_passed += run.buckets as u64;
         counters.unpacked(run.buckets as u64, matched_before);
-        for (block, rows) in blocks.into_iter().zip(selected) {
+        for (rows, block) in selected {
             self.scanned = self.exec.collect(block, rows)? == Flow::Enough;
         }
         Ok(true)
@@ -87,16 +167,15 @@ impl FindCursor {
     fn takes_runs(&mut self) -> bool {
         let plan = &self.plan;
         // Other stages than a `$group` may have enough with the first rows, and extremes with the `control` of few buckets.
+        let reads_rows = plan.plan.rows_per_group.is_none() || plan.asks_metadata() || !plan.is_decided_by_time();
         let takes_many = self.pipeline.is_none()
-            || plan.plan.is_narrowed && plan.plan.rows_per_group.is_none()
-            || self.exec.counters().measurements_matched >= JOINED_ROWS_FROM;
+            || plan.plan.is_narrowed && reads_rows
+            || plan.sorts_all()
+            || self.scan.examined() > self.units.len() + SCAN_PAGE_BUCKETS / 4;
         takes_many
-            && can_join(plan, &self.exec)
-            && !plan.skips_closed
-            && !plan.asks_metadata()
-            && !plan.columns.is_all()
+            && plan.may_take_runs()
+            && (plan.sorts_all() || self.exec.takes_all())
             && !self.exec.has_failed
-            && plan.stream.as_ref().is_none_or(|stream| stream.buckets.is_none())
             && !self.scan.collection().dedupes()
     }
 
@@ -105,7 +184,9 @@ impl FindCursor {
         self.scan.expect_runs();
         let range = self.scan.range()?;
         self.ahead.begins |= keyspace::lowest_bucket(range) == Some(BucketId::MIN);
-        let run = cache.borrow().run(range)?;
+        // The filter drops the rows of buckets in front of the range and behind it. Of one in front of it, none was met before.
+        let drops = !self.plan.is_decided_by_metadata();
+        let run = cache.borrow().run(range, (drops && self.scan.examined() == 0, drops))?;
         let unfolded = self.ahead.unfolded.get_or_insert_with(|| {
             let mut ids = Vec::new();
             self.scan.journal().groups().iter().for_each(|group| ids.push(group.bucket));
@@ -190,14 +271,21 @@ impl FindCursor {
     /// The columns of a run that the plan reads.
     fn fields(&self) -> FieldSet {
         let mut fields = FieldSet::clone(&self.plan.columns);
-        self.plan.plan.meta_field.iter().filter(|_| self.plan.plan.wants_meta).for_each(|name| fields.add(name));
+        let has_meta = self.has_meta();
+        self.plan.plan.meta_field.iter().filter(|_| has_meta).for_each(|name| fields.add(name));
         fields
     }
 
-    /// True if the rows of a run may be taken of its buckets. If the filter may leave out some of these by their `control`, not for the
-    /// first time, and not without room to keep what is decoded.
+    fn has_meta(&self) -> bool {
+        self.plan.plan.wants_meta || self.plan.asks_metadata()
+    }
+
+    /// True if the rows of a run may be taken of its buckets. If the filter or a sort with a limit may leave out some of these, not for
+    /// the first time, and not without room to keep what is decoded.
     fn is_ready(&self, run: &BucketRun) -> bool {
-        if self.plan.split.as_ref().is_some_and(|split| split.bucket.is_trivial()) {
+        let plan = &self.plan;
+        let reads_all = plan.split.as_ref().is_some_and(|split| split.bucket.is_trivial() && split.meta.is_trivial());
+        if reads_all && plan.plan.limit.is_none() {
             return true;
         }
         let known = run.kept.named(run.rows, &self.fields());
@@ -205,18 +293,17 @@ impl FindCursor {
         known.are_noted && run.kept.fits(known.missing.names().len() * run.rows * CELL_BYTES)
     }
 
-    /// The rows of a run, with the columns that the plan reads; none if these are not in memory, and cannot be made of the buckets
-    /// at hand.
-    fn rows_of(&self, run: &BucketRun) -> Result<Vec<Block>> {
+    /// The rows of a run, with the columns that the plan reads; none if these are not in memory, and are not to be made.
+    fn rows_of(&self, run: &BucketRun, cache: &RefCell<BucketCache>) -> Result<Vec<Block>> {
         let in_any_order = self.plan.plan.is_narrowed;
         if !in_any_order {
-            let (columns, has_meta) = (Rc::clone(&self.plan.columns), self.plan.plan.wants_meta);
+            let (columns, has_meta) = (Rc::clone(&self.plan.columns), self.has_meta());
             let fields = JoinedFields { columns, has_meta, in_any_order, only: None };
-            return joined_rows(&[(&run.kept, run.rows)], &fields, &mut || Ok(self.made(run, &self.fields())));
+            return joined_rows(&[(&run.kept, run.rows)], &fields, &mut || Ok(self.made(run, cache, &self.fields())));
         }
         let mut known = run.kept.named(run.rows, &self.fields());
         if !known.missing.is_empty() {
-            let made = self.made(run, &known.missing);
+            let made = self.made(run, cache, &known.missing);
             let Some(made) = made.first() else { return Ok(Vec::new()) };
             for (name, column) in made.columns() {
                 // As in `joined_rows`, numbers in place of texts are worth it only where they stay.
@@ -228,22 +315,26 @@ impl FindCursor {
         Ok(vec![known.rows])
     }
 
-    /// Columns of the buckets at hand that are a run. None if no buckets are at hand, or one is damaged: whoever takes them one by
-    /// one reports it.
-    fn made(&self, run: &BucketRun, columns: &FieldSet) -> Vec<Block> {
-        let mut blocks = Vec::with_capacity(run.buckets);
-        for next in self.units.iter().rev().take(run.buckets) {
-            let Some(rows) = self.made_of(next, columns) else { return Vec::new() };
-            blocks.push(rows);
+    /// Columns of the buckets of a run. None if one is damaged: whoever takes them one by one reports it.
+    fn made(&self, run: &BucketRun, cache: &RefCell<BucketCache>, columns: &FieldSet) -> Vec<Block> {
+        // Of those at hand, somebody has looked whether they are ready.
+        if self.units.is_empty() && !self.is_ready(run) {
+            return Vec::new();
         }
-        joined(blocks, self.plan.plan.is_narrowed)
+        let Some((buckets, _)) = cache.borrow().scan(&run.collection, &run.range, run.buckets) else {
+            return Vec::new();
+        };
+        let blocks = buckets.iter().map(|(_, stored)| self.made_of(stored, columns)).listed_if_all();
+        joined(blocks.filter(|blocks| blocks.len() == run.buckets).unwrap_or_default(), self.plan.plan.is_narrowed)
     }
 
-    fn made_of(&self, next: &Next, columns: &FieldSet) -> Option<Block> {
+    fn made_of(&self, stored: &StoredBucket, columns: &FieldSet) -> Option<Block> {
         let options = &self.scan.collection().entry().options.timeseries;
-        let view = next.unit.stored.as_ref()?.view(options).ok()?.without_kept();
-        let rows = unpack(&view, columns, options).ok()?;
-        let meta = options.meta_field.as_deref().filter(|name| columns.contains(name));
-        Some(self.exec.complete(rows, meta.and(view.meta())))
+        let view = stored.view(options).ok()?.without_kept();
+        let mut rows = unpack(&view, columns, options).ok()?;
+        let meta = options.meta_field.as_deref().filter(|name| columns.contains(name)).zip(view.meta());
+        let count = rows.rows();
+        rows.begin_with(&options.time_field, meta.map(|(name, meta)| (name, Column::constant(meta, count))));
+        Some(rows)
     }
 }

@@ -242,7 +242,7 @@ impl Engine {
         let (Some((low, high)), Some(filter)) = (narrowed_range(scan, plan), plan.metadata_filter()) else {
             return Ok(());
         };
-        let collection = scan.collection();
+        let collection = Rc::clone(scan.collection());
         let mut series_max = self.buckets_in_memory(scan).map_or(NARROWED_SERIES_MAX, |buckets| 2 * buckets);
         if reads_all(plan) {
             series_max = series_max.max(directory.buckets().len() / LISTED_KEYS_A_BUCKET);
@@ -256,7 +256,7 @@ impl Engine {
                 if let Some(first) = directory.buckets_of(number).first()
                     && let Some(stored) = self.buckets.borrow().get(&collection.id(), &first.id).flatten()
                 {
-                    learn(collection, directory, &series, first, &stored)?;
+                    learn(&collection, directory, &series, first, &stored)?;
                 }
             }
         }
@@ -273,6 +273,9 @@ impl Engine {
                 .and_then(|number| u32::try_from(number).ok())
                 .map_or(&[][..], |number| directory.buckets_of(number));
             wanted.extend(buckets.binary_search_by(|one| one.id.cmp(&group.bucket)).is_ok().then_some(group.bucket));
+        }
+        if scan.expects_runs() && self.prefers_runs(scan, wanted.len(), true) {
+            return Ok(());
         }
         sort_by(&mut wanted, Ord::cmp);
         wanted.dedup();

@@ -11,6 +11,11 @@ impl Scan {
         self.cached_page_max = RUN_PAGE_BUCKETS;
     }
 
+    /// True if it does.
+    pub(in crate::engine) fn expects_runs(&self) -> bool {
+        self.cached_page_max > 0
+    }
+
     /// The range of the last page, if it came from the cache.
     pub(in crate::engine) fn cached_page(&self) -> Option<&KeyRange> {
         self.covered.as_ref().filter(|_| self.is_cached)

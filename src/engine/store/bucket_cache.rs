@@ -377,5 +377,6 @@ mod tests {
         assert_eq!(cache.count(&[1; 8], &range(1, 3)), (3, false));
         assert_eq!(cache.count(&[1; 8], &range(3, 5)), (3, false));
         assert!(!cache.count(&[2; 8], &range(2, 4)).1);
+        assert_eq!(cache.count(&[1; 8], &range(4, 2)).0, 0);
     }
 }

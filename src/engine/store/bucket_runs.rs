@@ -23,11 +23,12 @@ pub struct BucketRun {
 }
 
 impl BucketCache {
-    /// The run at the start of `range`, if it ends within it.
-    pub fn run(&self, range: &KeyRange) -> Option<Rc<BucketRun>> {
-        let run = self.runs.get(self.runs.partition_point(|run| run.range.start < range.start))?;
-        let is_it =
-            run.range.start == range.start && run.range.end <= range.end && self.count(&run.collection, &run.range).1;
+    /// The run at the start of `range`. It may begin earlier or end later only if that `may` be.
+    pub fn run(&self, range: &KeyRange, may: (bool, bool)) -> Option<Rc<BucketRun>> {
+        let run = self.runs.get(self.runs.partition_point(|run| run.range.end <= range.start))?;
+        let is_it = (run.range.start == range.start || may.0 && run.range.start < range.start)
+            && (may.1 || run.range.end <= range.end)
+            && self.count(&run.collection, &run.range).1;
         is_it.then(|| Rc::clone(run))
     }
 
@@ -86,15 +87,21 @@ mod tests {
     }
 
     fn known(cache: &BucketCache) -> Vec<u8> {
-        (10..60).filter(|low| cache.run(&range(*low, 59)).is_some()).collect()
+        (10..60).filter(|low| cache.run(&range(*low, 59), (false, false)).is_some()).collect()
     }
 
     #[test]
     fn a_run_is_found_where_it_begins_if_it_ends_within_the_range() {
         let mut cache = cache();
         assert_eq!(known(&cache), [10, 20, 30, 40, 50]);
-        assert!(cache.run(&range(20, 28)).is_none() && cache.run(&range(20, 29)).is_some());
-        assert!(cache.run(&range(5, 59)).is_none() && cache.run(&range(60, 99)).is_none());
+        let start = |low, high, may| cache.run(&range(low, high), may).map(|run| run.range.start.clone());
+        let exact = (false, false);
+        assert!(start(20, 28, exact).is_none() && start(20, 29, exact).is_some());
+        assert!(start(5, 59, exact).is_none() && start(60, 99, exact).is_none());
+        assert!(start(20, 28, (true, false)).is_none() && start(20, 28, (false, true)).is_some());
+        assert!(start(25, 59, (false, true)).is_none());
+        assert_eq!(start(25, 26, (true, true)), Some(range(20, 20).start));
+        assert!(start(5, 59, (true, true)).is_none() && start(60, 99, (true, true)).is_none());
         let [first, again] = [(); 2].map(|()| add(&mut cache, 20, 29));
         assert!(Rc::ptr_eq(&first, &again));
     }

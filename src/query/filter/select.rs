@@ -3,7 +3,7 @@
 use super::tree::{Filter, Test};
 use crate::block::{Bitmap, Block, Column, ColumnData, kernels};
 use crate::error::Result;
-use crate::value::{Component, Doc, DocWriter, Number, Path};
+use crate::value::{Component, Doc, DocWriter, Number, Path, Value};
 
 impl Filter {
     /// The rows of `block` that pass. Columns are the top-level fields of its rows.
@@ -115,6 +115,7 @@ impl Test {
                     };
                     return match doubles {
                         Some(doubles) => self.narrow_column(&doubles, &[], rows),
+                        None if rest.is_empty() && self.narrow_untagged_if_loaded(column, rows) => {}
                         None => self.narrow_each(column, rest, rows),
                     };
                 }
@@ -137,6 +138,21 @@ impl Test {
             }
         }
         rows.and(&passing);
+    }
+
+    /// As `narrow_column` of a column of one type and nulls; false if it is another one.
+    // Loaded later.
+    #[inline(never)]
+    fn narrow_untagged_if_loaded(&self, column: &Column, rows: &mut Bitmap) -> bool {
+        let Some((typed, mut nulls)) = column.untagged() else { return false };
+        nulls.and(rows);
+        self.narrow_column(&typed, &[], rows);
+        if self.matches_below(Some(Value::NULL), &[]) {
+            rows.or(&nulls);
+        } else {
+            subtract(rows, nulls);
+        }
+        true
     }
 
     /// The cells that pass, present or not, by a kernel; `None` if there is none for the column's type.

@@ -235,6 +235,36 @@ impl ReadPlan {
         self.lists_series && matches!(self.access, ReadAccess::Buckets { .. })
     }
 
+    /// True if the rows of small buckets may be taken together before any filter is asked.
+    pub fn may_take_runs(&self) -> bool {
+        let takes_all = |wanted: &RowsPerGroup| wanted.which == Which::Extremes;
+        !self.is_over_buckets()
+            && !self.skips_closed
+            && !self.columns.is_all()
+            && self.plan.newest.is_none()
+            && self.plan.rows_per_group.as_ref().is_none_or(takes_all)
+            && self.stream.as_ref().is_none_or(|stream| stream.buckets.is_none())
+    }
+
+    /// True if no row is returned before all have come.
+    pub fn sorts_all(&self) -> bool {
+        self.plan.sort.is_some() && self.stream.is_none()
+    }
+
+    /// Of rows with their metadata, those whose metadata matches. They have it only if somebody reads it.
+    ///
+    /// Errors: those of expressions on the metadata.
+    pub fn of_matching_series(&self, mut rows: Block) -> Result<Block> {
+        let (true, Some(split), Some(name)) = (self.asks_metadata(), &self.split, &self.plan.meta_field) else {
+            return Ok(rows);
+        };
+        let matching = split.select_by_metadata(rows.rows(), rows.column(name))?;
+        if !self.plan.wants_meta {
+            rows.retain_columns(|column| *column != **name);
+        }
+        Ok(rows.gather(&matching.to_rows()))
+    }
+
     /// True if rows with that metadata may match.
     ///
     /// Errors: those of expressions on the metadata.

@@ -2,15 +2,13 @@
 
 use std::ops::Range;
 
-use kernels::{elements, gather, runs};
+use kernels::{gather, runs};
 
 use super::super::known::KnownValues;
 use super::numbers::{Numbers, runs_max};
-use super::words::{SMALL_MAX, addable, is_plain, note_small, small_of, table_of, value_of, word_of};
+use super::words::{SMALL_MAX, addable, is_plain, note_small, small_of, table_of, value_of, view_of, word_of};
 use crate::block::{Bitmap, Bytes12, Column, ColumnBuilder, ColumnData, VarData};
-use crate::value::{
-    Collation, Interner, Kind, OwnedValue, Value, WordTable, append_key, append_missing_key, append_text_key,
-};
+use crate::value::{Collation, Interner, Kind, OwnedValue, Value, WordTable, append_key, append_missing_key};
 
 /// The number of missing values that count as nothing.
 pub const NOTHING: u32 = u32::MAX;
@@ -33,7 +31,7 @@ enum Plain {
     /// Their bits, by number.
     Words(Kind, Vec<u64>),
     /// `Coder::texts` has them.
-    Texts,
+    Bytes,
 }
 
 /// Numbers values from 0 on, in first-seen order. Values that compare equal have the same number.
@@ -55,9 +53,10 @@ pub struct Coder {
     words: [WordTable; 5],
     /// The numbers of small integers that are int32s, and of those that are doubles; or `NOTHING`.
     small: [Vec<u32>; 2],
-    /// Texts, and the number of each.
+    /// Texts, or the bytes of values of another type, whichever came first; and the number of each.
     texts: Interner,
     text_numbers: Vec<u32>,
+    texts_kind: Kind,
     has_aliases: bool,
     key: Vec<u8>,
 }
@@ -76,6 +75,7 @@ impl Coder {
             small: Default::default(),
             texts: Interner::default(),
             text_numbers: Vec::new(),
+            texts_kind: Kind::String,
             has_aliases: false,
             key: Vec::new(),
         }
@@ -85,7 +85,7 @@ impl Coder {
     pub fn count(&self) -> usize {
         match &self.plain {
             Some(Plain::Words(_, words)) => words.len(),
-            Some(Plain::Texts) => self.texts.count(),
+            Some(Plain::Bytes) => self.texts.count(),
             None => self.known.values().len(),
         }
     }
@@ -111,11 +111,7 @@ impl Coder {
     fn value<'a>(&'a self, number: usize, scratch: &'a mut Vec<u8>) -> Option<Value<'a>> {
         match &self.plain {
             Some(Plain::Words(kind, words)) => Some(value_of(*kind, words.get(number)?)),
-            Some(Plain::Texts) => {
-                scratch.clear();
-                elements::push_text(scratch, self.texts.key(number));
-                Some(Value::new_checked(Kind::String, scratch))
-            }
+            Some(Plain::Bytes) => Some(view_of(self.texts_kind, self.texts.key(number), scratch)),
             None => self.known.values().get(number).map(OwnedValue::view),
         }
     }
@@ -138,8 +134,10 @@ impl Coder {
     /// The length of the keys of the values with these numbers.
     pub fn key_lens(&self, numbers: &[u32]) -> usize {
         let len = |number: &u32| match self.plain {
-            // Class and end.
-            Some(Plain::Texts) => self.texts.key(*number as usize).len() + 3,
+            // The class, and the end of a text.
+            Some(Plain::Bytes) => {
+                self.texts.key(*number as usize).len() + if self.texts_kind == Kind::String { 3 } else { 1 }
+            }
             _ => self.key_lens.get(*number as usize).copied().unwrap_or_default(),
         };
         match &self.plain {
@@ -162,7 +160,8 @@ impl Coder {
     pub fn number(&mut self, value: Value<'_>) -> u32 {
         match (value.kind(), word_of(value)) {
             (kind, Some(word)) => self.number_of_word(kind, word),
-            (Kind::String, _) => self.number_of_text(value.text_bytes()),
+            (Kind::String, _) => self.number_of_bytes(Kind::String, value.text_bytes()),
+            (kind @ (Kind::ObjectId | Kind::Binary), _) => self.number_of_bytes(kind, value.bytes()),
             _ => self.number_by_key(value),
         }
     }
@@ -210,31 +209,37 @@ impl Coder {
         u32::try_from(number).unwrap_or(NOTHING)
     }
 
-    fn number_of_text(&mut self, text: &[u8]) -> u32 {
+    /// The number of a text, of an ObjectId or of binary data.
+    fn number_of_bytes(&mut self, kind: Kind, bytes: &[u8]) -> u32 {
         if self.count() == 0 && self.known.is_simple() {
-            self.plain = Some(Plain::Texts);
+            self.plain = Some(Plain::Bytes);
         }
-        if let (Some(Plain::Texts), false) = (&self.plain, text.contains(&0)) {
-            let (number, is_new) = self.texts.add(text);
-            let number = u32::try_from(number).unwrap_or(NOTHING);
-            if is_new {
-                self.text_numbers.push(number);
+        if self.begins_with(kind) {
+            if let (Some(Plain::Bytes), false) = (&self.plain, kind == Kind::String && bytes.contains(&0)) {
+                let (number, is_new) = self.texts.add(bytes);
+                let number = u32::try_from(number).unwrap_or(NOTHING);
+                if is_new {
+                    self.text_numbers.push(number);
+                }
+                return number;
             }
-            return number;
+            if let Some(number) = self.texts.get(bytes).and_then(|known| self.text_numbers.get(known)) {
+                return *number;
+            }
         }
-        if let Some(number) = self.texts.get(text).and_then(|known| self.text_numbers.get(known)) {
-            return *number;
-        }
-        self.key.clear();
-        append_text_key(&mut self.key, text);
-        let value = || OwnedValue::string(std::str::from_utf8(text).unwrap_or_default());
-        // The length comes first, and a NUL last.
-        let text_of = |known: &[u8]| known.split_at_checked(4).and_then(|(_, rest)| Some(rest.split_last()?.1 == text));
-        let number = self.number_of_key(Kind::String, &mut { value }, &|known| text_of(known.bytes()) == Some(true));
-        if self.texts.count() < TEXTS_MAX && self.texts.add(text).1 {
+        let number = self.number_by_key(view_of(kind, bytes, &mut Vec::new()));
+        if self.begins_with(kind) && self.texts.count() < TEXTS_MAX && self.texts.add(bytes).1 {
             self.text_numbers.push(number);
         }
         number
+    }
+
+    /// True if `texts` has, or may have, values of that type.
+    fn begins_with(&mut self, kind: Kind) -> bool {
+        if self.texts.count() == 0 {
+            self.texts_kind = kind;
+        }
+        self.texts_kind == kind
     }
 
     /// The number of a missing value.
@@ -289,12 +294,13 @@ impl Coder {
                 self.numbers_of_words(Kind::Bool, &words)
             }
             ColumnData::ObjectId(cells) => {
-                let number = &mut |id: &[u8]| self.number_by_key(Value::new_checked(Kind::ObjectId, id));
-                Numbers::of_bytes(&|row| cells.get(row).map_or(&[], Bytes12::as_slice), rows, number)
+                let bytes = bytemuck::cast_slice::<Bytes12, u8>(cut(cells, rows.clone())).to_vec();
+                let offsets = (0..).step_by(size_of::<Bytes12>()).take(rows.len() + 1).collect();
+                self.numbers_of_texts(Kind::ObjectId, &VarData { offsets, bytes }, 0..rows.len())
             }
             ColumnData::Objects(_) => self.numbers(&cells.slice(rows.clone()).into_values(), 0..rows.len()),
             ColumnData::Dictionary(index, values) => self.numbers_of_entries(cut(index, rows), values),
-            ColumnData::String(cells) => self.numbers_of_texts(cells, rows),
+            ColumnData::String(cells) => self.numbers_of_texts(Kind::String, cells, rows),
             ColumnData::Bson(cells) => {
                 let number = &mut |tagged: &[u8]| self.number(Value::tagged_checked(tagged));
                 Numbers::of_bytes(&|row| cells.get(row), rows, number)
@@ -371,18 +377,21 @@ impl Coder {
         }
     }
 
-    fn numbers_of_texts(&mut self, cells: &VarData, rows: Range<usize>) -> Numbers {
+    fn numbers_of_texts(&mut self, kind: Kind, cells: &VarData, rows: Range<usize>) -> Numbers {
         let mut numbers = Vec::with_capacity(rows.len());
         loop {
             let row = rows.start + numbers.len();
-            let offsets = cells.offsets.get(row..=rows.end).unwrap_or_default();
-            let adds = matches!(self.plain, Some(Plain::Texts)) && !has_nul(cells, offsets);
-            self.texts.append_numbers(&mut self.text_numbers, adds, (offsets, &cells.bytes), &mut numbers);
+            if self.begins_with(kind) {
+                let offsets = cells.offsets.get(row..=rows.end).unwrap_or_default();
+                let adds =
+                    matches!(self.plain, Some(Plain::Bytes)) && (kind != Kind::String || !has_nul(cells, offsets));
+                self.texts.append_numbers(&mut self.text_numbers, adds, (offsets, &cells.bytes), &mut numbers);
+            }
             let row = rows.start + numbers.len();
             if row >= rows.end {
                 return Numbers::of_codes(&numbers, &mut |number| number);
             }
-            numbers.push(self.number_of_text(cells.get(row)));
+            numbers.push(self.number_of_bytes(kind, cells.get(row)));
         }
     }
 
@@ -450,9 +459,12 @@ impl Coder {
         if values.len() > 2 * index.len() {
             return Numbers::of_codes(index, &mut |entry| self.number_of_row(values, entry as usize, &mut scratch));
         }
-        // A missing value may have the number `NOTHING`.
-        const UNSEEN: u32 = NOTHING - 1;
-        let mut known = vec![UNSEEN; values.len()];
+        const UNSEEN: u32 = NOTHING - 1; // A missing value may have the number `NOTHING`.
+        // If rows have all entries in their order, these are a column like any other.
+        let mut known = match gather::count_in_order(index) {
+            Some(count) if count == values.len() => self.numbers(values, 0..count).into_each(count),
+            _ => vec![UNSEEN; values.len()],
+        };
         let mut number = |known: &mut [u32], entry: u32| match known.get_mut(entry as usize) {
             Some(slot) if *slot == UNSEEN => {
                 *slot = self.number_of_row(values, entry as usize, &mut scratch);

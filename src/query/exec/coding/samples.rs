@@ -15,6 +15,10 @@ pub fn owned(value: impl Into<RawBson>) -> OwnedValue {
     DocBuf::parse(doc.into_bytes()).unwrap().view().get("v").unwrap().to_owned()
 }
 
+fn binary(subtype: u8) -> RawBson {
+    RawBson::Binary(bson::Binary { subtype: subtype.into(), bytes: vec![1; 12] })
+}
+
 /// Values that are equal in pairs, but not in their bytes.
 fn values() -> Vec<OwnedValue> {
     let one = bson::rawdoc! { "a": 1 };
@@ -35,6 +39,10 @@ fn values() -> Vec<OwnedValue> {
         OwnedValue::bool(true),
         OwnedValue::object_id([0; 12]),
         OwnedValue::object_id([1; 12]),
+        // The same bytes.
+        OwnedValue::string(&"\u{1}".repeat(12)),
+        owned(binary(0)),
+        owned(binary(4)),
         OwnedValue::string(""),
         OwnedValue::string("a"),
         OwnedValue::string("A"),
@@ -67,8 +75,8 @@ pub fn any_column(rows: usize) -> impl Strategy<Value = Column> {
             if !is_dictionary || cells.iter().any(Option::is_none) {
                 return column_of(&cells);
             }
-            // Entries that no row has, and one for each run even if they are equal.
-            let mut entries = vec![Some(OwnedValue::string("unused"))];
+            // Perhaps entries that no row has, and one for each run even if they are equal.
+            let mut entries = if absent > 1 { vec![Some(OwnedValue::string("unused"))] } else { Vec::new() };
             let mut index = Vec::new();
             for cell in cells {
                 if entries.last() != Some(&cell) {

@@ -105,6 +105,32 @@ fn values_of_one_type_get_keys_when_one_of_another_type_comes() {
 }
 
 #[test]
+fn ids_and_binary_data_are_numbered_by_their_bytes_and_not_taken_for_texts() {
+    let id = |n: u8| OwnedValue::object_id([n; 12]);
+    let text = |n: u8| OwnedValue::string(&char::from(n).to_string().repeat(12));
+    let data = |n: u8| owned(bson::Binary { subtype: bson::spec::BinarySubtype::Uuid, bytes: vec![n; 16] });
+    for kinds in [[id, text, data], [text, data, id], [data, id, text]] {
+        let mut coder = coder(MissingAs::Null);
+        let column =
+            |make: fn(u8) -> OwnedValue| column_of(&(0..90).map(|n| Some(make(n % 30 + 1))).collect::<Vec<_>>());
+        let all = |from: u32| (0..90).map(|n| from + n % 30).collect::<Vec<u32>>();
+        assert_eq!(numbers(&mut coder, &column(kinds[0])), all(0));
+        let key = |value: OwnedValue| {
+            let mut key = Vec::new();
+            crate::value::append_key(&mut key, value.view());
+            key.len()
+        };
+        assert_eq!(coder.key_lens(&[2, 7]), key(kinds[0](3)) + key(kinds[0](8)));
+        for _ in 0..2 {
+            let found = [1, 0, 2].map(|at| numbers(&mut coder, &column(kinds[at])));
+            assert_eq!(found, [30, 0, 60].map(all));
+        }
+        assert_eq!((coder.has_aliases(), coder.count()), (false, 90));
+        assert_eq!(coder.into_values()[30..60], (1..31).map(kinds[1]).collect::<Vec<_>>()[..]);
+    }
+}
+
+#[test]
 fn an_entry_of_a_dictionary_that_no_row_has_gets_no_number() {
     let entries = column_of(&[0, 1, 2, 1].map(|n| Some(OwnedValue::int32(n))));
     for index in [vec![3, 1, 3, 0], vec![3, 1]] {

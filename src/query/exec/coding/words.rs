@@ -1,7 +1,7 @@
 //! Values as words: those with a fixed number of bytes, at most eight.
 
-use kernels::gather;
 use kernels::table::Addable;
+use kernels::{elements, gather};
 
 use super::coder::NOTHING;
 use crate::value::{Kind, Value};
@@ -57,6 +57,16 @@ pub fn value_of(kind: Kind, word: &u64) -> Value<'_> {
     };
     // The lower bytes come first.
     Value::new_checked(kind, bytemuck::bytes_of(word).get(..len).unwrap_or_default())
+}
+
+/// A text, or the value of another type with these bytes.
+pub fn view_of<'a>(kind: Kind, bytes: &[u8], scratch: &'a mut Vec<u8>) -> Value<'a> {
+    scratch.clear();
+    match kind {
+        Kind::String => elements::push_text(scratch, bytes),
+        _ => scratch.extend_from_slice(bytes),
+    }
+    Value::new_checked(kind, scratch)
 }
 
 /// The place in `words` of the table for values of this type.

@@ -3,7 +3,9 @@
 use super::predicate::{LooseBucketPredicate, TightBucketPredicate, derive};
 use super::reach::{IdRange, Reach};
 use super::time;
+use crate::block::{Bitmap, Block, Column};
 use crate::bucket::TimeseriesOptions;
+use crate::error::Result;
 use crate::listed::IntoList;
 use crate::query::filter::Filter;
 use crate::value::Path;
@@ -97,6 +99,15 @@ fn conjuncts(filter: Filter, layout: &Layout<'_>) -> Vec<Filter> {
 }
 
 impl Split {
+    /// Which of some rows have metadata that matches, given the column of it.
+    ///
+    /// Errors: those of expressions on the metadata.
+    pub fn select_by_metadata(&self, rows: usize, metadata: Option<&Column>) -> Result<Bitmap> {
+        let mut block = Block::new(rows);
+        metadata.into_iter().for_each(|column| block.set_column(META, column.clone()));
+        self.meta.select(&block)
+    }
+
     /// The first and the last time of matches, in milliseconds, both included; `None` if unbounded. The first is above
     /// the last if nothing can match.
     pub fn time_bounds(&self) -> (Option<i64>, Option<i64>) {
