@@ -55,6 +55,24 @@ fn word(bytes: &[u8]) -> u64 {
     }
 }
 
+/// Which texts equal `wanted`, as words (see `bits`).
+#[inline(never)]
+pub fn equal(texts: Texts<'_>, wanted: &[u8]) -> Vec<u64> {
+    // Ids of one length mostly differ at their ends.
+    let has_end: (Option<&[u8; 8]>, u64) = (wanted.last_chunk(), word(wanted.get(..7).unwrap_or(wanted)));
+    let mut words = vec![0; texts.offsets.len().saturating_sub(1).div_ceil(64)];
+    for (row, text) in texts.iter().enumerate().filter(|(_, text)| text.len() == wanted.len()) {
+        let is_equal = match has_end {
+            (Some(end), _) => text.last_chunk() == Some(end) && text == wanted,
+            (None, word_of_wanted) => word(text) == word_of_wanted,
+        };
+        if let Some(word) = words.get_mut(row / 64) {
+            *word |= u64::from(is_equal) << (row % 64);
+        }
+    }
+    words
+}
+
 /// Appends a text. Most are short, and copies of a fixed length are faster than a copy of any length. Not inlined: it is long.
 #[inline(never)]
 fn append(out: &mut Vec<u8>, text: &[u8]) {
@@ -248,6 +266,19 @@ mod tests {
     }
 
     proptest! {
+        #[test]
+        fn equal_texts_are_found_at_all_lengths(
+            texts in proptest::collection::vec((0..30_usize, 0..30_usize, prop_oneof![Just('a'), Just('b')]), 0..200), len in 0..30_usize,
+        ) {
+            let text = |(len, place, other): &(usize, usize, char)| (0..*len).map(|at| if at == *place { *other } else { 'a' }).collect();
+            let texts: Vec<String> = texts.iter().map(text).collect();
+            let wanted = "a".repeat(len);
+            let words = equal(view(&texts_of(&texts)), wanted.as_bytes());
+            let expected: Vec<u32> = (0..).zip(&texts).filter(|(_, text)| **text == wanted).map(|(row, _)| row).collect();
+            prop_assert_eq!(crate::bits::rows(&words), expected);
+            prop_assert_eq!(words.len(), texts.len().div_ceil(64));
+        }
+
         #[test]
         fn texts_are_those_of_the_standard_library(
             mut texts in proptest::collection::vec("[a-zA-Z]{0,40}|[aÄ€😀]{0,9}", 0..40), is_ascii in any::<bool>(), same in "[a-z]{0,9}",

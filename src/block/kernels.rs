@@ -1,6 +1,7 @@
 //! Which cells of typed columns a test holds for. All slots are visited; the caller takes presence into account.
 
 use kernels::compare;
+use kernels::texts::{self, Texts};
 
 use super::bitmap::Bitmap;
 use super::column::VarData;
@@ -58,6 +59,12 @@ pub fn among<T: Copy + PartialOrd>(cells: &[T], wanted: &[T]) -> Bitmap {
 /// The cells of varying length for which `f` holds.
 pub fn texts(cells: &VarData, mut f: impl FnMut(&[u8]) -> bool) -> Bitmap {
     Bitmap::from_fn(cells.len(), |row| f(cells.get(row)))
+}
+
+/// The texts that equal `wanted`.
+pub fn equal_texts(cells: &VarData, wanted: &[u8]) -> Bitmap {
+    let texts = Texts { offsets: &cells.offsets, bytes: &cells.bytes };
+    Bitmap::from_words(texts::equal(texts, wanted), cells.len())
 }
 
 /// The rows whose dictionary entry is among `hits`.

@@ -152,7 +152,7 @@ impl Compare {
             ColumnData::String(v) => operand.as_text().filter(|_| operand.kind() != Kind::Code).map(|text| {
                 let wanted = text.as_bytes();
                 match self.op {
-                    CompareOp::Eq => kernels::texts(v, |cell| cell == wanted),
+                    CompareOp::Eq => kernels::equal_texts(v, wanted),
                     op => kernels::texts(v, |cell| op.holds(cell.cmp(wanted))),
                 }
             }),
