@@ -8,12 +8,15 @@ import { dirname, join } from "node:path";
 import { writeFileSync } from "node:fs";
 import { parseArgs } from "node:util";
 import { open } from "../js/dist/node.js";
+import { devices } from "./others/devices.mjs";
 import { keys } from "./others/keys.mjs";
 import { meters } from "./others/meters.mjs";
+import { payments } from "./others/payments.mjs";
 import { pods } from "./others/pods.mjs";
 import { rides } from "./others/rides.mjs";
 import { stations } from "./others/stations.mjs";
 import { trades } from "./others/trades.mjs";
+import { visits } from "./others/visits.mjs";
 import { CLOCKS, difference, geometricMean, median, timed, warm } from "./tsbs/compare.mjs";
 
 const { values: args } = parseArgs({
@@ -28,7 +31,7 @@ const { values: args } = parseArgs({
 });
 const clock = CLOCKS[args.clock];
 if (clock === undefined) throw new Error(`--clock is ${Object.keys(CLOCKS).join(" or ")}`);
-const all = [trades, keys, rides, pods, stations, meters];
+const all = [trades, keys, rides, pods, stations, meters, visits, payments, devices];
 const named = args.data?.split(",");
 const unknown = named?.filter((name) => all.every((data) => data.name !== name)) ?? [];
 if (unknown.length > 0) throw new Error(`there are no data called ${unknown.join(", ")}`);
@@ -58,11 +61,12 @@ async function fillTimepail(db, { name, meta }, rows) {
   if (!args.unfolded) await db.flush();
 }
 
-async function fillDuckdb({ db, connection }, { name, meta, columns }, rows) {
+async function fillDuckdb({ db, connection }, { name, meta, columns, cell: valueOf, after }, rows) {
   const names = Object.keys(columns);
   connection.query(`create table ${name} (${names.map((column) => `${column} ${columns[column]}`).join(", ")})`);
   const cell = (row, column) => {
-    const value = row[column] ?? row[meta]?.[column] ?? "";
+    const value = (valueOf ? valueOf(row, column) : (row[column] ?? row[meta]?.[column])) ?? "";
+    if (typeof value === "string" && /[",;]/.test(value)) return `"${value}"`;
     return value instanceof Date ? value.getTime() : value;
   };
   await inParts(rows, (part) => {
@@ -70,6 +74,7 @@ async function fillDuckdb({ db, connection }, { name, meta, columns }, rows) {
     connection.query(`copy ${name} from 'rows.csv' (header false, nullstr '')`);
     db.dropFile("rows.csv");
   });
+  if (after) connection.query(after);
 }
 
 /** The rows of an answer as plain objects. */
