@@ -1,9 +1,11 @@
 // Three hundred devices with a row every five minutes: objects of measurements, arrays that are mostly empty, and nested metadata.
 
 import { START, generator } from "../tsbs/random.mjs";
+
 const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;
 const DAY_MS = 24 * HOUR_MS;
+
 export const devices = {
   name: "devices",
   meta: "device",

@@ -2,9 +2,11 @@
 
 import { START, generator } from "../tsbs/random.mjs";
 import { Decimal128, ObjectId } from "../../js/node_modules/bson/lib/bson.node.mjs";
+
 const ROWS = 150_000;
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
+
 export const payments = {
   name: "payments",
   meta: "merchant",

@@ -1,9 +1,11 @@
 // Visits of pages: eight thousand visitors, texts of which some repeat often, arrays of tags, and objects.
 
 import { START, generator } from "../tsbs/random.mjs";
+
 const ROWS = 200_000;
 const HOUR_MS = 3_600_000;
 const MINUTE_MS = 60_000;
+
 export const visits = {
   name: "visits",
   meta: "source",
