@@ -8,6 +8,7 @@ use std::rc::{Rc, Weak};
 
 use super::kept::{BucketColumns, KeptCells, KeptColumns, shared, size_bytes, size_bytes_of_part};
 use crate::block::{Block, Column, ColumnData, TextNumbers};
+use crate::column::GrowingObjects;
 use crate::error::Result;
 use crate::listed::IntoList;
 use crate::value::FieldSet;
@@ -69,7 +70,7 @@ pub fn joined_rows(
     };
     let mut made = make()?;
     if is_second {
-        made.iter_mut().for_each(number_texts);
+        made.iter_mut().for_each(compact);
     }
     if !made.is_empty() {
         note(&parts, fields, &made, is_second);
@@ -77,10 +78,17 @@ pub fn joined_rows(
     Ok(made)
 }
 
-/// Puts numbers in place of texts that repeat, which takes longer than a query alone is worth.
-fn number_texts(block: &mut Block) {
-    let numbered = |(name, column): &(Box<str>, Column)| Some((name.clone(), TextNumbers::of(column)?));
-    for (name, column) in block.columns().iter().filter_map(numbered).collect::<Vec<_>>() {
+/// Puts numbers in place of texts that repeat, and columns of scalars in place of the objects of rows in journals, which takes longer
+/// than a query alone is worth.
+fn compact(block: &mut Block) {
+    let of = |(name, column): &(Box<str>, Column)| {
+        let objects = || match column.data() {
+            ColumnData::Bson(_) => GrowingObjects::default().extend(column).map(Column::of_objects),
+            _ => None,
+        };
+        Some((name.clone(), TextNumbers::of(column).or_else(objects)?))
+    };
+    for (name, column) in block.columns().iter().filter_map(of).collect::<Vec<_>>() {
         block.set_column(&name, column);
     }
 }
