@@ -1,16 +1,18 @@
 //! Runs of buckets of few rows, whose joined columns stay in memory: what is written between two queries is never missed.
 
+use std::cell::Cell;
 use std::rc::Rc;
 
 use bson::{DateTime, Document, RawDocumentBuf, doc, rawdoc};
 use futures::executor::block_on;
+use futures::future::join;
 use timepail::bucket::BucketFormat;
 use timepail::catalog::CatalogOptions;
 use timepail::limits::READ_CACHE_BYTES;
 use timepail::storage::memory::MemoryStorage;
 
 use crate::support::pipelines::run_in;
-use crate::support::{Db, Random, TestEnv, canonical, raw};
+use crate::support::{ALWAYS_MS, Db, Random, TestEnv, canonical, raw};
 
 const HOUR_MS: i64 = 3_600_000;
 const SERIES: u64 = 9;
@@ -236,4 +238,49 @@ fn a_query_over_small_buckets_finds_what_was_written_since_it_was_asked_before()
             }
         });
     }
+}
+
+#[test]
+fn columns_that_are_made_after_a_turn_are_not_put_beside_those_of_the_rows_before() {
+    const BUCKETS: i32 = 2000;
+    const FIELDS: i32 = 30;
+    let env = TestEnv::new(1);
+    let db =
+        Db::open_with(BucketFormat::default(), CatalogOptions::default(), Rc::new(MemoryStorage::new()), env.clone());
+    block_on(async {
+        db.ok(rawdoc! { "create": "weather", "timeseries": { "timeField": "at", "metaField": "m" } }).await;
+        for n in 0..8 {
+            let row = |m: i32| {
+                let mut row = doc! { "at": at(0, n as u64), "m": m, "n": n, "x": m * 8 + n };
+                (0..FIELDS).for_each(|field| _ = row.insert(format!("f{field}"), m * 8 + n + field));
+                raw(&row)
+            };
+            db.insert("weather", &(0..BUCKETS).map(row).collect::<Vec<_>>()).await;
+        }
+        db.ok(rawdoc! { "flush": 1 }).await;
+        let group = |field: i32| {
+            let differs = doc! { "$ne": [{ "$subtract": [format!("$f{field}"), "$x"] }, field] };
+            let torn = doc! { "$sum": { "$cond": [differs, 1, 0] } };
+            vec![doc! { "$group": { "_id": null, "torn": torn, "x": { "$sum": "$x" } } }]
+        };
+        let sums = vec![doc! { "$group": { "_id": null, "x": { "$sum": "$x" } } }];
+        env.look_ms.set(ALWAYS_MS);
+        let is_done = Cell::new(false);
+        let deletes = async {
+            for at in (0..BUCKETS).cycle().step_by(217).take_while(|_| !is_done.get()) {
+                let query = rawdoc! { "m": at, "n": at % 8 };
+                db.ok(rawdoc! { "delete": "weather", "deletes": [{ "q": query, "limit": 0 }] }).await;
+            }
+        };
+        let queries = async {
+            for field in 0..FIELDS {
+                // Of `x`, memory has a column of most runs.
+                run_in(&db, sums.clone(), 10).await;
+                let rows = run_in(&db, group(field), 10).await;
+                assert_eq!(rows[0].get_i32("torn").unwrap(), 0, "{field}");
+            }
+            is_done.set(true);
+        };
+        join(deletes, queries).await;
+    });
 }

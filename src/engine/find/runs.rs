@@ -321,7 +321,10 @@ impl FindCursor {
         if self.units.is_empty() && !self.is_ready(run) {
             return Vec::new();
         }
-        let Some((buckets, _)) = cache.borrow().scan(&run.collection, &run.range, run.buckets) else {
+        let cache = cache.borrow();
+        // During a turn, a bucket may have changed: its new rows do not belong to columns that were made before.
+        let is_known = cache.run(&run.range, (false, false)).is_some_and(|known| std::ptr::eq(&*known, run));
+        let Some((buckets, _)) = cache.scan(&run.collection, &run.range, run.buckets).filter(|_| is_known) else {
             return Vec::new();
         };
         let blocks = buckets.iter().map(|(_, stored)| self.made_of(stored, columns)).listed_if_all();
