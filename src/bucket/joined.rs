@@ -80,7 +80,7 @@ pub fn joined_rows(
 /// Puts numbers in place of texts that repeat, which takes longer than a query alone is worth.
 fn number_texts(block: &mut Block) {
     let numbered = |(name, column): &(Box<str>, Column)| Some((name.clone(), TextNumbers::of(column)?));
-    for (name, column) in block.columns().iter().filter_map(numbered).collect::<Vec<_>>() {
+    for (name, column) in block.columns().iter().filter_map(numbered).listed() {
         block.set_column(&name, column);
     }
 }
@@ -101,7 +101,7 @@ fn note(parts: &[(Rc<BucketColumns>, usize)], fields: &JoinedFields, blocks: &[B
     }
     first.drop_joined(&|known| known.is_of(parts, fields) || known.buckets.iter().any(|b| b.strong_count() == 0));
     first.joined.borrow_mut().push(JoinedRows {
-        buckets: parts.iter().map(|(bucket, _)| Rc::downgrade(bucket)).collect(),
+        buckets: parts.iter().map(|(bucket, _)| Rc::downgrade(bucket)).listed(),
         fields: fields.clone(),
         blocks: keeps.then(|| blocks.to_vec()),
         size_bytes: if keeps { size_bytes - in_parts } else { 0 },
