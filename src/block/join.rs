@@ -5,6 +5,7 @@ use std::ops::Range;
 use super::builder::ColumnBuilder;
 use super::column::{Column, ColumnData};
 use super::table::Block;
+use crate::listed::IntoList;
 
 impl Block {
     /// All rows of `blocks`, one after another. Columns stand in first-seen order; if a block lacks a column, its rows
@@ -14,7 +15,7 @@ impl Block {
         if blocks.len() == 1 {
             return blocks.pop().unwrap_or_default();
         }
-        let refs: Vec<(&Block, Range<usize>)> = blocks.iter().map(|b| (b, 0..b.rows())).collect();
+        let refs: Vec<(&Block, Range<usize>)> = blocks.iter().map(|b| (b, 0..b.rows())).listed();
         Block::concat_slices(&refs)
     }
 

@@ -6,6 +6,7 @@ use kernels::{compare, convert, decimals, gather, paths, tagged};
 
 use super::bitmap::Bitmap;
 use super::column::{Column, ColumnData, VarData};
+use crate::listed::IntoList;
 use crate::value::Kind;
 
 /// How many rows are looked at before all are taken apart.
@@ -84,7 +85,7 @@ impl Column {
     /// values than numbers, dates, booleans and null.
     pub fn reached_by(&self, path: &[&str]) -> Option<Column> {
         let ColumnData::Bson(cells) = self.data() else { return None };
-        let names: Vec<&[u8]> = path.iter().map(|name| name.as_bytes()).collect();
+        let names: Vec<&[u8]> = path.iter().map(|name| name.as_bytes()).listed();
         let (kinds, words) = paths::words(&cells.offsets, &cells.bytes, &names)?;
         let present = Bitmap::from_slice(&kinds, |kind| *kind != 0);
         let mixed = Column::new(ColumnData::Bson(VarData::of_words(&kinds, &words)), Some(present));

@@ -88,7 +88,7 @@ fn compact(block: &mut Block) {
         };
         Some((name.clone(), TextNumbers::of(column).or_else(objects)?))
     };
-    for (name, column) in block.columns().iter().filter_map(of).collect::<Vec<_>>() {
+    for (name, column) in block.columns().iter().filter_map(of).listed() {
         block.set_column(&name, column);
     }
 }
@@ -109,7 +109,7 @@ fn note(parts: &[(Rc<BucketColumns>, usize)], fields: &JoinedFields, blocks: &[B
     }
     first.drop_joined(&|known| known.is_of(parts, fields) || known.buckets.iter().any(|b| b.strong_count() == 0));
     first.joined.borrow_mut().push(JoinedRows {
-        buckets: parts.iter().map(|(bucket, _)| Rc::downgrade(bucket)).collect(),
+        buckets: parts.iter().map(|(bucket, _)| Rc::downgrade(bucket)).listed(),
         fields: fields.clone(),
         blocks: keeps.then(|| blocks.to_vec()),
         size_bytes: if keeps { size_bytes - in_parts } else { 0 },

@@ -9,6 +9,7 @@ use crate::engine::read::scan::{Access, Scan};
 use crate::engine::store::keyspace;
 use crate::error::Result;
 use crate::limits::FIRST_PART_SPANS;
+use crate::listed::IntoList;
 use crate::query::{ReadAccess, ReadPlan};
 
 impl Engine {
@@ -39,7 +40,7 @@ impl Engine {
             break (scan, first, found, recent);
         };
         first.access.keep_texts(&|index| keyspace::index_prefix(&collection.id(), index), &mut found);
-        let used: Vec<Option<u16>> = first.access.branches().iter().map(ReadAccess::index).collect();
+        let used: Vec<Option<u16>> = first.access.branches().iter().map(ReadAccess::index).listed();
         for (place, index) in used.iter().enumerate() {
             let is_first = used.iter().position(|other| other == index) == Some(place);
             index.iter().filter(|_| is_first).for_each(|index| collection.index_uses.add(*index));

@@ -16,6 +16,7 @@ use crate::error::Result;
 use crate::limits::{
     JOINED_BUCKETS_SHARE, JOINED_ROWS_FROM, ROWS_TOGETHER, ROWS_TOGETHER_SIZE_BYTES_MAX, SMALL_BUCKET_ROWS,
 };
+use crate::listed::IntoList;
 use crate::query::{Exec, Flow, Queue, ReadPlan, Sink, Which};
 use crate::value::{FieldSet, Value, hash};
 
@@ -79,7 +80,7 @@ pub(super) fn take_joined(
     if parts.len() < 2 {
         return Ok((left_out, Flow::Continue));
     }
-    let kept: Vec<_> = parts.iter().map(|part| (part.rows_in.kept(), part.rows)).collect();
+    let kept: Vec<_> = parts.iter().map(|part| (part.rows_in.kept(), part.rows)).listed();
     let (columns, has_meta) = (Rc::clone(&plan.columns), plan.plan.wants_meta);
     // A `$group` comes next, which takes fields by their names.
     let in_any_order = plan.plan.is_narrowed;

@@ -111,7 +111,7 @@ impl<'a> Search<'a> {
         };
         self.chosen = match self.plan.metadata_filter() {
             Some(filter) => self.known.choose(filter, directory.count())?,
-            None => (0..directory.count()).map(|number| Chosen::new(number, None)).collect(),
+            None => (0..directory.count()).map(|number| Chosen::new(number, None)).listed(),
         };
         let takes_all = (low, high) == (BucketId::MIN, BucketId::MAX);
         let is_wanted = |place: &usize| {
@@ -131,7 +131,7 @@ impl<'a> Search<'a> {
         }
         if self.ends.as_one {
             let ids = self.order.iter().filter_map(|place| Some((listed.get(*place)?.id, *place)));
-            let mut by_id: Vec<(BucketId, usize)> = ids.collect();
+            let mut by_id: Vec<(BucketId, usize)> = ids.listed();
             sort_by(&mut by_id, Ord::cmp);
             self.order = by_id.into_iter().map(|(_, place)| place).listed();
             self.series = vec![SeriesSearch { from: 0, to: self.order.len(), best: Vec::new(), takes_all: false }];
@@ -298,9 +298,9 @@ impl<'a> Search<'a> {
             self.series.get(number).filter(|s| !s.takes_all).and_then(|s| s.best.get(self.ends.count - 1))
         };
         let matters = |number: usize, place: i64| worst(number).is_none_or(|worst| place <= *worst);
-        let matter: Vec<bool> = self.found.iter().map(|(_, number, place)| matters(*number, *place)).collect();
+        let matter: Vec<bool> = self.found.iter().map(|(_, number, place)| matters(*number, *place)).listed();
         let found = self.found.into_iter().zip(matter).filter(|(_, matters)| *matters);
-        let mut units: Vec<Unit> = found.map(|((unit, ..), _)| unit).collect();
+        let mut units: Vec<Unit> = found.map(|((unit, ..), _)| unit).listed();
         put_in_order(&mut units, self.plan.order, named);
         units
     }
@@ -353,15 +353,15 @@ impl Engine {
     /// Examines buckets until no other one can matter, or the search gives up. Returns the number of buckets requested.
     async fn search(&self, scan: &mut Scan, search: &mut Search<'_>) -> Result<usize> {
         // Which of their rows are also journal rows, only the stored buckets can tell.
-        let mut journalled: Vec<BucketId> = scan.groups().map(|group| group.bucket).collect();
+        let mut journalled: Vec<BucketId> = scan.groups().map(|group| group.bucket).listed();
         sort_by(&mut journalled, Ord::cmp);
         journalled.dedup();
         // Buckets, and their places in the directory.
-        let mut next: Vec<(BucketId, usize)> = journalled.iter().map(|id| (*id, usize::MAX)).collect();
+        let mut next: Vec<(BucketId, usize)> = journalled.iter().map(|id| (*id, usize::MAX)).listed();
         let (mut asked, mut rounds) = (0, 0);
         loop {
             for page in next.chunks(SCAN_PAGE_BUCKETS) {
-                let ids: Vec<BucketId> = page.iter().map(|(id, _)| *id).collect();
+                let ids: Vec<BucketId> = page.iter().map(|(id, _)| *id).listed();
                 let found = self.fetch(search.collection, &ids).await?;
                 // The last bucket of a series is examined every time.
                 for ((_, place), stored) in page.iter().zip(&found).filter(|_| rounds > 1) {
@@ -397,7 +397,7 @@ fn chosen_at(chosen: &[Chosen], number: u32) -> Option<usize> {
 /// The order of a full scan: by id, or by index entry if an index has named the buckets; then those that only the
 /// journals have.
 fn put_in_order(units: &mut [Unit], order: Option<bool>, named: Option<&[BucketId]>) {
-    let mut places: Vec<(BucketId, usize)> = named.unwrap_or_default().iter().copied().zip(0..).collect();
+    let mut places: Vec<(BucketId, usize)> = named.unwrap_or_default().iter().copied().zip(0..).listed();
     sort_by(&mut places, Ord::cmp);
     let place = |id: &BucketId| {
         let at = places.binary_search_by(|(known, _)| known.cmp(id)).ok();

@@ -74,7 +74,7 @@ impl Engine {
                 Ok(chosen) => chosen.into_iter().map(|one| one.number).listed(),
                 Err(_) => return Ok(false),
             },
-            None => (0..u32::try_from(count).unwrap_or(u32::MAX)).collect(),
+            None => (0..u32::try_from(count).unwrap_or(u32::MAX)).listed(),
         };
         // Missing metadata and null are one series there, but null is a value.
         let unsure = directory.number(&series_key(options, None));

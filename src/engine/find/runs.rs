@@ -29,6 +29,9 @@ use crate::value::{FieldSet, hash, sort_by};
 /// Bytes of a cell, for an estimate.
 const CELL_BYTES: usize = 8;
 
+/// Rows that a sink takes at once: those of many runs.
+const DRAINED_ROWS: usize = 32 * ROWS_TOGETHER;
+
 /// Buckets that tell how many rows those of a range have.
 const SAMPLE_BUCKETS: usize = 16;
 
@@ -89,10 +92,11 @@ impl Engine {
             plan.plan.is_narrowed = true;
             sink.begin(&plan.plan);
             let mut cursor = FindCursor::new(scan, plan, entries, false);
-            self.fill(&mut cursor, usize::MAX).await?;
-            while cursor.exec.ready() > 0 {
-                let rows = cursor.exec.take(usize::MAX, usize::MAX)?;
-                let _ = sink.push(rows, None, true)?;
+            while !cursor.is_done() {
+                let rows = self.next_batch(&mut cursor, DRAINED_ROWS).await?;
+                if sink.push(rows, None, true)? == Flow::Enough {
+                    break;
+                }
             }
             *sink.counters() = *cursor.exec.counters();
             Ok(cursor.into_planned())
@@ -112,7 +116,8 @@ impl Engine {
         let options = &collection.entry().options.timeseries;
         let rows = |(_, stored): &(_, Rc<StoredBucket>)| stored.view(options).and_then(|view| view.count()).ok();
         let rows: usize = sample.iter().filter_map(rows).sum();
-        count > SCAN_PAGE_BUCKETS && rows * count <= wanted.min(count) * sample.len() * SMALL_BUCKET_ROWS / 2
+        let rows = rows.saturating_mul(count);
+        count > SCAN_PAGE_BUCKETS && rows <= wanted.min(count) * sample.len() * SMALL_BUCKET_ROWS / 2
     }
 }
 

@@ -108,11 +108,11 @@ impl Series {
         let matching =
             matching.iter().take_while(|number| **number < count).map(|number| Chosen::new(*number, Some(true)));
         if knows_all {
-            return Ok(matching.collect());
+            return Ok(matching.listed());
         }
         let is_unknown = |number: &usize| metas.get(*number).is_none_or(Option::is_none);
         let unknown = (0..count).filter(is_unknown).map(|number| Chosen::new(number, None));
-        let mut chosen: Vec<Chosen> = matching.chain(unknown).collect();
+        let mut chosen: Vec<Chosen> = matching.chain(unknown).listed();
         sort_by(&mut chosen, |a, b| a.number.cmp(&b.number));
         Ok(chosen)
     }
@@ -226,7 +226,7 @@ impl Engine {
             let Some(directory) = known else { return Ok(()) };
             let series = self.series_of(&directory);
             for page in samples(&directory, &series).chunks(SCAN_PAGE_BUCKETS) {
-                let ids: Vec<BucketId> = page.iter().map(|one| one.id).collect();
+                let ids: Vec<BucketId> = page.iter().map(|one| one.id).listed();
                 for (one, stored) in page.iter().zip(self.fetch(&collection, &ids).await?) {
                     stored.map_or(Ok(()), |stored| learn(&collection, &directory, &series, one, &stored))?;
                 }

@@ -168,8 +168,8 @@ impl Join<'_> {
             }
             _ => column.clone(),
         };
-        let sources: Vec<Option<Column>> = self.sources.iter().map(|source| source.map(as_dictionary)).collect();
-        let sources: Vec<Option<&Column>> = sources.iter().map(Option::as_ref).collect();
+        let sources: Vec<Option<Column>> = self.sources.iter().map(|source| source.map(as_dictionary)).listed();
+        let sources: Vec<Option<&Column>> = sources.iter().map(Option::as_ref).listed();
         (Join { sources: &sources, pieces: self.pieces, rows: self.rows }).dictionary().flatten()
     }
 

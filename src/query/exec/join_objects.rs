@@ -3,6 +3,7 @@
 use super::assemble::Join;
 use crate::block::{Column, ColumnBuilder, ColumnData, Objects};
 use crate::column::{GrowingObjects, aligned};
+use crate::listed::IntoList;
 
 impl Join<'_> {
     /// Objects from objects; `None` if the sources have no common shape, or are not all objects.
@@ -26,7 +27,7 @@ impl Join<'_> {
         for place in 0..aligned.first()?.len() {
             let mut columns = aligned.iter();
             let mut column = |source: &Option<&Column>| source.and_then(|_| columns.next())?.get(place)?.as_ref();
-            let sources: Vec<Option<&Column>> = self.sources.iter().map(&mut column).collect();
+            let sources: Vec<Option<&Column>> = self.sources.iter().map(&mut column).listed();
             let join = Join { sources: &sources, pieces: self.pieces, rows: self.rows };
             scalars.push(join.column().unwrap_or_else(|| {
                 let mut none = ColumnBuilder::new();

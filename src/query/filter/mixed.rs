@@ -45,20 +45,23 @@ impl Test {
             return None;
         }
         let elements = column.elements()?;
-        let of_each = |values: &Column| {
-            let mut scratch = Vec::new();
+        let (index, values) = match elements.values.data() {
+            ColumnData::Dictionary(index, values) => (Some(index), &**values),
+            _ => (None, &elements.values),
+        };
+        let mut scratch = Vec::new();
+        let mut passing = self.select(values).unwrap_or_else(|| {
             // An array in an array is one of its elements, as it is.
-            let each = |row: usize| self.matches(values.value(row, &mut scratch));
-            self.select(values).unwrap_or_else(|| Bitmap::from_fn(values.len(), each))
-        };
-        let passing = match elements.values.data() {
-            ColumnData::Dictionary(index, values) => kernels::entries(index, &of_each(values)),
-            _ => of_each(&elements.values),
-        };
+            Bitmap::from_fn(values.len(), |row| self.matches(values.value(row, &mut scratch)))
+        });
+        if let Some(index) = index {
+            passing = kernels::entries(index, &passing);
+        }
         let mut start = 0;
-        Some(Bitmap::from_slice(&elements.ends, |end| {
-            let found = (start..*end as usize).any(|row| passing.get(row));
-            start = *end as usize;
+        Some(Bitmap::from_fn(elements.ends.len(), |row| {
+            let end = elements.ends.get(row).map_or(0, |end| *end as usize);
+            let found = (start..end).any(|row| passing.get(row));
+            start = end;
             found
         }))
     }

@@ -14,7 +14,7 @@ use super::parse::PipelineParser;
 use super::reshape::{changed_at, with};
 use super::running::Stage;
 use super::spec::{Spec, Step};
-use crate::block::{Bitmap, Block, Column, ColumnBuilder, ColumnData, Objects};
+use crate::block::{Block, Column, ColumnBuilder, ColumnData, Objects};
 use crate::error::{Error, ErrorCode, Result};
 use crate::listed::IntoList;
 use crate::query::exec::{Flow, join_blocks};
@@ -86,25 +86,26 @@ impl UnwindSpec {
     ///
     /// Errors: 15981, 28808 to 28822, and those of paths.
     fn parse(argument: Value<'_>) -> Result<UnwindSpec> {
+        let wrong = |code, message: &str| Error::new(code, message);
         let (mut path, mut index, mut keeps_empty) = (argument.as_str(), None, false);
         if let Some(options) = argument.as_doc() {
             for (name, value) in options {
                 match name {
                     "path" => {
                         let message = format!("The path of $unwind must be a string, not {}", value.kind().alias());
-                        path = Some(value.as_str().ok_or_else(|| Error::new(ErrorCode::Location28808, message))?);
+                        path = Some(value.as_str().ok_or_else(|| wrong(ErrorCode::Location28808, &message))?);
                     }
                     "preserveNullAndEmptyArrays" => {
                         let message = "The option preserveNullAndEmptyArrays of $unwind must be a boolean";
-                        keeps_empty = value.as_bool().ok_or_else(|| Error::new(ErrorCode::Location28809, message))?;
+                        keeps_empty = value.as_bool().ok_or_else(|| wrong(ErrorCode::Location28809, message))?;
                     }
                     "includeArrayIndex" => {
                         let message = "The option includeArrayIndex of $unwind must be a non-empty string";
                         let name = value.as_str().filter(|name| !name.is_empty());
-                        let name = name.ok_or_else(|| Error::new(ErrorCode::Location28810, message))?;
+                        let name = name.ok_or_else(|| wrong(ErrorCode::Location28810, message))?;
                         if name.starts_with('$') {
                             let message = "The option includeArrayIndex of $unwind must not begin with a '$'";
-                            return Err(Error::new(ErrorCode::Location28822, message));
+                            return Err(wrong(ErrorCode::Location28822, message));
                         }
                         index = Some(name);
                     }
@@ -115,7 +116,7 @@ impl UnwindSpec {
             }
         } else if path.is_none() {
             let message = "The $unwind stage specification must be a string or an object";
-            return Err(Error::new(ErrorCode::Location15981, message));
+            return Err(wrong(ErrorCode::Location15981, message));
         }
         let path = path.ok_or_else(|| Error::new(ErrorCode::Location28812, "$unwind needs a path"))?;
         let path = path.strip_prefix('$').ok_or_else(|| {
@@ -187,7 +188,7 @@ fn unwound_columns(objects: &Objects, from: UnwoundFrom) -> Option<(Vec<u32>, Co
 }
 
 /// A field as `$objectToArray` shows it.
-fn pair((name, value): (&str, Value<'_>)) -> DocBuf {
+fn pair(name: &str, value: Value<'_>) -> DocBuf {
     let mut pair = DocWriter::new();
     pair.string("k", name).value(VALUE, value);
     pair.finish()
@@ -231,22 +232,25 @@ impl Unwound {
                 _ => emit(new, place),
             };
             match (spec.from, doc, found.and_then(Value::as_array)) {
-                (UnwoundFrom::Values, Some(fields), _) => {
-                    fields.iter().for_each(|(_, value)| emit(Some(value), None));
-                }
-                (UnwoundFrom::Pairs, Some(fields), _) => {
-                    fields.iter().for_each(|field| emit(Some(pair(field).view().as_value()), None));
+                (UnwoundFrom::Values | UnwoundFrom::Pairs, Some(fields), _) => {
+                    for (name, value) in fields {
+                        match spec.from {
+                            UnwoundFrom::Pairs => emit(Some(pair(name, value).view().as_value()), None),
+                            _ => emit(Some(value), None),
+                        }
+                    }
                 }
                 (UnwoundFrom::Values | UnwoundFrom::Pairs, ..) if cell.is_none_or(is_nothing) => {}
                 (UnwoundFrom::Values | UnwoundFrom::Pairs, ..) => return Err(not_an_object()),
                 (.., Some(array)) if !array.is_empty() => {
-                    (0..).zip(array.iter()).for_each(|(place, (_, element))| emit_at(Some(element), Some(place)));
+                    for (place, (_, element)) in (0..).zip(array.iter()) {
+                        emit_at(Some(element), Some(place));
+                    }
                 }
                 // The field of an empty array is removed.
                 (.., Some(_)) if spec.keeps_empty => emit_at(None, None),
-                (.., Some(_)) => {}
                 (.., None) if found.is_some_and(|value| !is_nothing(value)) || spec.keeps_empty => emit(cell, None),
-                (.., None) => {}
+                _ => {}
             }
             ends.push(u32::try_from(places.len()).unwrap_or(u32::MAX));
         }
@@ -259,44 +263,46 @@ impl Stage for Unwind {
         let UnwindSpec { path, index, .. } = &*self.spec;
         let Some(root) = path.first() else { return Ok(Flow::Continue) };
         let column = rows.column(root);
-        if let (true, Some(ColumnData::Objects(objects))) =
-            (self.spec.from != UnwoundFrom::Array, column.map(Column::data))
-            && let Some((picked, column)) = unwound_columns(objects, self.spec.from)
-        {
-            rows.set_column(root, Column::constant(Value::NULL, rows.rows()));
-            let mut made = rows.gather(&picked);
-            made.set_column(root, column);
-            self.made = Some(made).filter(|made| made.rows() > 0);
-            return Ok(Flow::Continue);
-        }
-        // The metadata of a bucket is unwound once.
-        let (unwound, (picked, cells), is_dictionary) = match column.map(|column| (column.presence(), column.data())) {
-            Some((presence, ColumnData::Dictionary(index, values))) if presence.is_none() || !self.spec.keeps_empty => {
-                let unwound = Unwound::of(&self.spec, Some(values), values.len())?;
-                // Rows without a value have no new ones.
-                let present = |present: &Bitmap| {
-                    let number = |(row, entry): (usize, &u32)| if present.get(row) { *entry } else { u32::MAX };
-                    index.iter().enumerate().map(number).collect::<Vec<_>>()
-                };
-                let numbers = presence.map(present);
-                let rows = gather::parts(&unwound.ends, numbers.as_ref().unwrap_or(index));
-                (unwound, rows, true)
+        let (numbers, of_fields) = match column.map(Column::data) {
+            Some(ColumnData::Objects(objects)) if self.spec.from != UnwoundFrom::Array => {
+                (None, unwound_columns(objects, self.spec.from))
             }
-            _ => {
-                let unwound = Unwound::of(&self.spec, column, rows.rows())?;
-                let numbers: Vec<u32> = (0..).take(rows.rows()).collect();
-                let picked = gather::parts(&unwound.ends, &numbers);
-                (unwound, picked, false)
+            // The metadata of a bucket is unwound once.
+            Some(ColumnData::Dictionary(index, values))
+                if !self.spec.keeps_empty || column.is_none_or(|column| column.presence().is_none()) =>
+            {
+                (Some((index, &**values)), None)
             }
+            _ => (None, None),
         };
-        let places = cells.iter().map(|cell| unwound.places.get(*cell as usize).copied().flatten());
-        let places = places.map(|place| place.map_or_else(OwnedValue::null, OwnedValue::int64));
-        let column = unwound.cells;
-        let is_numbered = matches!(column.data(), ColumnData::Dictionary(..));
-        let column = match is_dictionary {
-            true if column.presence().is_none() && !is_numbered => Column::of_entries(cells.clone(), column),
-            true => column.gather(&cells),
-            false => column,
+        let mut places = Vec::new();
+        let (picked, column) = match of_fields {
+            Some(made) => made,
+            None => {
+                let (from, count) = numbers.map_or((column, rows.rows()), |(_, values)| (Some(values), values.len()));
+                let unwound = Unwound::of(&self.spec, from, count)?;
+                // Rows without a value have no new ones.
+                let numbers_of_rows: Vec<u32> = match (numbers, column.and_then(Column::presence)) {
+                    (None, _) => (0..).take(rows.rows()).collect(),
+                    (Some((index, _)), None) => index.clone(),
+                    (Some((index, _)), Some(present)) => {
+                        let number = |(row, entry): (usize, &u32)| if present.get(row) { *entry } else { u32::MAX };
+                        index.iter().enumerate().map(number).listed()
+                    }
+                };
+                let (picked, cells) = gather::parts(&unwound.ends, &numbers_of_rows);
+                if index.is_some() {
+                    places = cells.iter().map(|cell| unwound.places.get(*cell as usize).copied().flatten()).listed();
+                }
+                let column = unwound.cells;
+                let is_numbered = matches!(column.data(), ColumnData::Dictionary(..));
+                let column = match numbers.is_some() {
+                    true if column.presence().is_none() && !is_numbered => Column::of_entries(cells, column),
+                    true => column.gather(&cells),
+                    false => column,
+                };
+                (picked, column)
+            }
         };
         let has_root = rows.column(root).is_some();
         if has_root {
@@ -310,7 +316,8 @@ impl Stage for Unwind {
         if let Some((first, below)) = index.as_ref().and_then(|index| index.split_first()) {
             let mut builder = ColumnBuilder::with_capacity(picked.len());
             let (before, mut scratch) = (made.column(first), Vec::new());
-            for (row, place) in places.enumerate() {
+            for (row, place) in places.into_iter().enumerate() {
+                let place = place.map_or_else(OwnedValue::null, OwnedValue::int64);
                 if below.is_empty() {
                     builder.push(place.view());
                     continue;

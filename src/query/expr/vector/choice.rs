@@ -8,6 +8,7 @@ use super::cells::{Cells, Int32s, Scratch, Vector};
 use super::mask::Mask;
 use super::truth::truths;
 use crate::block::{Bitmap, Column, ColumnBuilder};
+use crate::listed::IntoList;
 use crate::value::{Kind, OwnedValue, Value};
 
 /// Arguments: a test, the value if it is true, the value if not.
@@ -83,7 +84,7 @@ pub fn nullish(vector: &Vector<'_>, rows: usize) -> Bitmap {
 /// Each row has the value that its branch has there: that of a branch in `taken`, which no two branches share. Rows in `left` are left out, and those that their
 /// branch leaves out.
 fn picked<'a>(taken: &[Bitmap], branches: &[Rc<Vector<'a>>], mut left: Mask, rows: usize) -> Vector<'a> {
-    let flat: Vec<_> = branches.iter().map(Vector::flat).collect();
+    let flat: Vec<_> = branches.iter().map(Vector::flat).listed();
     taken.iter().zip(&flat).for_each(|(taken, branch)| left.add(&branch.left.within(taken)));
     if let Some(vector) = numbers(taken, &flat, &left, rows) {
         return vector;

@@ -7,6 +7,7 @@ use kernels::alike::{self, TooMany};
 use super::cells::{Cells, Int32s, Scratch, Vector};
 use super::mask::Mask;
 use crate::block::ColumnData;
+use crate::listed::IntoList;
 use crate::value::{Interner, Value, WordTable};
 
 /// If more than one of so many rows differs from all before it, comparing them costs more than it saves.
@@ -190,7 +191,7 @@ pub fn few_texts(vectors: &[Rc<Vector<'_>>], rows: usize) -> Option<AlikeRows> {
     if !has_texts || vectors.iter().any(|vector| !vector.all_left().is_none()) {
         return None;
     }
-    let alike = AlikeRows::of_all(&vectors.iter().map(|vector| &**vector).collect::<Vec<_>>(), rows)?;
+    let alike = AlikeRows::of_all(&vectors.iter().map(|vector| &**vector).listed(), rows)?;
     (!alike.index.is_empty()).then_some(alike)
 }
 

@@ -85,7 +85,7 @@ pub fn called<'a>(
     alike: Option<AlikeRows>,
 ) -> Vector<'a> {
     let Evaluation::Eager { wants, nulls, run } = &operator.run else { return Vector::nothing(arguments.rows) };
-    let vectors: Vec<&Vector<'_>> = arguments.vectors.iter().map(|vector| &**vector).collect();
+    let vectors: Vec<&Vector<'_>> = arguments.vectors.iter().map(|vector| &**vector).listed();
     let is_given = |at: usize| !operator.may_omit(at) || arguments.is_given(at);
     each_row(&vectors, (arguments.rows, alike), &mut |values| {
         if is_null_call(operator.name(), (wants, *nulls), values, &is_given)? {
@@ -162,7 +162,7 @@ fn objects_at(column: &Column, path: &[Box<str>]) -> Option<Column> {
 
 /// What a path reaches in a column of objects; the inner `None` if no object has it, the outer one if it is not a column.
 fn scalar_of(column: &Column, path: &[Box<str>]) -> Option<Option<Column>> {
-    let names: Vec<&str> = path.iter().map(|name| &**name).collect();
+    let names: Vec<&str> = path.iter().map(|name| &**name).listed();
     if let ColumnData::Objects(objects) = column.data() {
         let scalar = objects.reach(names.into_iter()).map(Option::<&Column>::cloned);
         return scalar.or_else(|| objects_at(column, path).map(Some));
@@ -173,7 +173,7 @@ fn scalar_of(column: &Column, path: &[Box<str>]) -> Option<Option<Column>> {
 /// An object of these fields, or an array of these elements. Fields without a value are left out; elements are null.
 pub fn container<'a>(kind: Kind, fields: &[(&str, Rc<Vector<'a>>)], rows: usize) -> Vector<'a> {
     let none = (kind == Kind::Array).then_some(Value::NULL);
-    let vectors: Vec<&Vector<'_>> = fields.iter().map(|(_, vector)| &**vector).collect();
+    let vectors: Vec<&Vector<'_>> = fields.iter().map(|(_, vector)| &**vector).listed();
     let differs = |vector: &&Vector<'_>| match &vector.cells {
         Cells::Numbers(_, Int32s::None) | Cells::Dates(_) => true,
         Cells::Any(column) => matches!(column.data(), ColumnData::Objects(_)),

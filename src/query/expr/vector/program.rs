@@ -5,6 +5,7 @@ use super::parts::of_split;
 use super::run::Run;
 use crate::block::{Bitmap, Block, Column};
 use crate::error::Result;
+use crate::listed::IntoList;
 use crate::query::expr::bound::{BoundExpr, Columnwise};
 use crate::query::expr::convert::simple_of;
 use crate::query::expr::date::part_of;
@@ -212,7 +213,7 @@ impl Compiler<'_> {
         if is_total && items.len() > 1 {
             return Some(self.push(ExprStep::Call(operator, items), reads));
         }
-        let elements: Vec<usize> = items.iter().map(|item| self.push(ExprStep::OrNull(*item), reads)).collect();
+        let elements: Vec<usize> = items.iter().map(|item| self.push(ExprStep::OrNull(*item), reads)).listed();
         let outside = bound.len();
         match others {
             [Expr::Constant(Some(place))] if name == "$arrayElemAt" => {
@@ -290,7 +291,7 @@ impl Compiler<'_> {
                 let mut found = fields.iter().filter(|(known, _)| **known == *name).map(|(_, step)| *step);
                 // Of two fields with one name, the first that has a value is read.
                 let (Some(field), None) = (found.next(), found.next()) else { return None };
-                let all: Vec<usize> = fields.iter().map(|(_, step)| *step).collect();
+                let all: Vec<usize> = fields.iter().map(|(_, step)| *step).listed();
                 (self.variable(field)?, all)
             }
             ExprStep::Checked(body, others) => {
@@ -327,7 +328,7 @@ impl Compiler<'_> {
     fn failing(&mut self, step: usize, to: &mut Vec<usize>) {
         let inner = match self.steps.get(step) {
             Some((ExprStep::Path(start, _) | ExprStep::NotNull(start) | ExprStep::OrNull(start), _)) => vec![*start],
-            Some((ExprStep::Object(fields), _)) => fields.iter().map(|(_, field)| *field).collect(),
+            Some((ExprStep::Object(fields), _)) => fields.iter().map(|(_, field)| *field).listed(),
             Some((ExprStep::Array(items), _)) => items.clone(),
             Some((ExprStep::Checked(body, others), _)) => [others.as_slice(), &[*body]].concat(),
             Some((ExprStep::Call(..), _)) => {

@@ -16,6 +16,7 @@ use super::{
 };
 use crate::block::{Bitmap, Block, Column, ColumnBuilder, ColumnData};
 use crate::error::Result;
+use crate::listed::IntoList;
 use crate::query::expr::datum::Datum;
 use crate::query::expr::operators::{Op, Operator};
 use crate::value::{Kind, OwnedValue, Value};
@@ -87,7 +88,7 @@ impl<'a> Run<'a> {
             entries.set_column(name, values);
             Some(entries)
         };
-        let frames: Vec<Option<Block>> = program.columns.iter().map(|name| entries(name)).collect();
+        let frames: Vec<Option<Block>> = program.columns.iter().map(|name| entries(name)).listed();
         let known = std::iter::repeat_with(|| RefCell::new(vec![None; program.steps.len()]));
         let known = known.take(frames.len() + 1).collect();
         work(&Run { program, frames: &frames, block, known })
@@ -215,13 +216,13 @@ impl<'a> Run<'a> {
             }
             ExprStep::Path(start, path) => general::path(&self.value(*start, frame), path, rows),
             ExprStep::Object(fields) => {
-                let values: Vec<_> = fields.iter().map(|(name, step)| (&**name, self.value(*step, frame))).collect();
+                let values: Vec<_> = fields.iter().map(|(name, step)| (&**name, self.value(*step, frame))).listed();
                 general::container(Kind::Object, &values, rows)
             }
             ExprStep::Array(items) => {
-                let names: Vec<String> = (0..items.len()).map(|place| place.to_string()).collect();
+                let names: Vec<String> = (0..items.len()).map(|place| place.to_string()).listed();
                 let named = names.iter().zip(items);
-                let values: Vec<_> = named.map(|(name, step)| (&**name, self.value(*step, frame))).collect();
+                let values: Vec<_> = named.map(|(name, step)| (&**name, self.value(*step, frame))).listed();
                 general::container(Kind::Array, &values, rows)
             }
             ExprStep::Checked(body, others) => {
@@ -262,8 +263,8 @@ impl<'a> Run<'a> {
                     AlikeRows::each(rows)
                 } else {
                     let read = expr.fields().names().iter().filter_map(|name| block.column(name));
-                    let read: Vec<_> = read.map(|column| Cells::Any(Cow::Borrowed(column)).whole()).collect();
-                    AlikeRows::of(&read.iter().collect::<Vec<_>>(), rows, &Mask::NONE)
+                    let read: Vec<_> = read.map(|column| Cells::Any(Cow::Borrowed(column)).whole()).listed();
+                    AlikeRows::of(&read.iter().listed(), rows, &Mask::NONE)
                 };
                 let mut builder = ColumnBuilder::with_capacity(rows);
                 let evaluated = expr.for_each_row(block, &mut alike.firsts.iter().copied(), &mut |_, value| {
@@ -275,7 +276,7 @@ impl<'a> Run<'a> {
                 }
             }
             ExprStep::Call(operator, steps) => {
-                let vectors: Vec<_> = steps.iter().map(|step| self.value(*step, frame)).collect();
+                let vectors: Vec<_> = steps.iter().map(|step| self.value(*step, frame)).listed();
                 self.called(operator, &vectors, steps, rows)
             }
         })
@@ -297,12 +298,12 @@ impl<'a> Run<'a> {
             _ => {}
         }
         let program = self.program;
-        let vectors: Vec<_> = vectors.iter().map(Rc::clone).collect();
+        let vectors: Vec<_> = vectors.iter().map(Rc::clone).listed();
         let arguments = VectorArguments { vectors: &vectors, rows, program, steps };
         if let Some(alike) = distinct::few_texts(&vectors, rows) {
             return general::called(operator, &arguments, &program.globals, Some(alike));
         }
-        let mut flat: Vec<_> = vectors.iter().map(Vector::flat).collect();
+        let mut flat: Vec<_> = vectors.iter().map(Vector::flat).listed();
         if flat.iter().any(|vector| !matches!(vector.cells, Cells::Constant(_))) {
             // Beside typed cells, a field that no row has is a typed column without values.
             flat.iter_mut().enumerate().filter(|(at, _)| !operator.may_omit(*at)).for_each(|(_, vector)| {

@@ -38,7 +38,7 @@ fn of_numbers<'a>(name: &str, arguments: &VectorArguments<'_, 'a>) -> Option<Vec
         _ => None,
     });
     let columns: Vec<_> = numbers.listed_if_all()?;
-    let absent: Vec<Mask> = arguments.vectors.iter().map(|vector| vector.absent()).collect();
+    let absent: Vec<Mask> = arguments.vectors.iter().map(|vector| vector.absent()).listed();
     let is_whole = absent.iter().all(Mask::is_none);
     let mut counts = vec![0_u32; arguments.rows];
     let mut results = vec![0.0_f64; arguments.rows];

@@ -213,11 +213,7 @@ impl Accumulator for Sums {
             }
             (ColumnData::Dictionary(index, values), None)
                 if self.add_entries(group, index.get(range).unwrap_or_default(), values.data()) => {}
-            _ if self.add_coefficients(&|_| group, 1, cells, &rows) || self.add_mixed_to(group, cells, &rows) => {}
-            _ => each_cell(cells, rows, &mut |_, value| {
-                self.add_value(group, value);
-                Ok(())
-            })?,
+            _ => return self.add_values(&|_| group, 1, cells, rows),
         }
         Ok(())
     }
@@ -249,9 +245,9 @@ impl Accumulator for Sums {
                     let cells = gather::doubles(values, index.get(range).unwrap_or_default());
                     add_doubles(groups, &cells, self.doubles());
                 }
-                _ => return self.add_values(&|row| group_at(groups, row - start), cells, rows),
+                _ => return self.add_values(&|row| group_at(groups, row - start), self.groups, cells, rows),
             },
-            _ => return self.add_values(&|row| group_at(groups, row - start), cells, rows),
+            _ => return self.add_values(&|row| group_at(groups, row - start), self.groups, cells, rows),
         }
         Ok(())
     }
@@ -329,12 +325,25 @@ impl Sums {
 
     /// Adds the values of a BSON column if all of them are doubles, int32s or nulls. Otherwise, and for few rows, returns
     /// false and adds nothing.
-    fn add_mixed(&mut self, group_of: &dyn Fn(usize) -> usize, cells: &Column, rows: &Range<usize>) -> bool {
+    fn add_mixed(
+        &mut self,
+        group_of: &dyn Fn(usize) -> usize,
+        groups: usize,
+        cells: &Column,
+        rows: &Range<usize>,
+    ) -> bool {
         let ColumnData::Bson(cells) = cells.data() else { return false };
         if rows.len() < ROWS_APART_MIN {
             return false;
         }
         let (kinds, words) = cells.to_words_of(rows);
+        if groups == 1 {
+            let Some((doubles, count, sum, int32s)) = tagged::doubles_and_int32s(&kinds, &words) else { return false };
+            let group = group_of(rows.start);
+            self.add_doubles(group, DoubleSum { count, ..sum_of_doubles(&doubles) });
+            self.add_integers(group, IntegerSum { sum: sum.into(), count: int32s, has_int64: false });
+            return true;
+        }
         let [double, int32, null] = [Kind::Double, Kind::Int32, Kind::Null].map(Kind::byte);
         if !kinds.iter().all(|kind| [0, double, int32, null].contains(kind)) {
             return false;
@@ -356,21 +365,15 @@ impl Sums {
         true
     }
 
-    /// The same for one group.
-    fn add_mixed_to(&mut self, group: usize, cells: &Column, rows: &Range<usize>) -> bool {
-        let ColumnData::Bson(cells) = cells.data() else { return false };
-        if rows.len() < ROWS_APART_MIN {
-            return false;
-        }
-        let (kinds, words) = cells.to_words_of(rows);
-        let Some((doubles, count, sum, int32s)) = tagged::doubles_and_int32s(&kinds, &words) else { return false };
-        self.add_doubles(group, DoubleSum { count, ..sum_of_doubles(&doubles) });
-        self.add_integers(group, IntegerSum { sum: sum.into(), count: int32s, has_int64: false });
-        true
-    }
-
-    fn add_values(&mut self, group_of: &dyn Fn(usize) -> usize, cells: &Column, rows: Range<usize>) -> Result<()> {
-        if self.add_coefficients(group_of, self.groups, cells, &rows) || self.add_mixed(group_of, cells, &rows) {
+    /// Adds the values of these rows, which belong to up to so many groups.
+    fn add_values(
+        &mut self,
+        group_of: &dyn Fn(usize) -> usize,
+        groups: usize,
+        cells: &Column,
+        rows: Range<usize>,
+    ) -> Result<()> {
+        if self.add_coefficients(group_of, groups, cells, &rows) || self.add_mixed(group_of, groups, cells, &rows) {
             return Ok(());
         }
         each_cell(cells, rows, &mut |row, value| {
