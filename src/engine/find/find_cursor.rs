@@ -316,7 +316,7 @@ impl Engine {
     }
 
     /// Unpacks buckets until `rows` rows are ready, or all buckets are read.
-    pub(super) async fn fill(&self, cursor: &mut FindCursor, rows: usize) -> Result<()> {
+    async fn fill(&self, cursor: &mut FindCursor, rows: usize) -> Result<()> {
         if cursor.scanned {
             return Ok(());
         }

@@ -194,9 +194,9 @@ impl<'a> JoinedPart<'a> {
     }
 }
 
-/// True if the rows of a bucket may be joined with others. Those that match in part are filtered
-/// afterwards, so most must have a row that matches, or else much is decoded and kept in vain; but the rows of a small bucket cost less than the bucket. Where a
-/// filter fails, it must meet buckets one by one.
+/// True if the rows of a bucket may be joined with others. Those of a bucket that matches in part are filtered afterwards, so most
+/// buckets must have a row that matches, or else much is decoded and kept in vain; but the rows of a small bucket cost less than the
+/// bucket. Where a filter fails, it must meet buckets one by one.
 fn is_worth_it(plan: &ReadPlan, exec: &mut Exec, part: &JoinedPart<'_>) -> bool {
     if part.rows > SMALL_BUCKET_ROWS {
         let counters = exec.counters();
