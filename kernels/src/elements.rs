@@ -58,7 +58,7 @@ pub fn named<'a>(mut elements: &'a [u8], name: &[u8]) -> Option<(u8, &'a [u8])> 
 
 /// All elements of arrays, each as a type byte and a value, back to back: where these begin and end, their bytes, and for
 /// each array the number of the element behind its last one. Arrays are a type byte and a value, too; a missing one has no
-/// bytes. `None` if one of them is no array, or has a name as no array has.
+/// bytes. `None` if one of them is no array, or malformed.
 #[inline(never)]
 pub fn of_arrays(offsets: &[u32], bytes: &[u8]) -> Option<(Vec<u32>, Vec<u8>, Vec<u32>)> {
     let tails = offsets.get(1..).unwrap_or_default();
@@ -72,7 +72,7 @@ pub fn of_arrays(offsets: &[u32], bytes: &[u8]) -> Option<(Vec<u32>, Vec<u8>, Ve
                 starts.push(out.len() as u32);
                 rest = rest.get(end..)?;
             }
-            // Only the end is left, unless a name is longer than `first` reads.
+            // Only the last byte is left, unless the array is malformed.
             if rest.len() > 1 {
                 return None;
             }
