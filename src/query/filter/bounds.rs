@@ -89,8 +89,33 @@ pub(super) fn int32s(op: CompareOp, operand: Number) -> Option<(i32, i32)> {
 
 /// As `int64s`, for the coefficients of decimals with this exponent.
 pub(super) fn decimals(op: CompareOp, operand: Number, exponent: i32) -> Option<(i64, i64)> {
+    if let Some(n) = coefficient(operand, exponent) {
+        return int64s(op, Number::Integer(n));
+    }
     let decimal = |n: i64| Number::Decimal(Decimal::with_exponent(n.into(), exponent));
     if operand.is_nan() { None } else { between(op, i64::MIN, i64::MAX, |n| decimal(n).compare(operand)) }
+}
+
+/// The coefficient with which a number has this exponent; `None` if there is none, or if it takes a search.
+fn coefficient(number: Number, exponent: i32) -> Option<i64> {
+    let (n, own) = match exact_integer(number) {
+        Number::Integer(n) => (n, 0),
+        Number::Decimal(Decimal::Finite { negative, coefficient, exponent }) => {
+            let n = i64::try_from(coefficient).ok()?;
+            (if negative { -n } else { n }, exponent)
+        }
+        _ => return None,
+    };
+    n.checked_mul(10_i64.checked_pow(u32::try_from(own.checked_sub(exponent)?).ok()?)?)
+}
+
+/// The integer that equals an operand, if that is known without comparing digits.
+fn exact_integer(operand: Number) -> Number {
+    match operand {
+        // The cast is exact.
+        Number::Double(x) if x.trunc() == x && (-TWO_TO_63..TWO_TO_63).contains(&x) => Number::Integer(x as i64),
+        other => other,
+    }
 }
 
 /// The part of `least..=greatest` that passes; `order` must not fall as its argument rises.
@@ -239,6 +264,23 @@ mod tests {
                 if let Ok(n) = i32::try_from(n) {
                     let int = int32s(op, operand).is_some_and(|(low, high)| low <= n && n <= high);
                     prop_assert_eq!(int, long);
+                }
+            }
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn bounds_of_decimals_contain_exactly_those_that_match(
+            operand in any_number(), exponent in prop_oneof![-3..3_i32, Just(-6176), Just(6111)], n in any_integer(), by in -1..=1_i64,
+        ) {
+            // Cells close to the operand, too.
+            let near = coefficient(operand, exponent).map_or(n, |n| n.saturating_add(by));
+            for op in OPS {
+                for n in [n, near] {
+                    let cell = Number::Decimal(Decimal::with_exponent(n.into(), exponent));
+                    let found = decimals(op, operand, exponent).is_some_and(|(low, high)| low <= n && n <= high);
+                    prop_assert_eq!(found, passes(op, cell, operand), "{} {:?} {:?}", n, op, operand);
                 }
             }
         }

@@ -27,7 +27,7 @@ impl Digits {
     /// The digits of a finite decimal; zero has none.
     pub fn of(decimal: Decimal) -> Option<Digits> {
         let Decimal::Finite { negative, mut coefficient, exponent } = decimal else { return None };
-        let mut digits = Vec::new();
+        let mut digits = Vec::with_capacity(16);
         // Divisions of 128 bits are slow.
         while coefficient > u64::MAX.into() {
             digits.push((coefficient % 10) as u8);
@@ -173,23 +173,28 @@ impl Digits {
 
     /// As people write it: with a power of ten if the first digit stands below 10^`least`, or at 10^`end` or above.
     fn written(&self, least: i32, end: i32, zero_exponent: bool) -> String {
-        let mut text = String::new();
+        let digits: &[u8] = if self.digits.is_empty() { &[0] } else { &self.digits };
+        let len = i32::try_from(digits.len()).unwrap_or_default();
+        let first = self.exponent + len - 1;
+        // Mostly that is enough.
+        let mut text = String::with_capacity(digits.len() + 8);
+        let put =
+            |text: &mut String, digits: &[u8]| digits.iter().for_each(|digit| text.push(char::from(b'0' + digit)));
         if self.negative {
             text.push('-');
         }
-        let digits: String = match self.digits.is_empty() {
-            true => "0".to_owned(),
-            false => self.digits.iter().map(|digit| char::from(b'0' + digit)).collect(),
-        };
-        let len = i32::try_from(digits.len()).unwrap_or_default();
-        let first = self.exponent + len - 1;
-        let (head, tail) = digits.split_at_checked(1).unwrap_or_default();
-        if first < least || first >= end || zero_exponent && self.exponent > 0 {
-            text.push_str(head);
+        // The digits in front of the point, and those behind it.
+        let put_all = |text: &mut String, whole: usize| {
+            let (head, tail) = digits.split_at_checked(whole).unwrap_or((digits, &[]));
+            put(text, head);
+            (digits.len()..whole).for_each(|_| text.push('0'));
             if !tail.is_empty() {
                 text.push('.');
-                text.push_str(tail);
+                put(text, tail);
             }
+        };
+        if first < least || first >= end || zero_exponent && self.exponent > 0 {
+            put_all(&mut text, 1);
             let upper = zero_exponent;
             text.push(if upper { 'E' } else { 'e' });
             text.push(if first < 0 { '-' } else { '+' });
@@ -201,16 +206,9 @@ impl Digits {
         } else if first < 0 {
             text.push_str("0.");
             (1..first.unsigned_abs()).for_each(|_| text.push('0'));
-            text.push_str(&digits);
+            put(&mut text, digits);
         } else {
-            let whole = usize::try_from(first + 1).unwrap_or_default();
-            let (head, tail) = digits.split_at_checked(whole).unwrap_or((&digits, ""));
-            text.push_str(head);
-            (digits.len()..whole).for_each(|_| text.push('0'));
-            if !tail.is_empty() {
-                text.push('.');
-                text.push_str(tail);
-            }
+            put_all(&mut text, usize::try_from(first + 1).unwrap_or_default());
         }
         text
     }

@@ -42,7 +42,10 @@ pub fn cells_of_dates(
             let bins = Bins::of_values(operator, constants, globals)?;
             Some(DateCells::Dates(by_bins(times, beyond, &|ms| bins.bin(ms), &|_, start| Some(start))))
         }
-        Op::DateAdd | Op::DateSubtract => shifted(operator, constants, globals, times, beyond).map(DateCells::Dates),
+        Op::DateAdd | Op::DateSubtract => {
+            let amount = Number::of(constants.get(2).copied().flatten()?)?.whole()?;
+            shifted(operator, constants, &|_| Some(amount), globals, times, beyond).map(DateCells::Dates)
+        }
         _ if operator.name() == "$dateToString" => texts(constants, is_given, globals, times, beyond),
         _ => {
             let place = place_of_part(operator)?;
@@ -138,26 +141,26 @@ fn by_bins(
     cells
 }
 
-/// `$dateAdd` and `$dateSubtract` of a constant amount.
-fn shifted(
+/// `$dateAdd` and `$dateSubtract`. `amount` takes a row; the unit and the time zone are constant.
+pub fn shifted(
     operator: &Operator,
     constants: &[Option<Value<'_>>],
+    amount: &dyn Fn(usize) -> Option<i64>,
     globals: &Globals,
     times: &[i64],
     beyond: &mut Vec<usize>,
 ) -> Option<Vec<i64>> {
     let constant = |at: usize| constants.get(at).copied().flatten();
     let unit = TimeUnit::named(constant(1)?.as_str()?)?;
-    let amount = Number::of(constant(2)?)?.whole()?;
-    let amount = if operator.op == Op::DateSubtract { amount.checked_neg()? } else { amount };
     let zone = zone(constants, 3, SHIFT_WANTS.get(3)?, globals)?;
-    let move_one = |ms: i64| match amount {
+    let is_back = operator.op == Op::DateSubtract;
+    let move_one = |ms: i64, amount: i64| match if is_back { amount.checked_neg()? } else { amount } {
         0 => Some(ms),
-        _ if unit.is_exact() => unit.shift(ms, amount),
-        _ => zone.utc(unit.shift(ms.checked_add(zone.offset(ms))?, amount)?),
+        amount if unit.is_exact() => unit.shift(ms, amount),
+        amount => zone.utc(unit.shift(ms.checked_add(zone.offset(ms))?, amount)?),
     };
     let each = |(row, ms): (usize, &i64)| {
-        move_one(*ms).unwrap_or_else(|| {
+        amount(row).and_then(|amount| move_one(*ms, amount)).unwrap_or_else(|| {
             beyond.push(row);
             0
         })

@@ -18,7 +18,7 @@ const EXACT_MAX: i64 = 1 << 53;
 
 /// Arguments: the value, the default, and the boundaries, ascending. Rows outside are left out if there is no default.
 pub fn bucketed<'a>(arguments: &VectorArguments<'_, 'a>, collation: &Collation) -> Option<Vector<'a>> {
-    let (vector, constants) = (arguments.at(0)?, arguments.constants(1)?);
+    let (vector, constants) = (arguments.at(0)?, arguments.constants(&[0])?);
     let [_, default, boundaries @ ..] = constants.as_slice() else { return None };
     let outside = boundaries.len().checked_sub(1)?;
     let index_of = |place: Option<usize>| u32::try_from(place.unwrap_or(outside)).unwrap_or(u32::MAX);

@@ -8,7 +8,7 @@ use super::cells::{Cells, Int32s, Vector};
 use super::mask::Mask;
 use super::numbers::{Operand, Values, operand};
 use super::run::VectorArguments;
-use crate::block::{Bitmap, ColumnData};
+use crate::block::{Bitmap, ColumnData, VarData};
 use crate::query::expr::compare::CompareOp;
 use crate::query::expr::operators::{Op, Operator};
 use crate::value::{Collation, Kind, canonical_class};
@@ -16,7 +16,7 @@ use crate::value::{Collation, Kind, canonical_class};
 /// Doubles represent every integer below this.
 const EXACT_MAX: i64 = 1 << 53;
 
-/// `None` unless both sides are numbers, both dates, or one is a column of strings and the other a constant.
+/// `None` unless both sides are numbers, both dates, or both strings.
 pub fn compared<'a>(
     operator: &Operator,
     arguments: &VectorArguments<'_, 'a>,
@@ -89,10 +89,10 @@ fn sorts_above_null(vector: &Vector<'_>) -> bool {
 
 /// The rows for which a comparison holds.
 fn truths(op: CompareOp, a: &Vector<'_>, b: &Vector<'_>, collation: &Collation) -> Option<Bitmap> {
-    if let Some(truths) = of_texts(a, b, collation, |order| op.holds(order)) {
+    if let Some(truths) = of_texts(a, b, collation, &|order| op.holds(order)) {
         return Some(truths);
     }
-    if let Some(truths) = of_texts(b, a, collation, |order| op.flipped().holds(order)) {
+    if let Some(truths) = of_texts(b, a, collation, &|order| op.flipped().holds(order)) {
         return Some(truths);
     }
     match (operand(a)?, operand(b)?) {
@@ -152,13 +152,19 @@ fn orders(a: &Vector<'_>, b: &Vector<'_>, rows: usize, collation: &Collation) ->
     Some((0..rows).map(|row| bit(&greater, row) - bit(&less, row) + 0.0).collect())
 }
 
-/// A column of strings and a constant one.
-fn of_texts(a: &Vector<'_>, b: &Vector<'_>, collation: &Collation, holds: impl Fn(Ordering) -> bool) -> Option<Bitmap> {
-    let (Cells::Any(column), Cells::Constant(Some(text))) = (&a.cells, &b.cells) else { return None };
-    let ColumnData::String(cells) = column.data() else { return None };
-    if text.view().kind() != Kind::String || !collation.is_simple() {
-        return None;
+/// A column of strings, and a constant one or another column.
+fn of_texts(a: &Vector<'_>, b: &Vector<'_>, collation: &Collation, holds: &dyn Fn(Ordering) -> bool) -> Option<Bitmap> {
+    let cells = strings(a).filter(|_| collation.is_simple())?;
+    if let Some(others) = strings(b) {
+        return Some(Bitmap::from_fn(cells.len(), |row| holds(cells.get(row).cmp(others.get(row)))));
     }
+    let Cells::Constant(Some(text)) = &b.cells else { return None };
     let text = text.view().as_str()?.as_bytes();
     Some(Bitmap::from_fn(cells.len(), |row| holds(cells.get(row).cmp(text))))
+}
+
+fn strings<'v>(vector: &'v Vector<'_>) -> Option<&'v VarData> {
+    let Cells::Any(column) = &vector.cells else { return None };
+    let ColumnData::String(cells) = column.data() else { return None };
+    Some(cells)
 }

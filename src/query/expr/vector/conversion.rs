@@ -13,7 +13,7 @@ use crate::query::expr::operators::Operator;
 use crate::value::Number;
 
 /// Below this, every double has an integer next to it.
-const TWO_TO_53: f64 = 9_007_199_254_740_992.0;
+pub(super) const TWO_TO_53: f64 = 9_007_199_254_740_992.0;
 
 /// `None` for other operators, and for values other than numbers, dates and booleans.
 pub fn converted<'a>(operator: &Operator, arguments: &VectorArguments<'_, 'a>) -> Option<Vector<'a>> {

@@ -2,11 +2,12 @@
 //! computed once in a row of dates.
 
 use super::cells::{Cells, Int32s, Vector};
+use super::conversion::TWO_TO_53;
 use super::mask::Mask;
-use super::numbers::{Operand, finished, operand};
+use super::numbers::{Operand, finished, operand, whole};
 use super::run::VectorArguments;
 use crate::block::{Column, ColumnData};
-use crate::query::expr::date::{DateCells, cells_of_dates, differences};
+use crate::query::expr::date::{DateCells, cells_of_dates, differences, shifted};
 use crate::query::expr::datum::is_nullish;
 use crate::query::expr::globals::Globals;
 use crate::query::expr::operators::{Op, Operator};
@@ -19,7 +20,7 @@ pub fn of_dates<'a>(operator: &Operator, arguments: &VectorArguments<'_, 'a>, gl
     }
     let vector = arguments.at(0)?;
     let Cells::Dates(times) = &vector.cells else { return None };
-    let constants = arguments.constants(1)?;
+    let Some(constants) = arguments.constants(&[0]) else { return moved(operator, arguments, times, globals) };
     let is_given = |at: usize| arguments.is_given(at);
     let mut beyond = Vec::new();
     let cells = match cells_of_dates(operator, &constants, &is_given, globals, times, &mut beyond)? {
@@ -35,6 +36,31 @@ pub fn of_dates<'a>(operator: &Operator, arguments: &VectorArguments<'_, 'a>, gl
     Some(finished(cells, vector.absent(), vector.left.clone(), beyond))
 }
 
+/// `$dateAdd` and `$dateSubtract` of an amount of each row.
+fn moved<'a>(
+    operator: &Operator,
+    arguments: &VectorArguments<'_, 'a>,
+    times: &[i64],
+    globals: &Globals,
+) -> Option<Vector<'a>> {
+    let [dates, _, by, ..] = arguments.vectors else { return None };
+    let amounts = match operand(by)? {
+        Operand::Numbers(cells, _) => {
+            let cells = cells.cells(arguments.rows);
+            let is_whole = |x: &f64| x.abs() < TWO_TO_53 && x.trunc() == *x;
+            cells.iter().all(is_whole).then(|| whole(&cells))?.into()
+        }
+        Operand::Longs(cells) => cells.cells(arguments.rows),
+        _ => return None,
+    };
+    let amount = |row: usize| amounts.get(row).copied();
+    let mut beyond = Vec::new();
+    let cells = shifted(operator, &arguments.constants(&[0, 2])?, &amount, globals, times, &mut beyond)?;
+    let null = dates.absent().with(&by.absent());
+    let left = dates.left.clone().with(&by.left);
+    Some(finished(Cells::Dates(cells.into()), null, left, Mask::of_rows(times.len(), &beyond)))
+}
+
 /// `$dateDiff` of two dates, of which one may be constant.
 fn differing<'a>(operator: &Operator, arguments: &VectorArguments<'_, 'a>, globals: &Globals) -> Option<Vector<'a>> {
     let [start, end, ..] = arguments.vectors else { return None };
@@ -42,7 +68,7 @@ fn differing<'a>(operator: &Operator, arguments: &VectorArguments<'_, 'a>, globa
     let (Operand::Dates(starts), Operand::Dates(ends)) = (operand(start)?, operand(end)?) else {
         return None;
     };
-    let constants = arguments.constants(2)?;
+    let constants = arguments.constants(&[0, 1])?;
     // A null argument gives null.
     if constants.iter().enumerate().skip(2).any(|(at, value)| arguments.is_given(at) && is_nullish(*value)) {
         return None;

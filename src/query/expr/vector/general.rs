@@ -140,18 +140,6 @@ pub fn path<'a>(start: &Vector<'_>, path: &[Box<str>], rows: usize) -> Vector<'a
     Vector::made(builder.finish(), left)
 }
 
-/// `$getField` of a constant name, of objects that are columns.
-pub fn field<'a>(arguments: &VectorArguments<'_, '_>) -> Option<Vector<'a>> {
-    let [name, objects] = arguments.vectors else { return None };
-    let (Cells::Constant(Some(name)), Cells::Any(column)) = (&name.cells, &objects.cells) else { return None };
-    let is_whole = objects.all_left().is_none() && objects.absent().is_none();
-    if !is_whole || !matches!(column.data(), ColumnData::Objects(_)) {
-        return None;
-    }
-    let found = scalar_of(column, &[name.view().as_str()?.into()])?;
-    Some(found.map_or(Vector::constant(None), |found| Vector::made(found, Mask::NONE)))
-}
-
 /// The objects at a path in a column of objects.
 fn objects_at(column: &Column, path: &[Box<str>]) -> Option<Column> {
     let Some((first, below)) = path.split_first() else { return Some(column.clone()) };
@@ -161,7 +149,7 @@ fn objects_at(column: &Column, path: &[Box<str>]) -> Option<Column> {
 }
 
 /// What a path reaches in a column of objects; the inner `None` if no object has it, the outer one if it is not a column.
-fn scalar_of(column: &Column, path: &[Box<str>]) -> Option<Option<Column>> {
+pub(super) fn scalar_of(column: &Column, path: &[Box<str>]) -> Option<Option<Column>> {
     let names: Vec<&str> = path.iter().map(|name| &**name).listed();
     if let ColumnData::Objects(objects) = column.data() {
         let scalar = objects.reach(names.into_iter()).map(Option::<&Column>::cloned);

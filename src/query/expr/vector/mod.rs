@@ -19,6 +19,7 @@ mod general;
 mod mask;
 mod membership;
 mod numbers;
+mod objects;
 mod parts;
 mod program;
 mod run;

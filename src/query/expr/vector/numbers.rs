@@ -297,15 +297,20 @@ fn moved<'a>(op: Op, dates: &Values<'_, i64>, by: &Values<'_, i64>) -> Option<(C
     Some((Cells::Dates(cells.into()), beyond))
 }
 
-/// An operator that is a function of one double. Numbers that it does not accept are left out.
+/// An operator that is a function of one double.
 pub fn of_doubles<'a>(operator: &Operator, arguments: &VectorArguments<'_, 'a>) -> Option<Vector<'a>> {
     let (Some(of_double), [vector]) = (operator.of_double, arguments.vectors) else { return None };
+    each_double(vector, arguments.rows, &of_double)
+}
+
+/// A function of the doubles of a column. Those without a result are left out.
+pub fn each_double<'a>(vector: &Vector<'_>, rows: usize, of_double: &dyn Fn(f64) -> Option<f64>) -> Option<Vector<'a>> {
     let cells = match typed(vector)? {
         Operand::Numbers(cells, _) => cells,
         Operand::Longs(cells) => cells.doubles(),
         Operand::Dates(_) => return None,
     };
-    let cells = cells.cells(arguments.rows);
+    let cells = cells.cells(rows);
     let mut refused = Vec::new();
     let result = |(row, x): (usize, &f64)| {
         of_double(*x).unwrap_or_else(|| {
@@ -383,7 +388,7 @@ pub fn to_places<'a>(op: Op, arguments: &VectorArguments<'_, 'a>) -> Option<Vect
     let places = match arguments.at(1) {
         None => 0,
         // Null or missing ones make null, which is not decided here.
-        Some(_) => Number::of(arguments.constants(1)?.get(1).copied().flatten()?)?.whole()?,
+        Some(_) => Number::of(arguments.constants(&[0])?.get(1).copied().flatten()?)?.whole()?,
     };
     let vector = arguments.at(0)?;
     if !(-20..=100).contains(&places) {

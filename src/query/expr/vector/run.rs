@@ -8,11 +8,11 @@ use std::cell::RefCell;
 use std::rc::Rc;
 
 use super::cells::{Cells, Scratch, Vector, push};
-use super::distinct::{self, AlikeRows};
+use super::distinct::{self, AlikeRows, ROWS_A_VALUE_MIN};
 use super::mask::Mask;
 use super::program::{ExprStep, Program, Reads};
 use super::{
-    bucket, choice, comparison, conversion, dates, general, membership, numbers, parts, several, texts, truth,
+    bucket, choice, comparison, conversion, dates, general, membership, numbers, objects, parts, several, texts, truth,
 };
 use crate::block::{Bitmap, Block, Column, ColumnBuilder, ColumnData};
 use crate::error::Result;
@@ -48,17 +48,14 @@ impl<'v, 'a> VectorArguments<'v, 'a> {
         self.vectors.get(position)
     }
 
-    /// The constants behind the first `others` arguments, in their positions; `None` if one is not constant.
-    pub fn constants(&self, others: usize) -> Option<Vec<Option<Value<'a>>>> {
-        let constant = |step: &usize| match self.program.steps.get(*step) {
+    /// The constants among the arguments, in their positions; `None` unless all are constant but those in `others`.
+    pub fn constants(&self, others: &[usize]) -> Option<Vec<Option<Value<'a>>>> {
+        let constant = |(position, step): (usize, &usize)| match self.program.steps.get(*step) {
+            _ if others.contains(&position) => Some(None),
             Some((ExprStep::Constant(value), _)) => Some(value.as_ref().map(|value| value.view())),
             _ => None,
         };
-        let mut values = vec![None; others];
-        for step in self.steps.iter().skip(others) {
-            values.push(constant(step)?);
-        }
-        Some(values)
+        self.steps.iter().enumerate().map(constant).listed_if_all()
     }
 
     /// True unless the argument, an optional one with a name, was omitted.
@@ -300,8 +297,9 @@ impl<'a> Run<'a> {
         let program = self.program;
         let vectors: Vec<_> = vectors.iter().map(Rc::clone).listed();
         let arguments = VectorArguments { vectors: &vectors, rows, program, steps };
-        if let Some(alike) = distinct::few_texts(&vectors, rows) {
-            return general::called(operator, &arguments, &program.globals, Some(alike));
+        let alike = distinct::few_texts(&vectors, rows);
+        if alike.as_ref().is_some_and(|alike| alike.firsts.len() <= rows / ROWS_A_VALUE_MIN) {
+            return general::called(operator, &arguments, &program.globals, alike);
         }
         let mut flat: Vec<_> = vectors.iter().map(Vector::flat).listed();
         if flat.iter().any(|vector| !matches!(vector.cells, Cells::Constant(_))) {
@@ -321,7 +319,7 @@ impl<'a> Run<'a> {
             Op::Eq | Op::Ne | Op::Gt | Op::Gte | Op::Lt | Op::Lte | Op::Cmp => {
                 comparison::compared(operator, &typed, globals.collation())
             }
-            Op::GetField => general::field(&typed),
+            Op::GetField => objects::field(&typed),
             Op::Bucket => bucket::bucketed(&typed, globals.collation()),
             Op::Type => membership::types(&typed),
             Op::In => membership::contained(operator, &typed, globals.collation()),
@@ -329,8 +327,9 @@ impl<'a> Run<'a> {
             _ => dates::of_dates(operator, &typed, globals)
                 .or_else(|| conversion::converted(operator, &typed))
                 .or_else(|| several::of_several(operator, &typed))
+                .or_else(|| objects::of_objects(operator, &typed))
                 .or_else(|| texts::of_texts(operator, &arguments, &typed)),
         };
-        fast.unwrap_or_else(|| general::called(operator, &arguments, globals, None))
+        fast.unwrap_or_else(|| general::called(operator, &arguments, globals, alike))
     }
 }

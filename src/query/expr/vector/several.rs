@@ -1,10 +1,14 @@
-//! Functions of several numbers of a row: `$max`, `$min`, `$sum`, `$avg`; `$pow`; `$bitAnd`, `$bitOr`, `$bitXor`.
+//! Functions of several numbers of a row: `$max`, `$min`, `$sum`, `$avg`, `$stdDevPop`, `$stdDevSamp`; `$pow`, `$log`;
+//! `$bitAnd`, `$bitOr`, `$bitXor`.
+
+use std::borrow::Cow;
 
 use super::cells::{Cells, Int32s, Vector};
 use super::mask::Mask;
-use super::numbers::{Operand, finished, operand};
+use super::numbers::{Operand, each_double, finished, operand};
 use super::run::VectorArguments;
 use crate::block::Bitmap;
+use crate::env::math;
 use crate::listed::IntoList;
 use crate::query::expr::math::power_of_double;
 use crate::query::expr::operators::Operator;
@@ -17,7 +21,10 @@ pub fn of_several<'a>(operator: &Operator, arguments: &VectorArguments<'_, 'a>) 
     match operator.name() {
         name @ ("$max" | "$min") => of_numbers(name, arguments).or_else(|| extremes(name == "$max", arguments)),
         name @ ("$sum" | "$avg") => of_numbers(name, arguments),
+        "$stdDevPop" => deviations(arguments, 0.0),
+        "$stdDevSamp" => deviations(arguments, 1.0),
         "$pow" => powers(arguments),
+        "$log" => logarithms(arguments),
         "$bitAnd" => bits(arguments, |a, b| a & b),
         "$bitOr" => bits(arguments, |a, b| a | b),
         "$bitXor" => bits(arguments, |a, b| a ^ b),
@@ -33,11 +40,7 @@ fn of_numbers<'a>(name: &str, arguments: &VectorArguments<'_, 'a>) -> Option<Vec
         "$max" => |a, b| b > a || a.is_nan(),
         _ => |a, b| b < a || b.is_nan() && !a.is_nan(),
     };
-    let numbers = arguments.vectors.iter().map(|vector| match operand(vector) {
-        Some(Operand::Numbers(cells, int32s)) => Some((cells.cells(arguments.rows), int32s)),
-        _ => None,
-    });
-    let columns: Vec<_> = numbers.listed_if_all()?;
+    let columns = doubles_of(arguments)?;
     let absent: Vec<Mask> = arguments.vectors.iter().map(|vector| vector.absent()).listed();
     let is_whole = absent.iter().all(Mask::is_none);
     let mut counts = vec![0_u32; arguments.rows];
@@ -75,6 +78,35 @@ fn of_numbers<'a>(name: &str, arguments: &VectorArguments<'_, 'a>) -> Option<Vec
         |row: usize| integers.get(row) == Some(&true) && results.get(row).is_some_and(|sum| sum.abs() > INT32_MAX);
     let wide = if name == "$sum" && has_int32s { Mask::from_fn(arguments.rows, is_wide) } else { Mask::NONE };
     Some(finished(Cells::Numbers(results.into(), int32s), null, all_left(arguments), wide))
+}
+
+/// The arguments as doubles, and which of these are int32s.
+fn doubles_of<'v>(arguments: &VectorArguments<'v, '_>) -> Option<Vec<(Cow<'v, [f64]>, Int32s)>> {
+    let numbers = arguments.vectors.iter().map(|vector| match operand(vector) {
+        Some(Operand::Numbers(cells, int32s)) => Some((cells.cells(arguments.rows), int32s)),
+        _ => None,
+    });
+    numbers.listed_if_all()
+}
+
+/// Standard deviations. More than `fewer` numbers have one.
+fn deviations<'a>(arguments: &VectorArguments<'_, 'a>, fewer: f64) -> Option<Vector<'a>> {
+    let [_, _, ..] = arguments.vectors else { return None };
+    let mut states = vec![(0.0, 0.0, 0.0); arguments.rows];
+    for ((cells, _), vector) in doubles_of(arguments)?.iter().zip(arguments.vectors) {
+        let absent = vector.absent();
+        for (row, ((count, mean, squares), x)) in states.iter_mut().zip(&**cells).enumerate() {
+            if !absent.has(row) {
+                *count += 1.0;
+                let distance = x - *mean;
+                *mean += distance / *count;
+                *squares += distance * (x - *mean);
+            }
+        }
+    }
+    let null = Mask::of(Bitmap::from_slice(&states, |(count, ..)| *count <= fewer));
+    let cells = states.iter().map(|(count, _, squares)| (squares / (count - fewer)).sqrt()).listed();
+    Some(finished(Cells::Numbers(cells.into(), Int32s::None), null, all_left(arguments), Mask::NONE))
 }
 
 /// `$max` and `$min` of int64s or of dates.
@@ -133,6 +165,15 @@ fn powers<'a>(arguments: &VectorArguments<'_, 'a>) -> Option<Vector<'a>> {
     };
     let cells = x.iter().zip(&*y).map(|(x, y)| power_of_double(*x, *y)).collect();
     Some(finished(Cells::Numbers(cells, Int32s::None), null, all_left(arguments), beyond))
+}
+
+/// `$log` to a constant base.
+fn logarithms<'a>(arguments: &VectorArguments<'_, 'a>) -> Option<Vector<'a>> {
+    let [vector, base] = arguments.vectors else { return None };
+    let base = base.constant_number().map(|(base, _)| base).filter(|base| *base > 0.0 && *base != 1.0)?;
+    let base = math::ln(base);
+    // NaN has a logarithm, which is NaN.
+    each_double(vector, arguments.rows, &|x| if x <= 0.0 { None } else { Some(math::ln(x) / base) })
 }
 
 /// Bitwise operators of integers of one type.

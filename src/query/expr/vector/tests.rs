@@ -241,7 +241,7 @@ fn expression() -> impl Strategy<Value = Bson> {
         ];
         let binary = vec![
             "$subtract", "$divide", "$mod", "$eq", "$ne", "$gt", "$gte", "$lt", "$lte", "$cmp", "$add", "$multiply", "$ifNull", "$and",
-            "$or", "$concat", "$pow", "$max", "$min", "$sum", "$avg", "$bitAnd", "$bitXor",
+            "$or", "$concat", "$pow", "$max", "$min", "$sum", "$avg", "$bitAnd", "$bitXor", "$log", "$stdDevPop", "$stdDevSamp",
         ];
         let zone = prop::sample::select(vec!["UTC", "Europe/London", "+05:30", "Nowhere"]);
         let unit = prop::sample::select(vec!["hour", "day", "week", "month", "minute", "second", "year", "never"]);
@@ -250,7 +250,7 @@ fn expression() -> impl Strategy<Value = Bson> {
         prop_oneof![
             3 => (prop::sample::select(unary), inner.clone()).prop_map(|(name, a)| call(name, vec![a])),
             6 => (prop::sample::select(binary.clone()), inner.clone(), inner.clone()).prop_map(|(name, a, b)| call(name, vec![a, b])),
-            1 => (prop::sample::select(vec!["$add", "$multiply", "$and", "$or", "$ifNull", "$concat", "$sum", "$max"]), prop::collection::vec(inner.clone(), 3))
+            1 => (prop::sample::select(vec!["$add", "$multiply", "$and", "$or", "$ifNull", "$concat", "$sum", "$max", "$stdDevPop"]), prop::collection::vec(inner.clone(), 3))
                 .prop_map(|(name, all)| call(name, all)),
             1 => (prop::sample::select(vec!["$substrCP", "$substrBytes", "$substr"]), prop_oneof![Just(Bson::from("$s")), inner.clone()], [-1..4_i32, -1..4], any::<bool>())
                 .prop_map(|(name, text, [start, count], is_int32)| {
@@ -309,7 +309,11 @@ fn expression() -> impl Strategy<Value = Bson> {
             1 => (inner.clone(), unit.clone(), 1..3_i32, zone.clone()).prop_map(|(date, unit, size, zone)| {
                 call("$dateTrunc", doc! { "date": date, "unit": unit, "binSize": size, "timezone": zone })
             }),
-            1 => (inner.clone(), unit, -2..3_i32, zone.clone(), any::<bool>()).prop_map(|(date, unit, amount, zone, adds)| {
+            1 => [inner.clone(), inner.clone()].prop_map(|[x, y]| call("$mergeObjects", vec![Bson::from("$o"), doc! { "x": x, "t": y }.into()])),
+            1 => (inner.clone(), prop::sample::select(vec!["$o", "$p"]), prop::sample::select(vec!["x", "y", "t"])).prop_map(|(x, object, name)| {
+                call("$setField", doc! { "field": name, "input": { "$mergeObjects": [object, { "s": x.clone() }] }, "value": x })
+            }),
+            1 => (prop_oneof![Just(Bson::from("$d")), inner.clone()], unit, prop_oneof![(-2..3_i32).prop_map(Bson::from), Just("$i".into()), Just("$l".into()), inner.clone()], zone.clone(), any::<bool>()).prop_map(|(date, unit, amount, zone, adds)| {
                 call(if adds { "$dateAdd" } else { "$dateSubtract" }, doc! { "startDate": date, "unit": unit, "amount": amount, "timezone": zone })
             }),
             1 => (inner.clone(), inner.clone(), prop::sample::select(vec!["second", "minute", "hour", "day", "week", "month", "quarter", "year", "never"]), prop::option::of(zone.clone()))
@@ -445,6 +449,14 @@ fn rows_are_alike_only_if_all_their_values_have_the_same_bytes() {
     block.set_column("few", column(&(0..400).map(few).collect::<Vec<_>>()));
     let many = |row: usize| Some(OwnedValue::string(&row.to_string()));
     block.set_column("many", column(&(0..400).map(many).collect::<Vec<_>>()));
+    // Entries of which most rows have one of their own, or none.
+    let most = column(&(0..400).map(|row| Some(OwnedValue::string(&format!("{}", row * row)))).collect::<Vec<_>>());
+    let presence = Bitmap::from_fn(400, |row| row % 9 > 0);
+    let most = Column::new(
+        ColumnData::Dictionary((0..400).map(|row| row * 3 % 300).collect(), Box::new(most)),
+        Some(presence),
+    );
+    block.set_column("most", most);
     let text = |row: usize| Some(OwnedValue::string(["on", "off", "error"][row % 3]));
     block.set_column("text", column(&(0..400).map(text).collect::<Vec<_>>()));
     let long = |row: usize| Some(OwnedValue::string(&"on".repeat(if row % 3 == 1 { 600 } else { row % 2 })));
@@ -465,6 +477,12 @@ fn rows_are_alike_only_if_all_their_values_have_the_same_bytes() {
         matches("$long"),
         call("$concat", vec![converted("$few".into()), "$text".into()]),
         call("$strLenCP", vec![call("$toString", "$few")]),
+        call("$cmp", vec!["$text", "$many"]),
+        call("$lte", vec!["$many", "$text"]),
+        call("$ne", vec!["$long", "$text"]),
+        call("$concat", vec!["$most", "$text"]),
+        call("$lt", vec!["$most", "$text"]),
+        call("$replaceAll", doc! { "input": "$most", "find": "$text", "replacement": "-" }),
         call("$ifNull", vec![call("$toString", vec!["$few"]), "$many".into()]),
         call("$cond", vec![matches("$text"), call("$type", "$few"), call("$concat", vec!["$many", "$text"])]),
     ];

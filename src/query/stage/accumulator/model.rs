@@ -3,9 +3,12 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
+use kernels::alike::{self, TooMany};
+
 use super::picks::Picks;
 use crate::block::{Bitmap, Block, Column, ColumnData};
 use crate::error::{Error, ErrorCode, Result};
+use crate::listed::IntoList;
 use crate::query::expr::{ArrayWriter, BoundExpr};
 use crate::value::{Collation, Kind, Number, OwnedValue, Value};
 
@@ -195,19 +198,12 @@ pub(super) fn groups_met(
     groups: usize,
     rows: &Range<usize>,
 ) -> (Vec<u32>, Vec<usize>) {
-    let (mut numbers, mut firsts) = (Vec::with_capacity(rows.len()), Vec::new());
-    // One more than the numbers; 0 for groups that are not met.
-    let mut known = vec![0_u32; groups];
-    for row in rows.clone() {
-        let group = if groups == 1 { 0 } else { group_of(row) };
-        let Some(number) = known.get_mut(group) else { continue };
-        if *number == 0 {
-            firsts.push(row);
-            *number = firsts.len() as u32;
-        }
-        numbers.push(*number - 1);
-    }
-    (numbers, firsts)
+    let codes = match groups {
+        1 => vec![0; rows.len()],
+        _ => rows.clone().map(|row| group_of(row).min(groups) as u32).collect(),
+    };
+    let (numbers, firsts) = alike::by_codes(&codes, TooMany { free: rows.len(), share: 1 }).unwrap_or_default();
+    (numbers, firsts.into_iter().map(|first| rows.start + first as usize).listed())
 }
 
 /// Calls `see` with every present cell of a range, and its row.

@@ -9,7 +9,7 @@ use std::ops::Range;
 use super::kernels::next_within;
 use super::model::{Accumulator, Inputs, Settings, Times, list_is_full, show_array};
 use super::picks::{Picks, RankedRows};
-use super::words::{word_of, words_of_dates, words_of_doubles, words_of_int32s};
+use super::words::{word_of, word_of_text, words_of_dates, words_of_doubles, words_of_int32s};
 use crate::block::{Column, ColumnData};
 use crate::error::{Error, Result};
 use crate::limits::STAGE_SIZE_BYTES_MAX;
@@ -116,6 +116,14 @@ impl Keys<'_> {
             (ColumnData::F64(cells), None) => words_of_doubles(cut(cells, rows), flip, &mut words),
             (ColumnData::I32(cells), None) => words_of_int32s(cut(cells, rows), flip, &mut words),
             (ColumnData::Date(cells), None) => words_of_dates(cut(cells, rows), flip, &mut words),
+            (ColumnData::String(cells), None) if self.collation.is_simple() => {
+                words.extend(rows.map(|row| word_of_text(cells.get(row)) ^ flip));
+            }
+            (ColumnData::Dictionary(index, entries), None) if entries.len() < rows.len() => {
+                let entries = Keys { columns: std::slice::from_ref(entries), ..*self }.words(0..entries.len());
+                let word = |entry: &u32| entries.get(*entry as usize).copied().unwrap_or_default();
+                words.extend(cut(index, rows).iter().map(word));
+            }
             _ => {
                 let mut scratch = Vec::new();
                 let bytes_compare = self.collation.is_simple();

@@ -14,12 +14,17 @@ pub fn word_of(value: Value<'_>, bytes_compare: bool) -> u64 {
             return word_of_double(Number::of(value).map_or(f64::NAN, Number::near_double));
         }
         Kind::Date => return word_of_date(value.as_date_ms().unwrap_or_default()),
-        Kind::String | Kind::Symbol if bytes_compare => value.as_text().map_or(0, |text| leading(text.as_bytes())),
+        Kind::String | Kind::Symbol if bytes_compare => return word_of_text(value.text_bytes()),
         Kind::ObjectId => leading(value.bytes()),
         Kind::Bool => u64::from(value.is_true()),
         _ => 0,
     };
     class(value.kind()) | payload
+}
+
+/// The word of a string whose bytes compare.
+pub(super) fn word_of_text(text: &[u8]) -> u64 {
+    class(Kind::String) | leading(text)
 }
 
 /// Appends the words of doubles, all with the bits of `flip` turned around.
