@@ -3,6 +3,8 @@
 
 use std::borrow::Cow;
 
+use kernels::sum;
+
 use super::cells::{Cells, Int32s, Vector};
 use super::mask::Mask;
 use super::numbers::{Operand, each_double, finished, operand};
@@ -43,11 +45,13 @@ fn of_numbers<'a>(name: &str, arguments: &VectorArguments<'_, 'a>) -> Option<Vec
     let columns = doubles_of(arguments)?;
     let absent: Vec<Mask> = arguments.vectors.iter().map(|vector| vector.absent()).listed();
     let is_whole = absent.iter().all(Mask::is_none);
+    let is_extreme = matches!(name, "$max" | "$min");
     let mut counts = vec![0_u32; arguments.rows];
     let mut results = vec![0.0_f64; arguments.rows];
+    // Sums of doubles, and what rounding has taken from them. Integers are added to them at the end.
+    let mut doubles = vec![(0.0, 0.0); if is_extreme { 0 } else { arguments.rows }];
     // Rows of which the result is an integer. The sum of nothing is one.
-    let (is_extreme, has_int32s) =
-        (matches!(name, "$max" | "$min"), columns.iter().any(|(_, int32s)| *int32s != Int32s::None));
+    let has_int32s = columns.iter().any(|(_, int32s)| *int32s != Int32s::None);
     let mut integers = vec![name == "$sum" || has_int32s; arguments.rows];
     for ((cells, int32s), absent) in columns.iter().zip(&absent) {
         let states = results.iter_mut().zip(&mut counts).zip(&mut integers).zip(&**cells);
@@ -56,8 +60,11 @@ fn of_numbers<'a>(name: &str, arguments: &VectorArguments<'_, 'a>) -> Option<Vec
                 continue;
             }
             let is_int32 = has_int32s && int32s.has(row);
-            if !is_extreme {
-                *result += *x;
+            if let Some((sum, lost)) = doubles.get_mut(row) {
+                match is_int32 {
+                    true => *result += *x,
+                    false => sum::add(sum, lost, *x),
+                }
                 *integer &= is_int32;
             } else if *count == 0 || is_better(*result, *x) {
                 (*result, *integer) = (*x, is_int32);
@@ -68,6 +75,12 @@ fn of_numbers<'a>(name: &str, arguments: &VectorArguments<'_, 'a>) -> Option<Vec
     let mut null = Mask::NONE;
     if name != "$sum" && !is_whole {
         null = Mask::from_fn(arguments.rows, |row| counts.get(row) == Some(&0));
+    }
+    for ((result, (mut sum, mut lost)), integer) in results.iter_mut().zip(doubles).zip(&integers) {
+        if !integer {
+            sum::add(&mut sum, &mut lost, *result);
+            *result = sum::total(sum, lost);
+        }
     }
     if name == "$avg" {
         results.iter_mut().zip(&counts).for_each(|(sum, count)| *sum /= f64::from((*count).max(1)));
@@ -199,4 +212,59 @@ fn bits<'a>(arguments: &VectorArguments<'_, 'a>, step: fn(i64, i64) -> i64) -> O
         false => Cells::Longs(all.into()),
     };
     Some(finished(cells, null, all_left(arguments), Mask::NONE))
+}
+
+#[cfg(test)]
+mod tests {
+    use bson::{RawDocumentBuf, doc};
+    use proptest::prelude::*;
+
+    use crate::block::{Block, ColumnBuilder};
+    use crate::query::expr::samples::globals;
+    use crate::query::expr::{BoundExpr, Expr};
+    use crate::value::{Doc, OwnedValue};
+
+    /// Numbers whose sums are rounded.
+    fn value() -> impl Strategy<Value = Option<OwnedValue>> {
+        prop_oneof![
+            6 => (-99..99_i32).prop_map(|n| Some(OwnedValue::double(f64::from(n) / 10.0))),
+            3 => any::<f64>().prop_map(|x| Some(OwnedValue::double(x))),
+            3 => any::<i32>().prop_map(|n| Some(OwnedValue::int32(n))),
+            1 => Just(Some(OwnedValue::null())),
+            1 => Just(None),
+        ]
+    }
+
+    proptest! {
+        #[test]
+        fn functions_of_several_fields_are_rounded_as_those_of_single_rows(
+            rows in prop::collection::vec(prop::collection::vec(value(), 5), 1..9), count in 2..6_usize,
+            name in prop::sample::select(vec!["$sum", "$avg", "$stdDevPop", "$stdDevSamp", "$max", "$min", "$add", "$multiply"]),
+        ) {
+            let mut block = Block::new(rows.len());
+            for (at, field) in ["a", "b", "c", "d", "e"].into_iter().enumerate() {
+                let mut column = ColumnBuilder::new();
+                for row in &rows {
+                    match &row[at] {
+                        Some(value) => column.push(value.view()),
+                        None => column.push_absent(1),
+                    }
+                }
+                block.set_column(field, column.finish());
+            }
+            let expression = doc! { "": { name: &["$a", "$b", "$c", "$d", "$e"][..count] } };
+            let expression = RawDocumentBuf::try_from(&expression).unwrap();
+            let expr = Expr::parse(Doc::parse(expression.as_bytes()).unwrap().get("").unwrap(), &globals()).unwrap();
+            let expr = BoundExpr::new(expr, globals());
+            let (found, expected) = (expr.column(&block).unwrap(), expr.one_by_one(&block).unwrap());
+            for row in 0..rows.len() {
+                let (mut a, mut b) = (Vec::new(), Vec::new());
+                let [a, b] = [found.value(row, &mut a), expected.value(row, &mut b)];
+                // Null may be missing instead.
+                let shown = |value: Option<crate::value::Value<'_>>| value.filter(|value| value.kind() != crate::value::Kind::Null).map(|value| (value.kind(), value.bytes().to_vec()));
+                let is_nan = [a, b].iter().all(|x| x.and_then(|x| x.as_f64()).is_some_and(f64::is_nan));
+                prop_assert!(is_nan || shown(a) == shown(b), "{:?} {:?}", a, b);
+            }
+        }
+    }
 }
