@@ -80,7 +80,7 @@ pub fn joined_rows(
 
 /// Puts numbers in place of texts that repeat, and columns of scalars in place of the objects of rows in journals, which takes longer
 /// than a query alone is worth.
-fn compact(block: &mut Block) {
+pub fn compact(block: &mut Block) {
     let of = |(name, column): &(Box<str>, Column)| {
         let objects = || match column.data() {
             ColumnData::Bson(_) => GrowingObjects::default().extend(column).map(Column::of_objects),

@@ -124,6 +124,13 @@ impl FindCursor {
         Ok(count > 0)
     }
 
+    /// Puts units at hand.
+    pub(super) fn put_units(&mut self, units: Vec<Unit>) {
+        self.units = units.into_iter().rev().map(|unit| Next { unit, begins_group: false }).listed();
+        // Those of the units before.
+        self.ahead.runs.1.clear();
+    }
+
     /// How many rows are missing to `rows`. Stages and sorts do not wait for a certain number of them.
     fn wanted(&self, rows: usize) -> usize {
         let takes_all = self.pipeline.is_some() || self.plan.sorts_all();
@@ -391,7 +398,7 @@ impl Engine {
         let examined = cursor.scan.examined();
         let Some(page) = self.next_page(&mut cursor.scan).await? else { return Ok(false) };
         cursor.ahead.page = cursor.scan.examined() - examined;
-        cursor.units = page.into_iter().rev().map(|unit| Next { unit, begins_group: false }).listed();
+        cursor.put_units(page);
         Ok(true)
     }
 }

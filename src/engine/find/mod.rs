@@ -3,6 +3,7 @@
 pub mod aim;
 pub mod cursor;
 pub mod find_cursor;
+mod group_runs;
 pub mod joined;
 pub mod listing;
 pub mod newest;

@@ -1,5 +1,5 @@
-//! Takes the rows of runs of cached buckets of few rows at once (`BucketRun`), for queries that do nothing else with them than to
-//! filter and pass them on. If their columns are in memory, no bucket is looked at.
+//! Takes the rows of runs of buckets of few rows at once (`BucketRun`), for queries that do nothing else with them than to
+//! filter and pass them on. If their columns are in memory, no bucket is looked at, nor need it be in memory.
 
 // Loaded later.
 
@@ -9,8 +9,8 @@ use std::rc::Rc;
 use super::find_cursor::{FindCursor, Next};
 use super::joined::joined;
 use super::planned::PlannedQuery;
-use crate::block::{Block, Column, TextNumbers};
-use crate::bucket::{BucketId, JoinedFields, KeptColumns, joined_rows, unpack};
+use crate::block::{Block, Column};
+use crate::bucket::{BucketId, JoinedFields, KeptColumns, compact, joined_rows, unpack};
 use crate::engine::Engine;
 use crate::engine::read::scan::Scan;
 use crate::engine::store::bucket_cache::BucketCache;
@@ -41,11 +41,13 @@ pub(super) struct RunsAhead {
     /// How many stored buckets have just been fetched, until somebody has looked for runs among them.
     pub(super) page: usize,
     /// Runs of the buckets at hand, in reverse order. The last one begins with the next bucket if so many buckets are left.
-    runs: (usize, Vec<Rc<BucketRun>>),
+    pub(super) runs: (usize, Vec<Rc<BucketRun>>),
     /// True if a run begins where the scan stands.
     begins: bool,
     /// The buckets that have rows in journals, in order.
     unfolded: Option<Vec<BucketId>>,
+    /// The first group of the journals that is not in a run before.
+    pub(super) next_group: usize,
 }
 
 impl Engine {
@@ -108,6 +110,10 @@ impl Engine {
     pub(super) fn prefers_runs(&self, scan: &Scan, wanted: usize, in_memory: bool) -> bool {
         let Some(range) = scan.range() else { return false };
         let (collection, cache) = (scan.collection(), self.buckets.borrow());
+        let (count, rows, are_all) = cache.runs_of(range);
+        if are_all {
+            return count > SCAN_PAGE_BUCKETS && rows <= wanted.min(count).saturating_mul(SMALL_BUCKET_ROWS / 2);
+        }
         let (count, is_all) = cache.count(&collection.id(), range);
         let Some((sample, _)) = cache.scan(&collection.id(), range, SAMPLE_BUCKETS).filter(|_| is_all || !in_memory)
         else {
@@ -136,6 +142,9 @@ impl FindCursor {
             let (left, runs) = &mut self.ahead.runs;
             if *left == self.units.len() { runs.pop() } else { None }
         };
+        if found.is_none() && self.units.is_empty() {
+            return self.take_group_run(cache);
+        }
         let Some(run) = found.filter(|run| run.rows <= wanted) else { return Ok(false) };
         let blocks = self.rows_of(&run, cache)?;
         let all_match = self.plan.is_decided_by_metadata();
@@ -203,8 +212,8 @@ impl FindCursor {
         next.is_none_or(|id| Some(*id) > keyspace::highest_bucket(&run.range)).then_some(run)
     }
 
-    /// Looks for runs in a page that has just come from the cache, and gives what is left behind them back to the scan, so
-    /// that the next page begins with it.
+    /// Looks for runs in a page that has just come, and gives what is left behind them back to the scan, so that the next page
+    /// begins with it.
     fn find_runs(&mut self, cache: &RefCell<BucketCache>) {
         let page = std::mem::take(&mut self.ahead.page);
         if page == 0 {
@@ -212,9 +221,9 @@ impl FindCursor {
         }
         self.ahead.runs.1.clear();
         let begins = std::mem::take(&mut self.ahead.begins);
-        let Some(covered) = self.scan.cached_page().filter(|_| page == self.units.len() && self.are_small()) else {
-            return;
-        };
+        let are_small = page == self.units.len() && self.are_small();
+        let may_read_again = self.scan.enlarge_pages(are_small);
+        let Some(covered) = self.scan.page_for_runs().filter(|_| are_small) else { return };
         let collection = self.scan.collection().id();
         let mut start = covered.start.clone();
         let end = Some(&covered.end).filter(|end| {
@@ -243,6 +252,13 @@ impl FindCursor {
             let run = BucketRun { collection, range, buckets, rows, kept: KeptColumns::default() };
             self.ahead.runs.1.insert(0, cache.borrow_mut().add_run(run));
             (buckets, rows, size_bytes) = (0, 0, 0);
+        }
+        if left == page && begins && may_read_again {
+            // The run ends behind the page.
+            self.units.clear();
+            self.scan.go_back(start, page);
+            self.ahead.begins = true;
+            return;
         }
         self.ahead.begins = left < page;
         if left > 0 && left < page {
@@ -286,7 +302,7 @@ impl FindCursor {
     }
 
     /// True if the rows of a run may be taken of its buckets. If the filter or a sort with a limit may leave out some of these, not for
-    /// the first time, and not without room to keep what is decoded.
+    /// the first time, and not without room to keep what is decoded. But of buckets that come from storage, a look takes about as long.
     fn is_ready(&self, run: &BucketRun) -> bool {
         let plan = &self.plan;
         let reads_all = plan.split.as_ref().is_some_and(|split| split.bucket.is_trivial() && split.meta.is_trivial());
@@ -295,7 +311,7 @@ impl FindCursor {
         }
         let known = run.kept.named(run.rows, &self.fields());
         run.kept.keep_named(&known.missing, None);
-        known.are_noted && run.kept.fits(known.missing.names().len() * run.rows * CELL_BYTES)
+        known.are_noted && (!self.scan.is_cached() || fits(&run.kept, run.rows, &known.missing))
     }
 
     /// The rows of a run, with the columns that the plan reads; none if these are not in memory, and are not to be made.
@@ -306,18 +322,34 @@ impl FindCursor {
             let fields = JoinedFields { columns, has_meta, in_any_order, only: None };
             return joined_rows(&[(&run.kept, run.rows)], &fields, &mut || Ok(self.made(run, cache, &self.fields())));
         }
-        let mut known = run.kept.named(run.rows, &self.fields());
-        if !known.missing.is_empty() {
-            let made = self.made(run, cache, &known.missing);
-            let Some(made) = made.first() else { return Ok(Vec::new()) };
-            for (name, column) in made.columns() {
-                // As in `joined_rows`, numbers in place of texts are worth it only where they stay.
-                let numbered = if known.are_noted { TextNumbers::of(column) } else { None };
-                known.rows.set_column(name, numbered.unwrap_or_else(|| column.clone()));
-            }
-            run.kept.keep_named(&known.missing, Some(&known.rows));
+        let mut made = |columns: &FieldSet| self.made(run, cache, columns).pop();
+        Ok(self.named_rows(&run.kept, run.rows, &mut made).into_iter().collect())
+    }
+
+    /// Rows whose columns are kept one by one, and of which those that are not are `made`; none if they cannot be.
+    pub(super) fn named_rows(
+        &self,
+        kept: &KeptColumns,
+        rows: usize,
+        made: &mut dyn FnMut(&FieldSet) -> Option<Block>,
+    ) -> Option<Block> {
+        let mut known = kept.named(rows, &self.fields());
+        if known.missing.is_empty() {
+            return Some(known.rows);
         }
-        Ok(vec![known.rows])
+        let mut made = made(&known.missing)?;
+        if !known.are_noted && fits(kept, rows, &known.missing) {
+            // They take less room than their buckets, and longer to make again than others.
+            kept.keep_named(&known.missing, None);
+            known.are_noted = true;
+        }
+        if known.are_noted {
+            // As in `joined_rows`, it is worth it only where they stay.
+            compact(&mut made);
+        }
+        made.columns().iter().for_each(|(name, column)| known.rows.set_column(name, column.clone()));
+        kept.keep_named(&known.missing, Some(&known.rows));
+        Some(known.rows)
     }
 
     /// Columns of the buckets of a run. None if one is damaged: whoever takes them one by one reports it.
@@ -329,10 +361,18 @@ impl FindCursor {
         let cache = cache.borrow();
         // During a turn, a bucket may have changed: its new rows do not belong to columns that were made before.
         let is_known = cache.run(&run.range, (false, false)).is_some_and(|known| std::ptr::eq(&*known, run));
-        let Some((buckets, _)) = cache.scan(&run.collection, &run.range, run.buckets).filter(|_| is_known) else {
+        if !is_known {
             return Vec::new();
+        }
+        let blocks = if self.units.is_empty() {
+            let found = cache.scan(&run.collection, &run.range, run.buckets);
+            found.and_then(|(buckets, _)| {
+                buckets.iter().map(|(_, stored)| self.made_of(stored, columns)).listed_if_all()
+            })
+        } else {
+            let next = self.units.iter().rev().take(run.buckets).map(|next| next.unit.stored.as_ref());
+            next.map(|stored| self.made_of(stored?, columns)).listed_if_all()
         };
-        let blocks = buckets.iter().map(|(_, stored)| self.made_of(stored, columns)).listed_if_all();
         joined(blocks.filter(|blocks| blocks.len() == run.buckets).unwrap_or_default(), self.plan.plan.is_narrowed)
     }
 
@@ -345,4 +385,9 @@ impl FindCursor {
         rows.begin_with(&options.time_field, meta.map(|(name, meta)| (name, Column::constant(meta, count))));
         Some(rows)
     }
+}
+
+/// True if columns of so many rows need not replace others.
+fn fits(kept: &KeptColumns, rows: usize, missing: &FieldSet) -> bool {
+    kept.fits(missing.names().len() * rows * CELL_BYTES)
 }

@@ -19,7 +19,7 @@ mod texts;
 pub use entry::{JournalEntry, RecordKey, SectionRef};
 pub use record::{CommitOrder, Record};
 pub use resolution::{Resolution, in_commit_order, moved_rows};
-pub use sections::{ByBucket, SectionGroup};
+pub use sections::{ByBucket, GroupRun, SectionGroup};
 pub use snapshot::RefreshOutcome;
 pub use state::{Journal, JournalMark};
 pub use tail::Tail;

@@ -1,12 +1,13 @@
 //! The contents of a collection's journals, by bucket and by series.
 
 use std::cell::{Cell, RefCell};
+use std::ops::Range;
 use std::rc::Rc;
 
 use super::entry::{JournalEntry, RecordKey, SectionRef};
 use super::resolution::Resolution;
 use super::tail::Tail;
-use crate::bucket::{BucketId, TimeseriesOptions};
+use crate::bucket::{BucketId, KeptColumns, TimeseriesOptions};
 use crate::catalog::Section;
 use crate::engine::store::stored_bucket::Coverage;
 use crate::error::Result;
@@ -165,6 +166,20 @@ pub struct ByBucket {
     by_meta: RefCell<ByMeta>,
     /// Bytes of the tails kept.
     tails_size_bytes: Cell<usize>,
+    /// Runs of groups, in order and apart.
+    runs: RefCell<Vec<Rc<GroupRun>>>,
+}
+
+/// Neighbouring groups, whose joined columns are found at once.
+pub struct GroupRun {
+    /// Their positions.
+    pub groups: Range<usize>,
+    /// How many rows they have together. As groups only grow, it tells whether the run is what it was.
+    pub rows: usize,
+    /// True if the run did not end with the last group.
+    pub is_full: bool,
+    /// Their joined columns.
+    pub kept: KeptColumns,
 }
 
 /// Groups by their entries in the default index, as far as somebody has asked for them.
@@ -334,6 +349,11 @@ impl ByBucket {
     /// All groups.
     pub fn groups(&self) -> &[Rc<SectionGroup>] {
         &self.groups
+    }
+
+    /// Runs of groups that somebody has asked for.
+    pub fn runs(&self) -> &RefCell<Vec<Rc<GroupRun>>> {
+        &self.runs
     }
 
     /// Which groups, of those that are not `left_out`, have the last row of a series, or tie with it; or the first row if

@@ -1,8 +1,11 @@
-//! Scans that pass over runs of cached buckets.
+//! Scans that pass over runs of small buckets.
+
+use std::ops::Range;
 
 use super::scan::{Rest, Scan};
+use super::unit::Unit;
 use crate::engine::store::bucket_runs::BucketRun;
-use crate::limits::RUN_PAGE_BUCKETS;
+use crate::limits::{RUN_PAGE_BUCKETS, SCAN_PAGE_BUCKETS};
 use crate::storage::{Bytes, KeyRange};
 
 impl Scan {
@@ -16,9 +19,51 @@ impl Scan {
         self.cached_page_max > 0
     }
 
-    /// The range of the last page, if it came from the cache.
-    pub(in crate::engine) fn cached_page(&self) -> Option<&KeyRange> {
-        self.covered.as_ref().filter(|_| self.is_cached)
+    /// The range of the last page, if it came from the cache, or if storage was at the epoch that memory knows.
+    pub(in crate::engine) fn page_for_runs(&self) -> Option<&KeyRange> {
+        self.covered.as_ref().filter(|_| self.page_epoch == Some(self.collection().journal.epoch()))
+    }
+
+    /// True if the last page came from the cache.
+    pub(in crate::engine) fn is_cached(&self) -> bool {
+        self.is_cached
+    }
+
+    /// Takes more buckets at once from storage as well, if they are small. True if the last page may be read again for that.
+    pub(in crate::engine) fn enlarge_pages(&mut self, are_small: bool) -> bool {
+        let before =
+            std::mem::replace(&mut self.page_max, if are_small { RUN_PAGE_BUCKETS } else { SCAN_PAGE_BUCKETS });
+        before < self.page_max && !self.is_cached && matches!(self.rest, Rest::Range(_))
+    }
+
+    /// True if only groups of the journals are left, in their own order.
+    pub(in crate::engine) fn is_at_groups(&self) -> bool {
+        matches!(self.rest, Rest::Done) && !self.is_ordered()
+    }
+
+    /// How many of these groups were neither met nor left out, and whether one was met.
+    pub(in crate::engine) fn open_among(&self, groups: &Range<usize>) -> (usize, bool) {
+        let (mut open, mut is_any_met) = (0, false);
+        for (met, left_out) in self.met.iter().zip(&self.left_out).take(groups.end).skip(groups.start) {
+            open += usize::from(!met);
+            is_any_met |= *met && !left_out;
+        }
+        (open, is_any_met)
+    }
+
+    /// Takes these groups for returned.
+    pub(in crate::engine) fn take_groups(&mut self, groups: &Range<usize>) {
+        self.met.iter_mut().take(groups.end).skip(groups.start).for_each(|met| *met = true);
+    }
+
+    /// Those of these groups that were neither met nor left out, which it takes for returned.
+    pub(in crate::engine) fn take_units(&mut self, groups: &Range<usize>) -> Vec<Unit> {
+        let journal = self.shared_journal();
+        let open = journal.groups().iter().zip(&self.met).enumerate().take(groups.end).skip(groups.start);
+        let open = open.filter(|(_, (_, met))| !**met);
+        let units = open.map(|(number, (group, _))| Unit::of_journal(group.bucket, number, journal)).collect();
+        self.take_groups(groups);
+        units
     }
 
     /// Takes the buckets of a run, which are the next ones, for returned.

@@ -15,7 +15,7 @@ use crate::engine::Engine;
 use crate::engine::collections::collection::Collection;
 use crate::engine::journal::{ByBucket, JournalMark, SectionGroup};
 use crate::engine::store::{keyspace, stored_bucket::StoredBucket};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::limits::{FIRST_PAGE_BUCKETS, SCAN_PAGE_BUCKETS, scan_cache_bytes};
 use crate::listed::IntoList;
 use crate::storage::{Bytes, KeyRange, Page};
@@ -48,13 +48,15 @@ pub struct Scan {
     /// The journals when the scan began.
     journal: Rc<ByBucket>,
     /// Which groups of the journals have been returned, by number.
-    met: Vec<bool>,
+    pub(super) met: Vec<bool>,
     /// Which groups count as returned from the start.
-    left_out: Vec<bool>,
+    pub(super) left_out: Vec<bool>,
     /// The range that the last page covered: its units are all buckets stored there.
     pub(super) covered: Option<KeyRange>,
     /// True if the last page came from the cache.
     pub(super) is_cached: bool,
+    /// The epoch of the buckets of the last page, if it is known.
+    pub(super) page_epoch: Option<u64>,
     /// Stored buckets of a page from the cache, if these are more than `page_max`.
     pub(super) cached_page_max: usize,
     /// The epoch at which the journals were read.
@@ -64,7 +66,7 @@ pub struct Scan {
     /// True if storage had no more buckets: these are all, or the others were dropped with the collection.
     pub(super) lacks: bool,
     /// Maximum number of stored buckets on the next page.
-    page_max: usize,
+    pub(super) page_max: usize,
     /// Set if the order of units matters.
     order: Option<InOrder>,
     /// Number of stored buckets read.
@@ -91,6 +93,15 @@ impl Scan {
     /// The journals when the scan began.
     pub(in crate::engine) fn journal(&self) -> &ByBucket {
         &self.journal
+    }
+
+    pub(super) fn shared_journal(&self) -> &Rc<ByBucket> {
+        &self.journal
+    }
+
+    /// True if the order of units matters.
+    pub(super) fn is_ordered(&self) -> bool {
+        self.order.is_some()
     }
 
     /// Leaves out journal groups that are not `wanted`, because no row of them can match.
@@ -202,11 +213,6 @@ impl Scan {
     }
 }
 
-/// Decodes a stored bucket; an error names the bucket.
-pub(super) fn decode_stored(bucket: &BucketId, value: Vec<u8>) -> Result<StoredBucket> {
-    StoredBucket::decode(value).map_err(|e| Error::new(e.code, format!("Bucket {bucket:?}: {}", e.message)))
-}
-
 impl Engine {
     /// Begins a scan: reads the journals and, at the same moment, the index entries in some ranges.
     ///
@@ -229,6 +235,7 @@ impl Engine {
             met,
             covered: None,
             is_cached: false,
+            page_epoch: None,
             cached_page_max: 0,
             epoch,
             mark: snapshot.mark,
@@ -276,7 +283,7 @@ impl Engine {
         }
         scan.covered = None;
         let page = Page { entries_max: scan.page_max, keys_only: false };
-        scan.page_max = (2 * scan.page_max).min(SCAN_PAGE_BUCKETS);
+        scan.page_max = (2 * scan.page_max).min(scan.page_max.max(SCAN_PAGE_BUCKETS));
         self.list_older(scan).await?;
         match &mut scan.rest {
             Rest::Range(_) => {}
@@ -318,12 +325,14 @@ impl Engine {
                 Some(kept) => {
                     let size_bytes = kept.0.iter().map(|(_, stored)| stored.size_bytes()).sum();
                     scan.may_keep_bytes = scan.may_keep_bytes.saturating_sub(size_bytes);
+                    scan.page_epoch = Some(scan.collection.journal.epoch());
                     kept
                 }
                 None => {
-                    let read = self.read_page(&scan.collection, range, page, &mut scan.may_keep_bytes).await?;
-                    scan.lacks = read.0.is_empty();
-                    read
+                    let (asks_epoch, may_keep_bytes) = (scan.cached_page_max > 0, &mut scan.may_keep_bytes);
+                    let read = self.read_page(&scan.collection, range, page, may_keep_bytes, asks_epoch).await?;
+                    (scan.lacks, scan.page_epoch) = (read.found.is_empty(), read.epoch);
+                    (read.found, read.covered)
                 }
             };
             range.start.clone_from(&covered.end);
@@ -335,79 +344,6 @@ impl Engine {
         let last = found.last().map(|(id, _)| *id);
         let units = scan.units(found.into_iter().map(|(id, stored)| (id, Some(stored))).listed())?;
         Ok(Some(scan.with_journal(units, last)))
-    }
-
-    /// The stored buckets of a page of one range, and the range in which they are complete. Caches them as far as
-    /// allowed.
-    async fn read_page(
-        &self,
-        collection: &Collection,
-        range: &KeyRange,
-        page: Page,
-        may_keep_bytes: &mut usize,
-    ) -> Result<(Vec<(BucketId, Rc<StoredBucket>)>, KeyRange)> {
-        let (id, epoch) = (collection.id(), collection.journal.epoch());
-        let entries = self.storage.scan(std::slice::from_ref(range), page).await?;
-        let mut covered = range.clone();
-        if let Some(last) = entries.last().filter(|_| entries.len() >= page.entries_max) {
-            covered.end = [&last.key[..], &[0]].concat();
-        }
-        let mut found = Vec::with_capacity(entries.len());
-        for entry in entries {
-            let bucket = keyspace::bucket_id(&entry.key)?;
-            found.push((bucket, Rc::new(decode_stored(&bucket, entry.value)?)));
-        }
-        // As in `fetch`. Beyond its share, a scan would evict its own earlier buckets.
-        if *may_keep_bytes > 0 && collection.journal.epoch() == epoch {
-            let mut cache = self.buckets.borrow_mut();
-            let mut kept = covered.clone();
-            for (bucket, stored) in &found {
-                *may_keep_bytes = may_keep_bytes.saturating_sub(stored.size_bytes());
-                if *may_keep_bytes == 0 {
-                    kept.end = keyspace::bucket(&id, bucket);
-                    break;
-                }
-                cache.put(&id, bucket, Some(Rc::clone(stored)));
-            }
-            cache.cover(&id, &kept);
-        }
-        Ok((found, covered))
-    }
-
-    /// The stored forms of these buckets in the same order, from the cache or storage; `None` if not stored.
-    ///
-    /// Errors: those of storage; `DataCorruptionDetected`.
-    pub(in crate::engine) async fn fetch(
-        &self,
-        collection: &Collection,
-        buckets: &[BucketId],
-    ) -> Result<Vec<Option<Rc<StoredBucket>>>> {
-        let id = collection.id();
-        let epoch = collection.journal.epoch();
-        let mut found: Vec<Option<Option<Rc<StoredBucket>>>> = {
-            let cache = self.buckets.borrow();
-            buckets.iter().map(|bucket| cache.get(&id, bucket)).listed()
-        };
-        let missing: Vec<Bytes> = buckets
-            .iter()
-            .zip(&found)
-            .filter(|(_, found)| found.is_none())
-            .map(|(bucket, _)| keyspace::bucket(&id, bucket))
-            .listed();
-        if !missing.is_empty() {
-            let values = self.storage.get_many(&missing).await?;
-            let slots = found.iter_mut().zip(buckets).filter(|(slot, _)| slot.is_none());
-            for ((slot, bucket), value) in slots.zip(values) {
-                let Some(value) = value else { continue };
-                let stored = Some(Rc::new(decode_stored(bucket, value)?));
-                // If the epoch has moved on meanwhile, these may be too old for the cache.
-                if collection.journal.epoch() == epoch {
-                    self.buckets.borrow_mut().put(&id, bucket, stored.clone());
-                }
-                *slot = Some(stored);
-            }
-        }
-        Ok(found.into_iter().map(Option::flatten).listed())
     }
 }
 

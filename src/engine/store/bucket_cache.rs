@@ -36,7 +36,7 @@ pub struct BucketCache {
     covered: Vec<(CollectionId, KeyRange)>,
     /// For the decoded columns of these buckets.
     pub(super) room: Rc<ColumnRoom>,
-    /// Runs of cached buckets, in key order and apart. None of their buckets has changed since.
+    /// Runs of buckets that were read, in key order and apart. None of these buckets has changed since.
     pub(super) runs: Vec<Rc<BucketRun>>,
 }
 
@@ -66,13 +66,26 @@ impl BucketCache {
         self.kept.get(self.place(&key)).filter(|kept| kept.0 == key).map(|(_, _, stored)| stored.clone())
     }
 
-    /// Caches what is known of a bucket, replacing earlier knowledge.
+    /// Caches what is known of a bucket, replacing earlier knowledge. It may have changed.
     pub fn put(&mut self, collection: &CollectionId, bucket: &BucketId, stored: Option<Rc<StoredBucket>>) {
+        self.put_read(collection, bucket, stored, false);
+    }
+
+    /// Caches what was read of a bucket. `stands`: it has not changed since the epoch that memory knows.
+    pub fn put_read(
+        &mut self,
+        collection: &CollectionId,
+        bucket: &BucketId,
+        stored: Option<Rc<StoredBucket>>,
+        stands: bool,
+    ) {
         let key = (*collection, *bucket);
+        if !stands {
+            self.drop_run(&key);
+        }
         self.size_bytes += size_bytes(stored.as_deref());
         stored.iter().for_each(|stored| stored.keep_columns(&self.room));
         self.next += 1;
-        self.drop_run(&key);
         let new = (key, self.next, stored);
         let place = self.place(&key);
         match self.kept.get_mut(place).filter(|kept| kept.0 == key) {
@@ -151,6 +164,7 @@ impl BucketCache {
 
     /// Drops a bucket.
     pub fn remove(&mut self, collection: &CollectionId, bucket: &BucketId) {
+        self.drop_run(&(*collection, *bucket));
         self.take(&(*collection, *bucket), None);
         self.drop_outdated();
     }
@@ -177,6 +191,11 @@ impl BucketCache {
         self.runs.retain(|run| run.collection != *collection);
     }
 
+    /// True if any runs are known.
+    pub fn has_runs(&self) -> bool {
+        !self.runs.is_empty()
+    }
+
     /// Drops the run in whose range a bucket lies.
     fn drop_run(&mut self, (of, id): &CacheKey) {
         let key = keyspace::bucket_key(of, id);
@@ -193,7 +212,6 @@ impl BucketCache {
         if self.kept.get(place).filter(is_it).is_none() {
             return false;
         }
-        self.drop_run(key);
         let removed = self.kept.remove(place);
         self.size_bytes -= removed.map_or(0, |(_, _, stored)| size_bytes(stored.as_deref()));
         true
