@@ -37,6 +37,7 @@ const named = args.data?.split(",");
 const wanted = args.only?.toLowerCase().split(",");
 const states = args.states.split(",");
 const ROWS_AT_ONCE = 20_000;
+const WARM_ASKS = 8;
 const rounds = Number(args.rounds);
 
 const collectionOf = (db, { name, meta }) => db.createCollection(name, { timeseries: { timeField: "time", ...(meta && { metaField: meta }) } });
@@ -98,8 +99,9 @@ for (const data of [trades, keys, rides, pods, stations, meters, visits, payment
     for (let round = 0; round <= rounds; round++) {
       for (const state of round % 2 ? warmStates : warmStates.toReversed()) {
         const ask = () => dbs.get(state).collection(data.name).aggregate(query.pipeline).toArray();
+        // What stays in memory takes several queries to get there.
+        for (let asked = 0; round === 0 && asked < WARM_ASKS; asked++) await ask();
         if (round === 0) await warm(ask);
-        if (round === 0) await ask();
         const { answer, ms } = await timed(ask, clock);
         answers[state] = answer;
         if (round > 0) times[state].push(ms);

@@ -61,10 +61,7 @@ impl FindCursor {
     /// A cursor that has read nothing yet. If the sort streams by time, the scan is in that order. `gives_ends`: the scan
     /// gives the buckets at the ends of series and nothing else.
     pub(in crate::engine) fn new(scan: Scan, plan: ReadPlan, entries: usize, gives_ends: bool) -> FindCursor {
-        let sort = match &plan.stream {
-            Some(stream) => stream.rows.clone(),
-            None => plan.plan.sort.clone(),
-        };
+        let sort = plan.stream.as_ref().map_or_else(|| plan.plan.sort.clone(), |stream| stream.rows.clone());
         let exec = Exec::with_sort(&plan.plan, sort);
         let sieve = Sieve::new(&plan);
         FindCursor {
@@ -124,10 +121,9 @@ impl FindCursor {
         Ok(count > 0)
     }
 
-    /// Puts units at hand.
+    /// Puts units at hand, and forgets runs of those before.
     pub(super) fn put_units(&mut self, units: Vec<Unit>) {
         self.units = units.into_iter().rev().map(|unit| Next { unit, begins_group: false }).listed();
-        // Those of the units before.
         self.ahead.runs.1.clear();
     }
 
@@ -233,14 +229,13 @@ impl FindCursor {
             // Metadata that cannot be sorted: an error only if a row of that bucket matches.
             self.plan.stream = None;
             self.exec = Exec::new(&self.plan.plan);
-            self.units = units.into_iter().rev().map(|unit| Next { unit, begins_group: false }).listed();
+            self.put_units(units);
             return Ok(());
         };
         let mut units: Vec<Option<Unit>> = units.into_iter().map(Some).listed();
-        let mut take = |row: u32| units.get_mut(row as usize).and_then(Option::take);
-        let next =
-            sorted.into_iter().rev().filter_map(|(row, begins_group)| Some(Next { unit: take(row)?, begins_group }));
-        self.units = next.collect();
+        let mut next =
+            |(row, begins_group): (u32, bool)| Some(Next { unit: units.get_mut(row as usize)?.take()?, begins_group });
+        self.units = sorted.into_iter().rev().filter_map(&mut next).collect();
         Ok(())
     }
 }

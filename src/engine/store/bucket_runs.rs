@@ -150,13 +150,25 @@ mod tests {
 
     #[test]
     fn neighbouring_runs_are_counted_as_far_as_they_reach() {
-        let mut cache = cache();
-        assert_eq!(cache.runs_of(&range(10, 59)), (10, 25, true));
-        assert_eq!(cache.runs_of(&range(10, 60)), (10, 25, false));
+        let mut cache = BucketCache::new(READ_CACHE_BYTES);
+        let mut end = range(10, 10).start;
+        for last in [19, 29, 39] {
+            let range = KeyRange { start: end, end: range(last, last).end };
+            end = range.end.clone();
+            cache.add_run(BucketRun {
+                collection: COLLECTION,
+                range,
+                buckets: 2,
+                rows: 5,
+                kept: KeptColumns::default(),
+            });
+        }
+        let all = |cache: &BucketCache| [cache.runs_of(&range(10, 39)), cache.runs_of(&range(10, 45))];
+        assert_eq!(all(&cache), [(6, 15, true), (6, 15, false)]);
         assert_eq!(cache.runs_of(&range(25, 31)), (4, 10, true));
         assert_eq!([cache.runs_of(&range(9, 31)), cache.runs_of(&range(60, 70))], [(0, 0, false); 2]);
-        put(&mut cache, 30);
-        assert_eq!(cache.runs_of(&range(10, 59)), (4, 10, false));
+        put(&mut cache, 25);
+        assert_eq!(all(&cache), [(2, 5, false); 2]);
     }
 
     #[test]
