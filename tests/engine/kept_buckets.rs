@@ -259,6 +259,44 @@ fn the_newest_of_many_buckets_that_ended_long_ago_are_found_without_a_list_of_al
 }
 
 #[test]
+fn small_buckets_that_do_not_stay_in_memory_are_read_until_their_columns_do() {
+    block_on(async {
+        let storage = Rc::new(Counting::default());
+        let options = CatalogOptions { read_cache_bytes: 1_500_000, ..CatalogOptions::default() };
+        let writer = Db::open(storage.clone(), TestEnv::new(1));
+        let reader = Db::open_with(BucketFormat::default(), options, storage.clone(), TestEnv::new(2));
+        writer.ok(rawdoc! { "create": "c", "timeseries": { "timeField": "t", "metaField": "m" } }).await;
+        let row = |n: i64| rawdoc! { "t": DateTime::from_millis(n / 20 * HOUR_MS), "m": { "id": n % 20 }, "n": n, "v": n % 7 };
+        insert(&writer, &(0..6000).map(row).collect::<Vec<_>>()).await;
+        let pipelines = [
+            rawdoc! { "$group": { "_id": "$v", "n": { "$sum": "$n" } } },
+            rawdoc! { "$setWindowFields": { "partitionBy": "$m.id", "sortBy": { "t": 1 }, "output": { "w": { "$shift": { "output": "$n", "by": -1 } } } } },
+        ];
+        let read = async |pipeline: &RawDocumentBuf| {
+            let count = rawdoc! { "$group": { "_id": null, "n": { "$sum": "$n" }, "w": { "$sum": "$w" } } };
+            let stages = vec![RawBson::Document(pipeline.clone()), RawBson::Document(count)];
+            let stages: bson::RawArrayBuf = stages.into_iter().collect();
+            storage.values.take();
+            let reply = reader.ok(rawdoc! { "aggregate": "c", "pipeline": stages, "cursor": {} }).await;
+            let rows = reply.get_document("cursor").unwrap().get_array("firstBatch").unwrap().clone();
+            (rows, storage.values.take())
+        };
+        for pipeline in &pipelines {
+            let answers = [read(pipeline).await, read(pipeline).await, read(pipeline).await, read(pipeline).await];
+            let all = answers.each_ref().map(|(_, read)| *read);
+            assert!(answers.iter().all(|(rows, _)| *rows == answers[0].0), "{answers:?}");
+            assert!(all[0] > 4000 && all[3] == 0, "{all:?}");
+        }
+        // A changed bucket is found, and only what lies around it is read.
+        insert(&writer, &[row(3001)]).await;
+        let changed = [read(&pipelines[0]).await, read(&pipelines[0]).await, read(&pipelines[0]).await];
+        assert!(changed[2].1 == 0, "{changed:?}");
+        let fresh = Db::open(storage.clone(), TestEnv::new(3));
+        assert_eq!(count(&fresh, rawdoc! {}).await, 6001);
+    });
+}
+
+#[test]
 fn a_filter_on_a_path_of_metadata_reads_a_bucket_of_each_series_and_those_that_match() {
     block_on(async {
         let storage = Rc::new(Counting::default());

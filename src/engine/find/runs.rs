@@ -222,7 +222,7 @@ impl FindCursor {
         self.ahead.runs.1.clear();
         let begins = std::mem::take(&mut self.ahead.begins);
         let are_small = page == self.units.len() && self.are_small();
-        let may_read_again = self.scan.enlarge_pages(are_small);
+        let may_read_again = self.scan.enlarge_pages(are_small, page);
         let Some(covered) = self.scan.page_for_runs().filter(|_| are_small) else { return };
         let collection = self.scan.collection().id();
         let mut start = covered.start.clone();
@@ -256,7 +256,7 @@ impl FindCursor {
         if left == page && begins && may_read_again {
             // The run ends behind the page.
             self.units.clear();
-            self.scan.go_back(start, page);
+            self.scan.read_again(start, page);
             self.ahead.begins = true;
             return;
         }

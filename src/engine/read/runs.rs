@@ -29,11 +29,19 @@ impl Scan {
         self.is_cached
     }
 
-    /// Takes more buckets at once from storage as well, if they are small. True if the last page may be read again for that.
-    pub(in crate::engine) fn enlarge_pages(&mut self, are_small: bool) -> bool {
+    /// Takes more buckets at once from storage as well, if they are small. True if the last page, of so many, may be read again for
+    /// that: from storage, even if the cache has its first part.
+    pub(in crate::engine) fn enlarge_pages(&mut self, are_small: bool, page: usize) -> bool {
         let before =
             std::mem::replace(&mut self.page_max, if are_small { RUN_PAGE_BUCKETS } else { SCAN_PAGE_BUCKETS });
-        before < self.page_max && !self.is_cached && matches!(self.rest, Rest::Range(_))
+        let is_short = if self.is_cached { page < RUN_PAGE_BUCKETS } else { before < self.page_max };
+        is_short && matches!(self.rest, Rest::Range(_))
+    }
+
+    /// Goes back by a page, from `start` on, to read it from storage.
+    pub(in crate::engine) fn read_again(&mut self, start: Bytes, page: usize) {
+        self.skips_cache = true;
+        self.go_back(start, page);
     }
 
     /// True if only groups of the journals are left, in their own order.

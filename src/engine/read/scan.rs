@@ -55,6 +55,8 @@ pub struct Scan {
     pub(super) covered: Option<KeyRange>,
     /// True if the last page came from the cache.
     pub(super) is_cached: bool,
+    /// True if the next page comes from storage in any case.
+    pub(super) skips_cache: bool,
     /// The epoch of the buckets of the last page, if it is known.
     pub(super) page_epoch: Option<u64>,
     /// Stored buckets of a page from the cache, if these are more than `page_max`.
@@ -235,6 +237,7 @@ impl Engine {
             met,
             covered: None,
             is_cached: false,
+            skips_cache: false,
             page_epoch: None,
             cached_page_max: 0,
             epoch,
@@ -318,7 +321,8 @@ impl Engine {
         // A page without a bucket would not tell how far it went.
         while let (true, Rest::Range(range)) = (found.is_empty(), &mut scan.rest) {
             let count = page.entries_max.max(scan.cached_page_max);
-            let kept = self.buckets.borrow().scan(&scan.collection.id(), range, count);
+            let may_be_kept = !std::mem::take(&mut scan.skips_cache);
+            let kept = may_be_kept.then(|| self.buckets.borrow().scan(&scan.collection.id(), range, count)).flatten();
             scan.is_cached = kept.is_some();
             let covered;
             (found, covered) = match kept {

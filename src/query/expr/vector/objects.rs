@@ -7,8 +7,8 @@ use super::run::VectorArguments;
 use crate::block::{Column, ColumnData};
 use crate::query::expr::operators::Operator;
 
-/// Fields, and a column for each.
-type Fields<'v> = Vec<(&'v str, Column)>;
+/// FieldColumns, and a column for each.
+type FieldColumns<'v> = Vec<(&'v str, Column)>;
 
 /// `None` for other operators.
 pub fn of_objects<'a>(operator: &Operator, arguments: &VectorArguments<'_, '_>) -> Option<Vector<'a>> {
@@ -27,7 +27,7 @@ pub fn field<'a>(arguments: &VectorArguments<'_, '_>) -> Option<Vector<'a>> {
 }
 
 fn merged<'a>(arguments: &VectorArguments<'_, '_>) -> Option<Vector<'a>> {
-    let mut all = Fields::new();
+    let mut all = FieldColumns::new();
     for vector in arguments.vectors {
         for (name, column) in fields_in(vector)? {
             put(&mut all, name, column)?;
@@ -45,7 +45,7 @@ fn with_field<'a>(arguments: &VectorArguments<'_, '_>) -> Option<Vector<'a>> {
 }
 
 /// Replaces or adds a field. `None` if a row may keep the value that it has, or has the field in another place than others.
-fn put<'v>(all: &mut Fields<'v>, name: &'v str, column: Column) -> Option<()> {
+fn put<'v>(all: &mut FieldColumns<'v>, name: &'v str, column: Column) -> Option<()> {
     match all.iter_mut().find(|(known, _)| *known == name) {
         Some((_, known)) if column.presence().is_none() && known.presence().is_none() => *known = column,
         Some(_) => return None,
@@ -66,7 +66,7 @@ fn objects_in<'v>(vector: &'v Vector<'_>) -> Option<&'v Column> {
     (is_whole && matches!(column.data(), ColumnData::Objects(_))).then_some(column)
 }
 
-fn fields_in<'v>(vector: &'v Vector<'_>) -> Option<Fields<'v>> {
+fn fields_in<'v>(vector: &'v Vector<'_>) -> Option<FieldColumns<'v>> {
     let ColumnData::Objects(objects) = objects_in(vector)?.data() else { return None };
     objects.fields()
 }
