@@ -97,7 +97,7 @@ export function simplified(glue) {
     // `Promise` calls its argument at once, and once.
     [/try \{\s+var state0 = [^]*?return (\w+)\(a, state0\.b, arg0, arg1\);[^]*?state0\.a = 0;\s+\}/, "return new Promise((resolve, reject) => $1(arg0, arg1, resolve, reject));"],
     // Functions that only call one of the module.
-    [/(?<==> )(_RINv\w+)(?=\(arg0, arg1, resolve, reject\)\);[^]*?\nfunction \1(\(arg0, arg1, arg2, arg3\)) \{\s+(wasm\.\w+)\2;\s+\})/, "$3"],
+    [/(?<==> )(\w+)(?=\(arg0, arg1, resolve, reject\)\);[^]*?\nfunction \1(\(arg0, arg1, arg2, arg3\)) \{\s+(wasm\.\w+)\2;\s+\})/, "$3"],
     [/(?<=makeMutClosure\(arg0, arg1, )(\w+)(?=\);[^]*?\nfunction \1\((arg0, arg1, arg2)\) \{\s+(wasm\.\w+)\(\2\);\s+\})/g, (all, name, params, call) => `(${params}) => ${call}(${params})`],
     // Both registries of what the garbage collector has found. A runtime may lack them.
     [/\(typeof FinalizationRegistry === 'undefined'\)\s+\? .*\s+: new FinalizationRegistry/g, "registryOf"],
