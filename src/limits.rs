@@ -169,7 +169,7 @@ pub const SMALL_BUCKET_ROWS: usize = 128;
 pub const RUN_BUCKETS_MAX: usize = 1024;
 /// A run ends behind one in so many buckets, whatever was before it, so that scans that begin elsewhere find the same runs.
 pub const RUN_ENDS_AT: u64 = 1024;
-/// Cached buckets among which runs are looked for at once.
+/// Most buckets among which runs are looked for at once, from the cache or from storage.
 pub const RUN_PAGE_BUCKETS: usize = 2048;
 /// Maximum indexes of a collection.
 pub const INDEXES_MAX: usize = 64;

@@ -32,8 +32,10 @@ impl Scan {
     /// Takes more buckets at once from storage as well, if they are small. True if the last page, of so many, may be read again for
     /// that: from storage, even if the cache has its first part.
     pub(in crate::engine) fn enlarge_pages(&mut self, are_small: bool, page: usize) -> bool {
-        let before =
-            std::mem::replace(&mut self.page_max, if are_small { RUN_PAGE_BUCKETS } else { SCAN_PAGE_BUCKETS });
+        let before = self.page_max;
+        // By and by, because those behind may be large.
+        self.page_max =
+            if are_small { (2 * before).clamp(SCAN_PAGE_BUCKETS, RUN_PAGE_BUCKETS) } else { SCAN_PAGE_BUCKETS };
         let is_short = if self.is_cached { page < RUN_PAGE_BUCKETS } else { before < self.page_max };
         is_short && matches!(self.rest, Rest::Range(_))
     }
