@@ -8,10 +8,12 @@ import { writeFileSync } from "node:fs";
 import { parseArgs } from "node:util";
 import { pathToFileURL } from "node:url";
 import { devices } from "./others/devices.mjs";
+import { events } from "./others/events.mjs";
 import { keys } from "./others/keys.mjs";
 import { meters } from "./others/meters.mjs";
 import { payments } from "./others/payments.mjs";
 import { pods } from "./others/pods.mjs";
+import { requests } from "./others/requests.mjs";
 import { rides } from "./others/rides.mjs";
 import { stations } from "./others/stations.mjs";
 import { trades } from "./others/trades.mjs";
@@ -84,7 +86,7 @@ async function cold(storage, data, query) {
 const short = (value) => (value < 10 ? value.toPrecision(2) : value.toFixed(0));
 const results = [];
 console.log(`| data | query | folded, ms | ${states.map((state) => `× ${state}`).join(" | ")} |\n|---|---|---|${states.map(() => "---|").join("")}`);
-for (const data of [trades, keys, rides, pods, stations, meters, visits, payments, devices].filter(({ name }) => named?.includes(name) ?? true)) {
+for (const data of [trades, keys, rides, pods, stations, meters, visits, payments, devices, events, requests].filter(({ name }) => named?.includes(name) ?? true)) {
   const rows = data.rows();
   const dbs = new Map();
   const warmStates = ["folded", ...states.filter((state) => state !== "cold" && state !== "second")];

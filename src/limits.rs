@@ -165,6 +165,8 @@ pub const JOINED_ROWS_FROM: u64 = 256;
 pub const JOINED_BUCKETS_SHARE: u64 = 2;
 /// A bucket with at most so many rows costs a query more than these rows do.
 pub const SMALL_BUCKET_ROWS: usize = 128;
+/// Of fewer groups of the journals, a look at each takes no longer than their records.
+pub const RECORD_GROUPS_MIN: usize = 32;
 /// Maximum buckets of a run, whose rows are taken without a look at them.
 pub const RUN_BUCKETS_MAX: usize = 1024;
 /// A run ends behind one in so many buckets, whatever was before it, so that scans that begin elsewhere find the same runs.

@@ -3,7 +3,6 @@
 pub mod aim;
 pub mod cursor;
 pub mod find_cursor;
-mod group_runs;
 pub mod joined;
 pub mod listing;
 pub mod newest;
@@ -13,6 +12,7 @@ pub mod part;
 pub mod planned;
 pub mod push;
 pub mod queries;
+mod record_runs;
 mod runs;
 pub mod series;
 mod series_fields;

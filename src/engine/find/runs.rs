@@ -16,7 +16,7 @@ use crate::engine::read::scan::Scan;
 use crate::engine::store::bucket_cache::BucketCache;
 use crate::engine::store::bucket_runs::BucketRun;
 use crate::engine::store::keyspace;
-use crate::engine::store::stored_bucket::StoredBucket;
+use crate::engine::store::stored_bucket::{Coverage, StoredBucket};
 use crate::error::Result;
 use crate::limits::{
     ROWS_TOGETHER, ROWS_TOGETHER_SIZE_BYTES_MAX, RUN_BUCKETS_MAX, RUN_ENDS_AT, SCAN_PAGE_BUCKETS, SMALL_BUCKET_ROWS,
@@ -46,23 +46,31 @@ pub(super) struct RunsAhead {
     begins: bool,
     /// The buckets that have rows in journals, in order.
     unfolded: Option<Vec<BucketId>>,
-    /// The first group of the journals that is not in a run before.
-    pub(super) next_group: usize,
+    /// Whether journal rows are taken with their records, if that is decided.
+    pub(super) takes_records: Option<bool>,
+    /// The next run of these.
+    pub(super) next_records: usize,
 }
 
 impl Engine {
-    /// Expects runs, if a query may take some. A sort by metadata collects their rows: to sort these takes less time than to meet
-    /// small buckets one by one.
+    /// Expects runs, if a query may take some. A sort that could stream collects their rows if it is by metadata, or if many of them
+    /// are only in journals: to sort these takes less time than to meet small buckets one by one.
     #[inline(never)]
     pub(super) fn expect_runs_if_loaded(&self, scan: &mut Scan, plan: &mut ReadPlan) {
-        let stream = plan.stream.take_if(|stream| stream.buckets.is_some());
-        if !plan.may_take_runs()
-            || stream.is_some() && (plan.plan.limit.is_some() || !self.prefers_runs(scan, usize::MAX, true))
-        {
-            plan.stream = stream.or(plan.stream.take());
-            return;
+        if let Some(stream) = plan.stream.take() {
+            let are_small = plan.plan.limit.is_none()
+                && plan.may_take_runs()
+                && (stream.buckets.is_some() && self.prefers_runs(scan, usize::MAX, true)
+                    || self.prefers_records(scan, plan));
+            if are_small {
+                plan.order = None;
+            } else {
+                plan.stream = Some(stream);
+            }
         }
-        scan.expect_runs();
+        if plan.may_take_runs() {
+            scan.expect_runs();
+        }
     }
 
     /// True if `drain_runs` is for a plan, whose scan then expects runs.
@@ -71,11 +79,19 @@ impl Engine {
         let (find, order) = (&plan.plan, plan.order);
         let is_plain =
             find.skip == 0 && find.limit.is_none() && find.sort.is_none() && order.is_none() && !find.wants_meta;
-        let takes_runs = is_plain && plan.may_take_runs() && self.prefers_runs(scan, usize::MAX, false);
+        let takes_runs = is_plain
+            && plan.may_take_runs()
+            && (self.prefers_runs(scan, usize::MAX, false) || self.prefers_records(scan, plan));
         if takes_runs {
             scan.expect_runs();
         }
         takes_runs
+    }
+
+    /// True if `Scan::prefers_records`, and if the stored buckets are small as well, or if there are none.
+    fn prefers_records(&self, scan: &Scan, plan: &ReadPlan) -> bool {
+        let are_small = || self.buckets_in_memory(scan) == Some(0) || self.prefers_runs(scan, usize::MAX, true);
+        scan.prefers_records(plan) && are_small()
     }
 
     /// Pushes the matching rows of a scan into a sink, as they come from runs.
@@ -132,6 +148,9 @@ impl FindCursor {
     ///
     /// Errors: those of projections.
     pub(super) fn take_run(&mut self, cache: &RefCell<BucketCache>, wanted: usize) -> Result<bool> {
+        if self.takes_records() && self.units.is_empty() && self.scan.is_at_groups() {
+            return self.take_records(cache);
+        }
         if !self.takes_runs() {
             return Ok(false);
         }
@@ -142,11 +161,26 @@ impl FindCursor {
             let (left, runs) = &mut self.ahead.runs;
             if *left == self.units.len() { runs.pop() } else { None }
         };
-        if found.is_none() && self.units.is_empty() {
-            return self.take_group_run(cache);
-        }
         let Some(run) = found.filter(|run| run.rows <= wanted) else { return Ok(false) };
-        let blocks = self.rows_of(&run, cache)?;
+        let blocks = self.kept_rows(&run.kept, run.rows, &mut |columns| self.made(&run, cache, columns))?;
+        // Where the filter fails, it must meet buckets one by one.
+        if !self.collect_all(blocks, run.buckets)? {
+            return Ok(false);
+        }
+        if self.units.is_empty() {
+            self.scan.pass(&run);
+            self.ahead.begins = true;
+        } else {
+            self.units.truncate(self.units.len() - run.buckets);
+            self.ahead.runs.0 = self.units.len();
+        }
+        Ok(true)
+    }
+
+    /// Filters the rows of so many buckets or records, and passes on those that match. False if there are none, or if the filter fails.
+    ///
+    /// Errors: those of projections.
+    pub(super) fn collect_all(&mut self, blocks: Vec<Block>, parts: usize) -> Result<bool> {
         let all_match = self.plan.is_decided_by_metadata();
         let matched_before = self.exec.counters().measurements_matched;
         let mut selected = Vec::with_capacity(blocks.len());
@@ -157,20 +191,12 @@ impl FindCursor {
                 Err(_) => self.exec.has_failed = true,
             }
         }
-        // Where the filter fails, it must meet buckets one by one.
         if selected.is_empty() || self.exec.has_failed {
             return Ok(false);
         }
-        if self.units.is_empty() {
-            self.scan.pass(&run);
-            self.ahead.begins = true;
-        } else {
-            self.units.truncate(self.units.len() - run.buckets);
-            self.ahead.runs.0 = self.units.len();
-        }
         let counters = self.exec.counters();
-        counters.buckets_passed += run.buckets as u64;
-        counters.unpacked(run.buckets as u64, matched_before);
+        counters.buckets_passed += parts as u64;
+        counters.unpacked(parts as u64, matched_before);
         for (rows, block) in selected {
             self.scanned = self.exec.collect(block, rows)? == Flow::Enough;
         }
@@ -193,7 +219,7 @@ impl FindCursor {
             && !self.scan.collection().dedupes()
     }
 
-    /// The run where the scan stands, unless journals have rows of its buckets.
+    /// The run where the scan stands, unless journals have rows that are to be read with its buckets.
     fn known_run(&mut self, cache: &RefCell<BucketCache>) -> Option<Rc<BucketRun>> {
         self.scan.expect_runs();
         let range = self.scan.range()?;
@@ -201,6 +227,9 @@ impl FindCursor {
         // The filter drops the rows of buckets in front of the range and behind it. Of one in front of it, none was met before.
         let drops = !self.plan.is_decided_by_metadata();
         let run = cache.borrow().run(range, (drops && self.scan.examined() == 0, drops))?;
+        if self.ahead.takes_records == Some(true) {
+            return Some(run).filter(|run| !self.scan.journal().records().are_reached(&run.coverage));
+        }
         let unfolded = self.ahead.unfolded.get_or_insert_with(|| {
             let mut ids = Vec::new();
             self.scan.journal().groups().iter().for_each(|group| ids.push(group.bucket));
@@ -232,9 +261,12 @@ impl FindCursor {
                 && **end == keyspace::buckets(&collection, &BucketId::MIN, &BucketId::MAX).end
         });
         let (mut left, mut buckets, mut rows, mut size_bytes) = (page, 0, 0, 0);
+        let mut coverage = Coverage::default();
         for (at, next) in (0..page).zip(&self.units).rev() {
             (buckets, rows) = (buckets + 1, rows + self.small_rows(next).unwrap_or_default());
-            size_bytes += next.unit.stored.as_ref().map_or(0, |stored| stored.size_bytes());
+            let stored = next.unit.stored.iter();
+            stored.clone().for_each(|stored| coverage.join(&stored.coverage));
+            size_bytes += stored.map(|stored| stored.size_bytes()).sum::<usize>();
             let is_long =
                 rows >= ROWS_TOGETHER || buckets >= RUN_BUCKETS_MAX || size_bytes >= ROWS_TOGETHER_SIZE_BYTES_MAX;
             let ends = begins && is_long || hash(0, next.unit.id.as_bytes()).is_multiple_of(RUN_ENDS_AT);
@@ -249,7 +281,8 @@ impl FindCursor {
                 // Those in front of the first run are taken for themselves.
                 break;
             }
-            let run = BucketRun { collection, range, buckets, rows, kept: KeptColumns::default() };
+            let (coverage, kept) = (std::mem::take(&mut coverage), KeptColumns::default());
+            let run = BucketRun { collection, range, buckets, rows, coverage, kept };
             self.ahead.runs.1.insert(0, cache.borrow_mut().add_run(run));
             (buckets, rows, size_bytes) = (0, 0, 0);
         }
@@ -314,30 +347,25 @@ impl FindCursor {
         known.are_noted && (!self.scan.is_cached() || fits(&run.kept, run.rows, &known.missing))
     }
 
-    /// The rows of a run, with the columns that the plan reads; none if these are not in memory, and are not to be made.
-    fn rows_of(&self, run: &BucketRun, cache: &RefCell<BucketCache>) -> Result<Vec<Block>> {
+    /// The rows of a run with the columns that the plan reads, as far as they are kept; the others are `made`. None if they cannot be.
+    pub(super) fn kept_rows(
+        &self,
+        kept: &KeptColumns,
+        rows: usize,
+        made: &mut dyn FnMut(&FieldSet) -> Vec<Block>,
+    ) -> Result<Vec<Block>> {
         let in_any_order = self.plan.plan.is_narrowed;
         if !in_any_order {
             let (columns, has_meta) = (Rc::clone(&self.plan.columns), self.has_meta());
             let fields = JoinedFields { columns, has_meta, in_any_order, only: None };
-            return joined_rows(&[(&run.kept, run.rows)], &fields, &mut || Ok(self.made(run, cache, &self.fields())));
+            return joined_rows(&[(kept, rows)], &fields, &mut || Ok(made(&self.fields())));
         }
-        let mut made = |columns: &FieldSet| self.made(run, cache, columns).pop();
-        Ok(self.named_rows(&run.kept, run.rows, &mut made).into_iter().collect())
-    }
-
-    /// Rows whose columns are kept one by one, and of which those that are not are `made`; none if they cannot be.
-    pub(super) fn named_rows(
-        &self,
-        kept: &KeptColumns,
-        rows: usize,
-        made: &mut dyn FnMut(&FieldSet) -> Option<Block>,
-    ) -> Option<Block> {
+        // Each column is kept by itself.
         let mut known = kept.named(rows, &self.fields());
         if known.missing.is_empty() {
-            return Some(known.rows);
+            return Ok(vec![known.rows]);
         }
-        let mut made = made(&known.missing)?;
+        let Some(mut made) = made(&known.missing).pop() else { return Ok(Vec::new()) };
         if !known.are_noted && fits(kept, rows, &known.missing) {
             // They take less room than their buckets, and longer to make again than others.
             kept.keep_named(&known.missing, None);
@@ -349,7 +377,7 @@ impl FindCursor {
         }
         made.columns().iter().for_each(|(name, column)| known.rows.set_column(name, column.clone()));
         kept.keep_named(&known.missing, Some(&known.rows));
-        Some(known.rows)
+        Ok(vec![known.rows])
     }
 
     /// Columns of the buckets of a run. None if one is damaged: whoever takes them one by one reports it.

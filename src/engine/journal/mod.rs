@@ -7,6 +7,7 @@
 mod additions;
 mod entry;
 mod record;
+mod records;
 mod resolution;
 #[cfg(test)]
 pub(in crate::engine) mod samples;
@@ -18,8 +19,9 @@ mod texts;
 
 pub use entry::{JournalEntry, RecordKey, SectionRef};
 pub use record::{CommitOrder, Record};
+pub use records::RecordRun;
 pub use resolution::{Resolution, in_commit_order, moved_rows};
-pub use sections::{ByBucket, GroupRun, SectionGroup};
+pub use sections::{ByBucket, SectionGroup};
 pub use snapshot::RefreshOutcome;
 pub use state::{Journal, JournalMark};
 pub use tail::Tail;

@@ -1,13 +1,13 @@
 //! The contents of a collection's journals, by bucket and by series.
 
 use std::cell::{Cell, RefCell};
-use std::ops::Range;
 use std::rc::Rc;
 
 use super::entry::{JournalEntry, RecordKey, SectionRef};
+use super::records::Records;
 use super::resolution::Resolution;
 use super::tail::Tail;
-use crate::bucket::{BucketId, KeptColumns, TimeseriesOptions};
+use crate::bucket::{BucketId, TimeseriesOptions};
 use crate::catalog::Section;
 use crate::engine::store::stored_bucket::Coverage;
 use crate::error::Result;
@@ -166,20 +166,8 @@ pub struct ByBucket {
     by_meta: RefCell<ByMeta>,
     /// Bytes of the tails kept.
     tails_size_bytes: Cell<usize>,
-    /// Runs of groups, in order and apart.
-    runs: RefCell<Vec<Rc<GroupRun>>>,
-}
-
-/// Neighbouring groups, whose joined columns are found at once.
-pub struct GroupRun {
-    /// Their positions.
-    pub groups: Range<usize>,
-    /// How many rows they have together. As groups only grow, it tells whether the run is what it was.
-    pub rows: usize,
-    /// True if the run did not end with the last group.
-    pub is_full: bool,
-    /// Their joined columns.
-    pub kept: KeptColumns,
+    /// The records that they are of.
+    records: Records,
 }
 
 /// Groups by their entries in the default index, as far as somebody has asked for them.
@@ -208,6 +196,7 @@ impl ByBucket {
     /// Adds the sections of a record.
     pub(in crate::engine) fn push(&mut self, entry: &Rc<JournalEntry>) {
         let mut next = 0;
+        self.records.push(entry);
         for section in SectionRef::of_record(entry) {
             let Some(of) = section.section() else { continue };
             let bucket = of.bucket;
@@ -223,6 +212,7 @@ impl ByBucket {
                 self.note_series(&group);
                 self.groups.push(Rc::new(group));
             }
+            self.records.push_section(number);
             if let Some(group) = self.groups.get_mut(number) {
                 Rc::make_mut(group).push(section);
             }
@@ -232,7 +222,9 @@ impl ByBucket {
     /// What is left without dropped records. Groups that lost nothing keep their tails.
     pub(super) fn without_gone(&self) -> ByBucket {
         let mut left = ByBucket::default();
+        let mut numbers = Vec::with_capacity(self.groups.len());
         for group in &self.groups {
+            numbers.push(left.groups.len());
             if group.sections.iter().all(|section| !section.is_gone()) {
                 left.adopt(Rc::clone(group));
                 continue;
@@ -244,6 +236,7 @@ impl ByBucket {
                 left.adopt(Rc::new(rest));
             }
         }
+        left.records = self.records.without_gone(&numbers);
         left
     }
 
@@ -351,9 +344,25 @@ impl ByBucket {
         &self.groups
     }
 
-    /// Runs of groups that somebody has asked for.
-    pub fn runs(&self) -> &RefCell<Vec<Rc<GroupRun>>> {
-        &self.runs
+    /// The records that they are of.
+    pub fn records(&self) -> &Records {
+        &self.records
+    }
+
+    /// The position of a group of other journals that has the same bucket and the same metadata.
+    pub fn position(&self, other: &SectionGroup) -> Option<usize> {
+        let is_it = |group: &SectionGroup| group.min_time_ms == other.min_time_ms && group.meta == other.meta;
+        self.groups_of(&other.bucket).into_iter().find(|at| self.groups.get(*at).is_some_and(|group| is_it(group)))
+    }
+
+    /// The number of the series of a group.
+    pub fn series_of(&self, group: usize) -> usize {
+        self.series_of_groups.get(group).copied().unwrap_or_default()
+    }
+
+    /// How many series they are of.
+    pub fn series_count(&self) -> usize {
+        self.series.count()
     }
 
     /// Which groups, of those that are not `left_out`, have the last row of a series, or tie with it; or the first row if

@@ -1,11 +1,15 @@
 //! Scans that pass over runs of small buckets.
 
-use std::ops::Range;
+use std::rc::Rc;
 
 use super::scan::{Rest, Scan};
 use super::unit::Unit;
+use crate::block::Bitmap;
+use crate::engine::journal::{ByBucket, RecordRun, SectionGroup};
 use crate::engine::store::bucket_runs::BucketRun;
-use crate::limits::{RUN_PAGE_BUCKETS, SCAN_PAGE_BUCKETS};
+use crate::limits::{RECORD_GROUPS_MIN, RUN_PAGE_BUCKETS, SCAN_PAGE_BUCKETS, SMALL_BUCKET_ROWS};
+use crate::listed::IntoList;
+use crate::query::ReadPlan;
 use crate::storage::{Bytes, KeyRange};
 
 impl Scan {
@@ -51,29 +55,50 @@ impl Scan {
         matches!(self.rest, Rest::Done) && !self.is_ordered()
     }
 
-    /// How many of these groups were neither met nor left out, and whether one was met.
-    pub(in crate::engine) fn open_among(&self, groups: &Range<usize>) -> (usize, bool) {
-        let (mut open, mut is_any_met) = (0, false);
-        for (met, left_out) in self.met.iter().zip(&self.left_out).take(groups.end).skip(groups.start) {
-            open += usize::from(!met);
-            is_any_met |= *met && !left_out;
+    /// True if the rows of all records take less time than a look at each group that may have a row that matches.
+    pub(in crate::engine) fn prefers_records(&self, plan: &ReadPlan) -> bool {
+        let open = self.met.iter().filter(|met| !**met).count();
+        if open < RECORD_GROUPS_MIN || self.is_ordered() || self.collection().dedupes() || !plan.may_take_runs() {
+            return false;
         }
-        (open, is_any_met)
+        let records = self.journal().records();
+        let runs = (0..).map_while(|at| records.run(at));
+        let runs = runs.filter(|run| plan.may_match_times(run.times.0, run.times.1));
+        runs.map(|run| run.rows).sum::<usize>() <= open * SMALL_BUCKET_ROWS
     }
 
-    /// Takes these groups for returned.
-    pub(in crate::engine) fn take_groups(&mut self, groups: &Range<usize>) {
-        self.met.iter_mut().take(groups.end).skip(groups.start).for_each(|met| *met = true);
+    /// Leaves groups to whoever takes all records. Only those of which a stored bucket holds some rows are returned with it.
+    pub(in crate::engine) fn leave_to_records(&mut self) {
+        self.leaves_groups = true;
     }
 
-    /// Those of these groups that were neither met nor left out, which it takes for returned.
-    pub(in crate::engine) fn take_units(&mut self, groups: &Range<usize>) -> Vec<Unit> {
-        let journal = self.shared_journal();
-        let open = journal.groups().iter().zip(&self.met).enumerate().take(groups.end).skip(groups.start);
-        let open = open.filter(|(_, (_, met))| !**met);
-        let units = open.map(|(number, (group, _))| Unit::of_journal(group.bucket, number, journal)).collect();
-        self.take_groups(groups);
-        units
+    /// Which rows of a run are of groups that were neither met nor left out; `None` if all are.
+    pub(in crate::engine) fn open_rows(&self, run: &RecordRun) -> Option<Bitmap> {
+        if !self.met.contains(&true) {
+            return None;
+        }
+        let mut open = Bitmap::filled(0, true);
+        for (section, group) in self.journal().records().sections(run) {
+            open.push_many(self.met.get(group) == Some(&false), section.rows);
+        }
+        (!open.all()).then_some(open)
+    }
+
+    /// Takes all groups for returned.
+    pub(in crate::engine) fn meet_all(&mut self) {
+        self.met.fill(true);
+    }
+
+    /// The rows of the records from `first` on as units, unless their groups were met or left out.
+    pub(in crate::engine) fn units_from(&self, first: usize) -> Vec<Unit> {
+        let records = self.journal().records().entries().get(first..).unwrap_or_default();
+        let rest = Rc::new(ByBucket::of(records.iter()));
+        let is_open = |group: &SectionGroup| {
+            let at = self.journal().position(group);
+            at.is_some_and(|at| self.met.get(at) == Some(&false))
+        };
+        let open = rest.groups().iter().enumerate().filter(|(_, group)| is_open(group));
+        open.map(|(number, group)| Unit::of_journal(group.bucket, number, &rest)).listed()
     }
 
     /// Takes the buckets of a run, which are the next ones, for returned.

@@ -51,6 +51,8 @@ pub struct Scan {
     pub(super) met: Vec<bool>,
     /// Which groups count as returned from the start.
     pub(super) left_out: Vec<bool>,
+    /// True if groups of which no stored bucket holds rows are not returned with their buckets.
+    pub(super) leaves_groups: bool,
     /// The range that the last page covered: its units are all buckets stored there.
     pub(super) covered: Option<KeyRange>,
     /// True if the last page came from the cache.
@@ -94,10 +96,6 @@ impl Scan {
 
     /// The journals when the scan began.
     pub(in crate::engine) fn journal(&self) -> &ByBucket {
-        &self.journal
-    }
-
-    pub(super) fn shared_journal(&self) -> &Rc<ByBucket> {
         &self.journal
     }
 
@@ -234,6 +232,7 @@ impl Engine {
             entries_listed: 0,
             journal,
             left_out: met.clone(),
+            leaves_groups: false,
             met,
             covered: None,
             is_cached: false,
@@ -373,9 +372,13 @@ impl Scan {
             }
             let mut main = self.stored_unit(id, &stored);
             for number in self.journal.groups_of(&id) {
-                self.met.iter_mut().skip(number).take(1).for_each(|met| *met = true);
                 let Some(group) = self.journal.groups().get(number) else { continue };
-                main.half_folded |= group.is_covered(&stored.coverage);
+                let is_covered = group.is_covered(&stored.coverage);
+                if self.leaves_groups && !is_covered {
+                    continue;
+                }
+                self.met.iter_mut().skip(number).take(1).for_each(|met| *met = true);
+                main.half_folded |= is_covered;
                 if group.meta() == stored.document.view().get("meta") {
                     main.number = Some(number);
                 } else {

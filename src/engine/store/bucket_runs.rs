@@ -9,6 +9,7 @@ use std::rc::Rc;
 
 use super::bucket_cache::BucketCache;
 use super::keyspace::CollectionId;
+use super::stored_bucket::Coverage;
 use crate::bucket::KeptColumns;
 use crate::storage::KeyRange;
 
@@ -22,6 +23,8 @@ pub struct BucketRun {
     pub buckets: usize,
     /// How many rows they have together.
     pub rows: usize,
+    /// Which journal records one of them may hold.
+    pub coverage: Coverage,
     /// Their joined columns.
     pub kept: KeptColumns,
 }
@@ -88,8 +91,8 @@ mod tests {
     }
 
     fn add(cache: &mut BucketCache, low: u8, high: u8) -> Rc<BucketRun> {
-        let (collection, range, kept) = (COLLECTION, range(low, high), KeptColumns::default());
-        cache.add_run(BucketRun { collection, range, buckets: 2, rows: 5, kept })
+        let (range, coverage, kept) = (range(low, high), Coverage::default(), KeptColumns::default());
+        cache.add_run(BucketRun { collection: COLLECTION, range, buckets: 2, rows: 5, coverage, kept })
     }
 
     /// Buckets 10 to 59, of which each ten are a run.
@@ -160,6 +163,7 @@ mod tests {
                 range,
                 buckets: 2,
                 rows: 5,
+                coverage: Coverage::default(),
                 kept: KeptColumns::default(),
             });
         }

@@ -71,6 +71,13 @@ impl Coverage {
         }
     }
 
+    /// Makes it reach what another one reaches.
+    pub fn join(&mut self, other: &Coverage) {
+        for (context, up_to, at) in other.entries.iter().filter(|(_, up_to, _)| *up_to < CAME) {
+            self.cover((*context, *up_to), *at);
+        }
+    }
+
     /// Drops entries that are no longer needed: cursors opened before that fold have timed out, and `journalled` finds
     /// no record of the context up to that seq. (An interrupted fold leaves records that some buckets hold.)
     ///

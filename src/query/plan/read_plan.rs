@@ -170,11 +170,13 @@ impl ReadPlan {
     ///
     /// Errors: those of expressions on the metadata.
     pub fn may_match_rows(&self, meta: Option<Value<'_>>, first_ms: i64, last_ms: i64) -> Result<bool> {
-        let Some(split) = &self.split else { return Ok(true) };
-        let (first, last) = split.time_bounds();
-        Ok(first.is_none_or(|bound| last_ms >= bound)
-            && last.is_none_or(|bound| first_ms <= bound)
-            && split.meta.matches_value(meta)?)
+        Ok(self.may_match_times(first_ms, last_ms) && self.metadata_matches(meta)?)
+    }
+
+    /// False if no row between those times can match.
+    pub fn may_match_times(&self, first_ms: i64, last_ms: i64) -> bool {
+        let (first, last) = self.split.as_ref().map_or((None, None), Split::time_bounds);
+        first.is_none_or(|bound| last_ms >= bound) && last.is_none_or(|bound| first_ms <= bound)
     }
 
     /// True if only the time and the metadata decide which rows match.
