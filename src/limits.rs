@@ -173,6 +173,8 @@ pub const RUN_BUCKETS_MAX: usize = 1024;
 pub const RUN_ENDS_AT: u64 = 1024;
 /// Most buckets among which runs are looked for at once, from the cache or from storage.
 pub const RUN_PAGE_BUCKETS: usize = 2048;
+/// Maximum runs that are remembered, which take up to 5 KB each beside their columns.
+pub const RUNS_MAX: usize = 1024;
 /// Maximum indexes of a collection.
 pub const INDEXES_MAX: usize = 64;
 /// Maximum parts of a key over buckets.

@@ -110,6 +110,19 @@ fn more_pipelines() -> Vec<Vec<Document>> {
             in_order,
         ],
         vec![doc! { "$sort": { "m.id": 1, "at": 1 } }, doc! { "$project": { "_id": 0, "at": 1, "m": 1 } }],
+        // All fields: those of rows that are returned come from their buckets.
+        vec![doc! { "$sort": { "v": -1, "n": 1 } }, doc! { "$limit": 9 }],
+        vec![doc! { "$sort": { "mixed": 1, "n": -1 } }, doc! { "$skip": 20 }, doc! { "$limit": 100 }],
+        vec![
+            doc! { "$match": { "m.id": { "$gt": 3 }, "v": { "$lt": 2 } } },
+            doc! { "$sort": { "rare": -1, "n": 1 } },
+            doc! { "$limit": 30 },
+        ],
+        vec![
+            doc! { "$match": { "n": { "$mod": [7, 3] } } },
+            doc! { "$sort": { "m.id": -1, "n": 1 } },
+            doc! { "$limit": 5 },
+        ],
     ]
 }
 
@@ -334,6 +347,15 @@ async fn racing(db: &Db, writer: &Db, random: &Random) {
             let torn = doc! { "$sum": { "$cond": [{ "$ne": [format!("$f{field}"), expected] }, 1, 0] } };
             let group = doc! { "$group": { "_id": null, "torn": torn, "rows": { "$sum": 1 } } };
             let filter = doc! { "$match": { "x": { "$gte": 40 * round } } };
+            let greatest =
+                [doc! { "$match": { "x": { "$mod": [3, 1] } } }, doc! { "$sort": { "x": -1 } }, doc! { "$limit": 20 }];
+            for row in run_in(db, greatest.to_vec(), 30).await {
+                let x = row.get_i32("x").unwrap();
+                assert!(
+                    (0..FIELDS).all(|field| row.get_i32(format!("f{field}")).ok() == Some(shifted(x, field))),
+                    "{row}"
+                );
+            }
             for pipeline in [vec![group.clone()], vec![filter, group]] {
                 let rows = run_in(db, pipeline.clone(), 10).await;
                 assert_eq!(rows[0].get_i32("torn").unwrap(), 0, "{round}: {pipeline:?}");

@@ -4,6 +4,7 @@ pub mod aim;
 pub mod cursor;
 pub mod find_cursor;
 pub mod joined;
+mod late_runs;
 pub mod listing;
 pub mod newest;
 pub mod newest_rows;

@@ -114,6 +114,12 @@ impl LateColumns for StoredColumns {
     }
 }
 
+/// What reads all columns of a stored bucket that the plan wants.
+pub(super) fn late_columns(collection: &Collection, plan: &ReadPlan, stored: &Rc<StoredBucket>) -> Rc<dyn LateColumns> {
+    let (stored, columns) = (Rc::clone(stored), Rc::clone(&plan.columns));
+    Rc::new(StoredColumns { stored, columns, entry: collection.entry() })
+}
+
 /// Where the rows of a bucket are.
 #[derive(Clone, Copy)]
 enum RowSource<'a> {
@@ -169,13 +175,7 @@ fn push_bucket(
                 return sink.push(unpack(view, &plan.columns, options)?, view.meta(), all_match);
             };
             let first = unpack(view, first, options)?;
-            let (stored, columns) = (Rc::clone(stored), Rc::clone(&plan.columns));
-            return sink.push_in_steps(
-                first,
-                view.meta(),
-                all_match,
-                Rc::new(StoredColumns { stored, columns, entry }),
-            );
+            return sink.push_in_steps(first, view.meta(), all_match, late_columns(collection, plan, stored));
         }
         (RowSource::Counted, None) => unpack(view, &plan.columns, options)?,
     };

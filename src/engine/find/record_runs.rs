@@ -46,7 +46,7 @@ impl FindCursor {
                 Some(open) => open_among(&blocks, open),
                 None => blocks,
             };
-            if !self.collect_all(blocks, run.records.len())? {
+            if !self.collect_all(blocks, run.records.len(), &mut |_, _, _| Ok(false))? {
                 // Where the filter fails, it must meet buckets one by one; and damage is reported by whoever does.
                 let units = self.scan.units_from(run.records.start);
                 self.scan.meet_all();
@@ -71,7 +71,7 @@ impl FindCursor {
             }
             blocks.push(rows.slice_columns(0..rows.rows(), |name| columns.contains(name)));
         }
-        let mut blocks = joined(blocks, self.plan.plan.is_narrowed);
+        let mut blocks = joined(blocks, self.in_any_order());
         let meta = options.meta_field.as_deref().filter(|name| columns.contains(name));
         let metas = meta.and_then(|name| Some((name, self.metas_of(run)?)));
         let mut first = 0;

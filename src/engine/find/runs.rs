@@ -35,6 +35,11 @@ const DRAINED_ROWS: usize = 32 * ROWS_TOGETHER;
 /// Buckets that tell how many rows those of a range have.
 const SAMPLE_BUCKETS: usize = 16;
 
+/// Rows whose metadata matches, and their numbers, if these are not all.
+pub(super) type MatchingRows = (Block, Option<Vec<u32>>);
+/// Keeps the matching rows of a run, without most of their columns, and says whether it could.
+pub(super) type KeepLate<'a> = dyn FnMut(&mut FindCursor, MatchingRows, Option<Vec<u32>>) -> Result<bool> + 'a;
+
 /// What a cursor knows of the runs before it.
 #[derive(Default)]
 pub(super) struct RunsAhead {
@@ -164,7 +169,10 @@ impl FindCursor {
         let Some(run) = found.filter(|run| run.rows <= wanted) else { return Ok(false) };
         let blocks = self.kept_rows(&run.kept, run.rows, &mut |columns| self.made(&run, cache, columns))?;
         // Where the filter fails, it must meet buckets one by one.
-        if !self.collect_all(blocks, run.buckets)? {
+        let mut late = |cursor: &mut FindCursor, rows: MatchingRows, selected: Option<Vec<u32>>| {
+            cursor.keep_late(&run, cache, rows, selected)
+        };
+        if !self.collect_all(blocks, run.buckets, &mut late)? {
             return Ok(false);
         }
         if self.units.is_empty() {
@@ -177,16 +185,17 @@ impl FindCursor {
         Ok(true)
     }
 
-    /// Filters the rows of so many buckets or records, and passes on those that match. False if there are none, or if the filter fails.
+    /// Filters the rows of so many buckets or records, and passes on those that match, or keeps them `late`. False if there are none, if
+    /// the filter fails, or if they cannot be kept.
     ///
-    /// Errors: those of projections.
-    pub(super) fn collect_all(&mut self, blocks: Vec<Block>, parts: usize) -> Result<bool> {
+    /// Errors: those of projections and of `late`.
+    pub(super) fn collect_all(&mut self, blocks: Vec<Block>, parts: usize, late: &mut KeepLate<'_>) -> Result<bool> {
         let all_match = self.plan.is_decided_by_metadata();
-        let matched_before = self.exec.counters().measurements_matched;
+        let before = *self.exec.counters();
         let mut selected = Vec::with_capacity(blocks.len());
         for block in blocks {
             let found = self.plan.of_matching_series(block);
-            match found.and_then(|block| Ok((self.exec.select_complete(&block, all_match)?, block))) {
+            match found.and_then(|found| Ok((self.exec.select_complete(&found.0, all_match)?, found))) {
                 Ok(found) => selected.push(found),
                 Err(_) => self.exec.has_failed = true,
             }
@@ -194,12 +203,18 @@ impl FindCursor {
         if selected.is_empty() || self.exec.has_failed {
             return Ok(false);
         }
+        for (rows, found) in selected {
+            if !self.is_late() {
+                self.scanned = self.exec.collect(found.0, rows)? == Flow::Enough;
+            } else if !late(self, found, rows)? {
+                // Others count them.
+                *self.exec.counters() = before;
+                return Ok(false);
+            }
+        }
         let counters = self.exec.counters();
         counters.buckets_passed += parts as u64;
-        counters.unpacked(parts as u64, matched_before);
-        for (rows, block) in selected {
-            self.scanned = self.exec.collect(block, rows)? == Flow::Enough;
-        }
+        counters.unpacked(parts as u64, before.measurements_matched);
         Ok(true)
     }
 
@@ -261,9 +276,10 @@ impl FindCursor {
                 && **end == keyspace::buckets(&collection, &BucketId::MIN, &BucketId::MAX).end
         });
         let (mut left, mut buckets, mut rows, mut size_bytes) = (page, 0, 0, 0);
-        let mut coverage = Coverage::default();
+        let (mut coverage, mut row_ends) = (Coverage::default(), Vec::new());
         for (at, next) in (0..page).zip(&self.units).rev() {
             (buckets, rows) = (buckets + 1, rows + self.small_rows(next).unwrap_or_default());
+            row_ends.push(u32::try_from(rows).unwrap_or(u32::MAX));
             let stored = next.unit.stored.iter();
             stored.clone().for_each(|stored| coverage.join(&stored.coverage));
             size_bytes += stored.map(|stored| stored.size_bytes()).sum::<usize>();
@@ -281,8 +297,8 @@ impl FindCursor {
                 // Those in front of the first run are taken for themselves.
                 break;
             }
-            let (coverage, kept) = (std::mem::take(&mut coverage), KeptColumns::default());
-            let run = BucketRun { collection, range, buckets, rows, coverage, kept };
+            let (coverage, ends) = (std::mem::take(&mut coverage), std::mem::take(&mut row_ends).into());
+            let run = BucketRun { collection, range, buckets, rows, ends, coverage, kept: KeptColumns::default() };
             self.ahead.runs.1.insert(0, cache.borrow_mut().add_run(run));
             (buckets, rows, size_bytes) = (0, 0, 0);
         }
@@ -324,10 +340,16 @@ impl FindCursor {
 
     /// The columns of a run that the plan reads.
     fn fields(&self) -> FieldSet {
-        let mut fields = FieldSet::clone(&self.plan.columns);
+        let first = self.plan.plan.decode_first.as_ref().filter(|_| self.is_late());
+        let mut fields = first.unwrap_or(&self.plan.columns).clone();
         let has_meta = self.has_meta();
         self.plan.plan.meta_field.iter().filter(|_| has_meta).for_each(|name| fields.add(name));
         fields
+    }
+
+    /// True if the order of these columns does not matter.
+    pub(super) fn in_any_order(&self) -> bool {
+        self.plan.plan.is_narrowed || self.is_late()
     }
 
     fn has_meta(&self) -> bool {
@@ -354,7 +376,7 @@ impl FindCursor {
         rows: usize,
         made: &mut dyn FnMut(&FieldSet) -> Vec<Block>,
     ) -> Result<Vec<Block>> {
-        let in_any_order = self.plan.plan.is_narrowed;
+        let in_any_order = self.in_any_order();
         if !in_any_order {
             let (columns, has_meta) = (Rc::clone(&self.plan.columns), self.has_meta());
             let fields = JoinedFields { columns, has_meta, in_any_order, only: None };
@@ -386,22 +408,15 @@ impl FindCursor {
         if self.units.is_empty() && !self.is_ready(run) {
             return Vec::new();
         }
-        let cache = cache.borrow();
         // During a turn, a bucket may have changed: its new rows do not belong to columns that were made before.
-        let is_known = cache.run(&run.range, (false, false)).is_some_and(|known| std::ptr::eq(&*known, run));
+        let known = cache.borrow().run(&run.range, (false, false));
+        let is_known = known.is_some_and(|known| std::ptr::eq(&*known, run));
         if !is_known {
             return Vec::new();
         }
-        let blocks = if self.units.is_empty() {
-            let found = cache.scan(&run.collection, &run.range, run.buckets);
-            found.and_then(|(buckets, _)| {
-                buckets.iter().map(|(_, stored)| self.made_of(stored, columns)).listed_if_all()
-            })
-        } else {
-            let next = self.units.iter().rev().take(run.buckets).map(|next| next.unit.stored.as_ref());
-            next.map(|stored| self.made_of(stored?, columns)).listed_if_all()
-        };
-        joined(blocks.filter(|blocks| blocks.len() == run.buckets).unwrap_or_default(), self.plan.plan.is_narrowed)
+        let buckets = self.buckets_of(run, cache).unwrap_or_default();
+        let blocks = buckets.iter().map(|stored| self.made_of(stored, columns)).listed_if_all();
+        joined(blocks.unwrap_or_default(), self.in_any_order())
     }
 
     fn made_of(&self, stored: &StoredBucket, columns: &FieldSet) -> Option<Block> {

@@ -58,7 +58,12 @@ impl Scan {
     /// True if the rows of all records take less time than a look at each group that may have a row that matches.
     pub(in crate::engine) fn prefers_records(&self, plan: &ReadPlan) -> bool {
         let open = self.met.iter().filter(|met| !**met).count();
-        if open < RECORD_GROUPS_MIN || self.is_ordered() || self.collection().dedupes() || !plan.may_take_runs() {
+        if open < RECORD_GROUPS_MIN
+            || self.is_ordered()
+            || self.collection().dedupes()
+            || !plan.may_take_runs()
+            || plan.columns.is_all()
+        {
             return false;
         }
         let records = self.journal().records();

@@ -11,7 +11,9 @@ use super::bucket_cache::BucketCache;
 use super::keyspace::CollectionId;
 use super::stored_bucket::Coverage;
 use crate::bucket::KeptColumns;
+use crate::limits::RUNS_MAX;
 use crate::storage::KeyRange;
+use crate::value::hash;
 
 /// Neighbouring buckets.
 pub struct BucketRun {
@@ -23,6 +25,8 @@ pub struct BucketRun {
     pub buckets: usize,
     /// How many rows they have together.
     pub rows: usize,
+    /// How many rows the buckets up to each of them have, that one included.
+    pub ends: Box<[u32]>,
     /// Which journal records one of them may hold.
     pub coverage: Coverage,
     /// Their joined columns.
@@ -62,6 +66,11 @@ impl BucketCache {
         run.kept.allow(&self.room);
         let run = Rc::new(run);
         self.runs.insert(from, Rc::clone(&run));
+        if self.runs.len() > RUNS_MAX {
+            // Any other one: whoever scans more than there is room for must not find that all are gone.
+            let other = (from + 1 + hash(0, &run.range.start) as usize % RUNS_MAX) % self.runs.len();
+            self.runs.remove(other);
+        }
         run
     }
 }
@@ -92,7 +101,8 @@ mod tests {
 
     fn add(cache: &mut BucketCache, low: u8, high: u8) -> Rc<BucketRun> {
         let (range, coverage, kept) = (range(low, high), Coverage::default(), KeptColumns::default());
-        cache.add_run(BucketRun { collection: COLLECTION, range, buckets: 2, rows: 5, coverage, kept })
+        let ends = [2, 5].into();
+        cache.add_run(BucketRun { collection: COLLECTION, range, buckets: 2, rows: 5, ends, coverage, kept })
     }
 
     /// Buckets 10 to 59, of which each ten are a run.
@@ -163,6 +173,7 @@ mod tests {
                 range,
                 buckets: 2,
                 rows: 5,
+                ends: [2, 5].into(),
                 coverage: Coverage::default(),
                 kept: KeptColumns::default(),
             });

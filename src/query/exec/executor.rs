@@ -147,6 +147,32 @@ impl Exec {
         Ok(self.measurements.select(rows, all_match)?.map(|selected| selected.to_rows()))
     }
 
+    /// Of complete rows that lack only what is neither filtered nor sorted by, those that a sort with a limit may return, and their
+    /// numbers; `selected` are those that match.
+    ///
+    /// Errors: `BadValue` if the sort meets parallel arrays.
+    pub fn best_of(&mut self, rows: Block, selected: Option<Vec<u32>>) -> Result<(Block, Vec<u32>)> {
+        let ExecOutput::Sorter(sorter) = &mut self.output else { return Ok((rows, Vec::new())) };
+        let count = rows.rows();
+        let rows = match &selected {
+            None => rows,
+            Some(selected) => rows.gather(selected),
+        };
+        let (best, better) = sorter.best_of(rows)?;
+        let selected = better_among(selected, better);
+        Ok((best, selected.unwrap_or_else(|| (0..).take(count).collect())))
+    }
+
+    /// Collects rows for a sort with a limit, which returns few; `late` says what they lack.
+    ///
+    /// Errors: as `best_of`.
+    pub fn push_late(&mut self, rows: Block, late: Late) -> Result<()> {
+        match &mut self.output {
+            ExecOutput::Sorter(sorter) => sorter.push(rows, Some(late)),
+            ExecOutput::Queue { .. } => Ok(()),
+        }
+    }
+
     /// The number of rows that `take` can return now.
     pub fn ready(&self) -> usize {
         match &self.output {
@@ -229,12 +255,7 @@ impl Sink for Exec {
                     Some(selected) => rows.gather(selected),
                 };
                 let (matches, better) = sorter.better_of(matches)?;
-                selected = match (selected, better) {
-                    (Some(selected), Some(better)) => {
-                        Some(better.iter().filter_map(|row| selected.get(*row as usize)).copied().listed())
-                    }
-                    (selected, better) => better.or(selected),
-                };
+                selected = better_among(selected, better);
                 if matches.rows() == 0 {
                     return Ok(Flow::Continue);
                 }
@@ -318,6 +339,16 @@ impl Exec {
                 Ok(Flow::Continue)
             }
         }
+    }
+}
+
+/// The selected rows of which these are the `better` ones; `None` if all of all are.
+fn better_among(selected: Option<Vec<u32>>, better: Option<Vec<u32>>) -> Option<Vec<u32>> {
+    match (selected, better) {
+        (Some(selected), Some(better)) => {
+            Some(better.iter().filter_map(|row| selected.get(*row as usize)).copied().listed())
+        }
+        (selected, better) => better.or(selected),
     }
 }
 

@@ -28,4 +28,4 @@ pub use ends::Ends;
 pub use executor::Exec;
 pub use queue::Queue;
 pub use sink::{Counters, Flow, LateColumns, Sink};
-pub use sorter::TimeBound;
+pub use sorter::{Late, TimeBound};

@@ -12,7 +12,7 @@ use crate::error::Result;
 use crate::limits::{LATE_BUCKETS_AT_ONCE, LATE_ROWS_MAX};
 use crate::listed::IntoList;
 use crate::query::sort::{SortSpec, rows_before, sorted_rows};
-use crate::value::{Doc, OwnedValue};
+use crate::value::{Doc, OwnedValue, sort_by};
 
 /// Number of rows that are worth sorting while more are to come.
 const RELEASED_ROWS_MIN: usize = 32_768;
@@ -53,7 +53,7 @@ pub(super) struct Sorter {
 }
 
 /// The columns that rows of a bucket still lack. They are decoded when it is certain that some of the rows are returned.
-pub(super) struct Late {
+pub struct Late {
     /// Their bucket.
     pub rest: Rc<dyn LateColumns>,
     /// Its metadata.
@@ -153,6 +153,18 @@ impl Sorter {
         let better = rows_before(&self.spec, &pair)?;
         let [_, rows] = pair;
         Ok(if better.len() == rows.rows() { (rows, None) } else { (rows.gather(&better), Some(better)) })
+    }
+
+    /// The same, but no more than a limit keeps.
+    ///
+    /// Errors: as `push`.
+    pub fn best_of(&mut self, rows: Block) -> Result<(Block, Option<Vec<u32>>)> {
+        let (rows, better) = self.better_of(rows)?;
+        let Some(keep) = self.keep.filter(|keep| rows.rows() > *keep) else { return Ok((rows, better)) };
+        let mut best = sorted_rows(&self.spec, std::slice::from_ref(&rows), Some(keep))?;
+        sort_by(&mut best, Ord::cmp);
+        let number = |row: &u32| better.as_ref().map_or(Some(*row), |better| better.get(*row as usize).copied());
+        Ok((rows.gather(&best), Some(best.iter().filter_map(number).listed())))
     }
 
     /// Sorts and releases the rows that no later row can precede, judged by the dates in the column `bound.name`. If

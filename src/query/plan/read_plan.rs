@@ -242,7 +242,7 @@ impl ReadPlan {
         let takes_all = |wanted: &RowsPerGroup| wanted.which == Which::Extremes;
         !self.is_over_buckets()
             && !self.skips_closed
-            && !self.columns.is_all()
+            && (!self.columns.is_all() || self.plan.is_late())
             && self.plan.newest.is_none()
             && self.plan.rows_per_group.as_ref().is_none_or(takes_all)
             && self.stream.as_ref().is_none_or(|stream| stream.buckets.is_none())
@@ -253,18 +253,19 @@ impl ReadPlan {
         self.plan.sort.is_some() && self.stream.is_none()
     }
 
-    /// Of rows with their metadata, those whose metadata matches. They have it only if somebody reads it.
+    /// Of rows with their metadata, those whose metadata matches, and their numbers if these are not all. They have it only if somebody
+    /// reads it.
     ///
     /// Errors: those of expressions on the metadata.
-    pub fn of_matching_series(&self, mut rows: Block) -> Result<Block> {
+    pub fn of_matching_series(&self, mut rows: Block) -> Result<(Block, Option<Vec<u32>>)> {
         let (true, Some(split), Some(name)) = (self.asks_metadata(), &self.split, &self.plan.meta_field) else {
-            return Ok(rows);
+            return Ok((rows, None));
         };
-        let matching = split.select_by_metadata(rows.rows(), rows.column(name))?;
+        let matching = split.select_by_metadata(rows.rows(), rows.column(name))?.to_rows();
         if !self.plan.wants_meta {
             rows.retain_columns(|column| *column != **name);
         }
-        Ok(rows.gather(&matching.to_rows()))
+        Ok((rows.gather(&matching), Some(matching)))
     }
 
     /// True if rows with that metadata may match.

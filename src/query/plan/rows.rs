@@ -3,6 +3,7 @@
 use super::demand::{Demand, NewestBins, Query, RowsPerGroup};
 use super::find::FindCommand;
 use super::projection::Projection;
+use crate::limits::LATE_ROWS_MAX;
 use crate::query::filter::Filter;
 use crate::query::sort::SortSpec;
 use crate::value::{Collation, FieldSet};
@@ -50,6 +51,12 @@ pub struct Plan {
 }
 
 impl Plan {
+    /// True if a sort returns so few rows that most of their columns are decoded late.
+    pub fn is_late(&self) -> bool {
+        let few = |limit: u64| self.skip.saturating_add(limit) <= LATE_ROWS_MAX as u64;
+        self.sort.is_some() && self.decode_first.is_some() && self.limit.is_some_and(few)
+    }
+
     /// The plan of a `find`.
     pub fn new(query: Query, facts: &CollectionFacts<'_>) -> Plan {
         let Query { find, demand } = query;
