@@ -16,6 +16,7 @@ use crate::support::{ALWAYS_MS, Db, Random, TestEnv, raw};
 
 const SERIES: i32 = 400;
 const COMMITS: i32 = 6;
+const WRITES: usize = 16;
 
 /// Refuses all commits from a given one on.
 struct Failing {
@@ -212,7 +213,10 @@ fn what_stands_when_a_query_begins_is_found_once_while_others_insert_and_fold() 
             add(&db, 0).await;
             let (next, is_done) = (RefCell::new(SERIES), Cell::new(false));
             let writes = async {
-                while !is_done.get() {
+                for _ in 0..WRITES {
+                    if is_done.get() {
+                        break;
+                    }
                     let writer = if random.chance(50) { &db } else { &other };
                     let first = *next.borrow();
                     add(writer, first).await;

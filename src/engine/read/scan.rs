@@ -13,7 +13,7 @@ use super::windows::KnownRows;
 use crate::bucket::BucketId;
 use crate::engine::Engine;
 use crate::engine::collections::collection::Collection;
-use crate::engine::journal::{ByBucket, JournalMark, SectionGroup};
+use crate::engine::journal::{ByBucket, JournalMark, SectionGroup, SectionRef};
 use crate::engine::store::{keyspace, stored_bucket::StoredBucket};
 use crate::error::Result;
 use crate::limits::{FIRST_PAGE_BUCKETS, SCAN_PAGE_BUCKETS, scan_cache_bytes};
@@ -281,15 +281,12 @@ impl Engine {
             }
             rest => rest,
         };
-        let mut journal: Vec<(BucketId, usize)> = scan
-            .journal
-            .groups()
-            .iter()
-            .map(|group| group.place())
-            .zip(0..)
-            .filter(|(_, number)| scan.met.get(*number) == Some(&false))
-            .listed();
-        sort_by(&mut journal, |a, b| in_order(!ascending, &a.0, &b.0));
+        let ordered = scan.journal.in_order(scan.collection.dedupes());
+        let open = ordered.iter().filter(|(_, number)| scan.met.get(*number) == Some(&false));
+        let mut journal: Vec<(BucketId, usize)> = open.copied().listed();
+        if ascending {
+            journal.reverse();
+        }
         if let Rest::Ids(ids) = &mut scan.rest {
             sort_by(ids, |a, b| in_order(!ascending, a, b));
         }
@@ -397,8 +394,13 @@ impl Scan {
                 if self.leaves_groups && !is_covered {
                     continue;
                 }
+                let is_left = |section: &SectionRef| !stored.coverage.covers(section.commit());
+                let holds_all = self.leaves_groups && !group.sections().iter().any(is_left);
                 self.met.iter_mut().skip(number).take(1).for_each(|met| *met = true);
                 main.half_folded |= is_covered;
+                if holds_all {
+                    continue;
+                }
                 if group.meta() == stored.document.view().get("meta") {
                     main.number = Some(number);
                 } else {
