@@ -18,6 +18,7 @@ mod kept_columns;
 mod newest;
 mod newest_bins;
 mod objects;
+mod record_runs;
 mod series_filters;
 mod stages;
 mod streamed_groups;

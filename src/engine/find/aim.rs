@@ -57,11 +57,7 @@ impl Engine {
         match &first.access {
             ReadAccess::Buckets { low, high } => {
                 self.leave_out_groups_if_loaded(&mut scan, &first);
-                scan.keep_groups(&|_, group| {
-                    // An expression that fails here fails again on the rows, which raises the error.
-                    (low..=high).contains(&&group.bucket)
-                        && first.may_match_rows(group.meta(), group.first_ms, group.last_ms).unwrap_or(true)
-                });
+                scan.keep_matching_groups(&first, (*low, *high));
             }
             series @ ReadAccess::Series { .. } => {
                 let wanted = scan.journal().groups_within(&series_ranges(collection, series));

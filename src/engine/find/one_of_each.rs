@@ -83,12 +83,7 @@ impl Engine {
             let few = if unsure == Some(number as usize) { usize::MAX } else { 1 };
             wanted.extend(directory.buckets_of(number).iter().take(few).map(|one| one.id));
         }
-        for group in scan.groups() {
-            let number =
-                series.number_in(&directory, group.meta(), options).and_then(|number| u32::try_from(number).ok());
-            let buckets = number.map_or(&[][..], |number| directory.buckets_of(number));
-            wanted.extend(buckets.binary_search_by(|one| one.id.cmp(&group.bucket)).is_ok().then_some(group.bucket));
-        }
+        series.add_listed(scan, &directory, &mut wanted);
         sort_by(&mut wanted, Ord::cmp);
         wanted.dedup();
         scan.aim(Access::Ids(wanted));

@@ -37,7 +37,10 @@ impl FindCursor {
             self.scan.meet_all();
             return Ok(false);
         };
-        let open = self.scan.open_rows(&run);
+        if self.ahead.next_records == 0 {
+            self.ahead.is_any_met = self.scan.is_any_met();
+        }
+        let open = if self.ahead.is_any_met { self.scan.open_rows(&run) } else { None };
         let may_match = open.as_ref().is_none_or(|open| !open.none());
         if may_match && self.plan.may_match_times(run.times.0, run.times.1) {
             run.kept.allow(&cache.borrow().room());

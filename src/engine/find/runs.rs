@@ -53,8 +53,9 @@ pub(super) struct RunsAhead {
     unfolded: Option<Vec<BucketId>>,
     /// Whether journal rows are taken with their records, if that is decided.
     pub(super) takes_records: Option<bool>,
-    /// The next run of these.
+    /// The next run of these, and whether somebody has met groups before.
     pub(super) next_records: usize,
+    pub(super) is_any_met: bool,
 }
 
 impl Engine {

@@ -267,13 +267,7 @@ impl Engine {
             wanted.extend(buckets.iter().skip(from).map(|one| one.id).take_while(|id| *id <= high));
         }
         // Which of their rows are also journal rows, only the stored buckets can tell.
-        for group in scan.groups().filter(|group| low <= group.bucket && group.bucket <= high) {
-            let number = series.number_in(directory, group.meta(), &collection.entry().options.timeseries);
-            let buckets = number
-                .and_then(|number| u32::try_from(number).ok())
-                .map_or(&[][..], |number| directory.buckets_of(number));
-            wanted.extend(buckets.binary_search_by(|one| one.id.cmp(&group.bucket)).is_ok().then_some(group.bucket));
-        }
+        series.add_listed(scan, directory, &mut wanted);
         if scan.expects_runs() && self.prefers_runs(scan, wanted.len(), true) {
             return Ok(());
         }

@@ -6,7 +6,7 @@
 use std::rc::{Rc, Weak};
 
 use super::series::Series;
-use crate::bucket::TimeseriesOptions;
+use crate::bucket::{BucketId, TimeseriesOptions};
 use crate::engine::Engine;
 use crate::engine::collections::directory::{Directory, series_key};
 use crate::engine::journal::ByBucket;
@@ -59,6 +59,22 @@ impl Series {
             number.iter().for_each(|number| self.note(*number, meta));
             number
         })
+    }
+
+    /// Adds the buckets of groups of a scan that are listed as buckets of their series.
+    pub(super) fn add_listed(&self, scan: &Scan, directory: &Directory, buckets: &mut Vec<BucketId>) {
+        let (collection, journal) = (scan.collection(), scan.journal());
+        let options = &collection.entry().options.timeseries;
+        // Many groups are of one series.
+        let mut listed = vec![None; if directory.buckets().is_empty() { 0 } else { journal.series_count() }];
+        for (at, group) in scan.open_groups() {
+            let Some(known) = listed.get_mut(journal.series_of(at)) else { continue };
+            let of_series = *known.get_or_insert_with(|| {
+                let number = self.number_in(directory, group.meta(), options);
+                number.and_then(|number| u32::try_from(number).ok()).map_or(&[][..], |one| directory.buckets_of(one))
+            });
+            buckets.extend(of_series.binary_search_by(|one| one.id.cmp(&group.bucket)).is_ok().then_some(group.bucket));
+        }
     }
 }
 

@@ -6,6 +6,7 @@
 
 mod additions;
 mod entry;
+mod order;
 mod record;
 mod records;
 mod resolution;

@@ -166,6 +166,8 @@ pub struct ByBucket {
     by_meta: RefCell<ByMeta>,
     /// Bytes of the tails kept.
     tails_size_bytes: Cell<usize>,
+    /// Groups in the order of their buckets, as far as somebody has asked for it.
+    pub(super) ordered: RefCell<Rc<Vec<(BucketId, usize)>>>,
     /// The records that they are of.
     records: Records,
 }

@@ -77,11 +77,13 @@ impl Scan {
         self.leaves_groups = true;
     }
 
+    /// True if some groups were met or left out.
+    pub(in crate::engine) fn is_any_met(&self) -> bool {
+        self.met.contains(&true)
+    }
+
     /// Which rows of a run are of groups that were neither met nor left out; `None` if all are.
     pub(in crate::engine) fn open_rows(&self, run: &RecordRun) -> Option<Bitmap> {
-        if !self.met.contains(&true) {
-            return None;
-        }
         let mut open = Bitmap::filled(0, true);
         for (section, group) in self.journal().records().sections(run) {
             open.push_many(self.met.get(group) == Some(&false), section.rows);

@@ -13,11 +13,12 @@ use super::windows::KnownRows;
 use crate::bucket::BucketId;
 use crate::engine::Engine;
 use crate::engine::collections::collection::Collection;
-use crate::engine::journal::{ByBucket, JournalMark, SectionGroup};
+use crate::engine::journal::{ByBucket, JournalMark, SectionGroup, SectionRef};
 use crate::engine::store::{keyspace, stored_bucket::StoredBucket};
 use crate::error::Result;
 use crate::limits::{FIRST_PAGE_BUCKETS, SCAN_PAGE_BUCKETS, scan_cache_bytes};
 use crate::listed::IntoList;
+use crate::query::ReadPlan;
 use crate::storage::{Bytes, KeyRange, Page};
 use crate::value::sort_by;
 
@@ -112,6 +113,25 @@ impl Scan {
         self.left_out.clone_from(&self.met);
     }
 
+    /// Leaves out journal groups whose buckets have other ids than these, and those of which no row can match.
+    pub(in crate::engine) fn keep_matching_groups(&mut self, plan: &ReadPlan, (low, high): (BucketId, BucketId)) {
+        let takes_all_ids = (low, high) == (BucketId::MIN, BucketId::MAX);
+        if takes_all_ids && !plan.asks_metadata() && !self.collection.known.extended_range.get() {
+            return;
+        }
+        // It is the same for all groups of a series. An expression that fails here fails again on the rows, which raises the error.
+        let mut metadata_matches = vec![None; self.journal.series_count()];
+        for (number, (group, met)) in self.journal.groups().iter().zip(&mut self.met).enumerate() {
+            *met = *met
+                || !plan.may_match_times(group.first_ms, group.last_ms)
+                || !(takes_all_ids || (low..=high).contains(&group.bucket))
+                || metadata_matches.get_mut(self.journal.series_of(number)).is_some_and(|known| {
+                    !*known.get_or_insert_with(|| plan.metadata_matches(group.meta()).unwrap_or(true))
+                });
+        }
+        self.left_out.clone_from(&self.met);
+    }
+
     /// The range in which the last page has all stored buckets; `None` if it was picked from an index.
     pub(in crate::engine) fn covered(&self) -> Option<&KeyRange> {
         self.covered.as_ref()
@@ -153,13 +173,13 @@ impl Scan {
 
     /// The groups of the journals that were neither met nor left out.
     pub(in crate::engine) fn groups(&self) -> impl Iterator<Item = &SectionGroup> {
-        self.open_groups().map(|group| &**group)
+        self.open_groups().map(|(_, group)| &**group)
     }
 
-    /// As `groups`.
-    pub(super) fn open_groups(&self) -> impl Iterator<Item = &Rc<SectionGroup>> {
-        let left = self.journal.groups().iter().zip(&self.met).filter(|(_, met)| !**met);
-        left.map(|(group, _)| group)
+    /// As `groups`, with their numbers.
+    pub(in crate::engine) fn open_groups(&self) -> impl Iterator<Item = (usize, &Rc<SectionGroup>)> {
+        let left = self.journal.groups().iter().enumerate().zip(&self.met).filter(|(_, met)| !**met);
+        left.map(|(numbered, _)| numbered)
     }
 
     /// Sets what is known of the measurements of its groups.
@@ -261,15 +281,12 @@ impl Engine {
             }
             rest => rest,
         };
-        let mut journal: Vec<(BucketId, usize)> = scan
-            .journal
-            .groups()
-            .iter()
-            .map(|group| group.place())
-            .zip(0..)
-            .filter(|(_, number)| scan.met.get(*number) == Some(&false))
-            .listed();
-        sort_by(&mut journal, |a, b| in_order(!ascending, &a.0, &b.0));
+        let ordered = scan.journal.in_order(scan.collection.dedupes());
+        let open = ordered.iter().filter(|(_, number)| scan.met.get(*number) == Some(&false));
+        let mut journal: Vec<(BucketId, usize)> = open.copied().listed();
+        if ascending {
+            journal.reverse();
+        }
         if let Rest::Ids(ids) = &mut scan.rest {
             sort_by(ids, |a, b| in_order(!ascending, a, b));
         }
@@ -377,8 +394,13 @@ impl Scan {
                 if self.leaves_groups && !is_covered {
                     continue;
                 }
+                let is_left = |section: &SectionRef| !stored.coverage.covers(section.commit());
+                let holds_all = self.leaves_groups && !group.sections().iter().any(is_left);
                 self.met.iter_mut().skip(number).take(1).for_each(|met| *met = true);
                 main.half_folded |= is_covered;
+                if holds_all {
+                    continue;
+                }
                 if group.meta() == stored.document.view().get("meta") {
                     main.number = Some(number);
                 } else {

@@ -49,7 +49,7 @@ impl Engine {
         let entry = collection.entry();
         let options = &entry.options.timeseries;
         let stale: Vec<Rc<SectionGroup>> =
-            scan.open_groups().filter(|group| !group.is_resolved(epoch)).cloned().listed();
+            scan.open_groups().map(|(_, group)| group).filter(|group| !group.is_resolved(epoch)).cloned().listed();
         if !stale.is_empty() {
             let windows = self.buckets_of_windows(&collection, epoch, &stale, options).await?;
             for ((group, listed), near) in stale.iter().zip(&windows.listed).zip(windows.near) {
@@ -59,7 +59,7 @@ impl Engine {
             }
         }
         let mut absorbed = Interner::default();
-        for known in scan.open_groups().filter_map(|group| group.resolution()) {
+        for known in scan.groups().filter_map(SectionGroup::resolution) {
             for (id, _) in &known.absorbed {
                 absorbed.add(id.as_bytes());
             }
