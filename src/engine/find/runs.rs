@@ -12,7 +12,7 @@ use super::planned::PlannedQuery;
 use crate::block::{Block, Column};
 use crate::bucket::{BucketId, JoinedFields, KeptColumns, compact, joined_rows, unpack};
 use crate::engine::Engine;
-use crate::engine::read::scan::Scan;
+use crate::engine::read::scan::{Access, Scan};
 use crate::engine::store::bucket_cache::BucketCache;
 use crate::engine::store::bucket_runs::BucketRun;
 use crate::engine::store::keyspace;
@@ -22,7 +22,7 @@ use crate::limits::{
     ROWS_TOGETHER, ROWS_TOGETHER_SIZE_BYTES_MAX, RUN_BUCKETS_MAX, RUN_ENDS_AT, SCAN_PAGE_BUCKETS, SMALL_BUCKET_ROWS,
 };
 use crate::listed::IntoList;
-use crate::query::{Flow, ReadPlan, Sink};
+use crate::query::{Exec, Flow, ReadAccess, ReadPlan, Sink};
 use crate::storage::{KeyRange, LocalFuture};
 use crate::value::{FieldSet, hash, sort_by};
 
@@ -52,17 +52,24 @@ pub(super) struct RunsAhead {
 
 impl Engine {
     /// Expects runs, if a query may take some. A sort by metadata collects their rows: to sort these takes less time than to meet
-    /// small buckets one by one.
+    /// small buckets one by one, and they take less room.
     #[inline(never)]
     pub(super) fn expect_runs_if_loaded(&self, scan: &mut Scan, plan: &mut ReadPlan) {
         let stream = plan.stream.take_if(|stream| stream.buckets.is_some());
         if !plan.may_take_runs()
-            || stream.is_some() && (plan.plan.limit.is_some() || !self.prefers_runs(scan, usize::MAX, true))
+            || stream.is_some() && (plan.plan.limit.is_some() || !self.prefers_runs(scan, usize::MAX, false))
         {
             plan.stream = stream.or(plan.stream.take());
             return;
         }
+        plan.unused_stream = stream;
         scan.expect_runs();
+    }
+
+    /// Notes that all buckets are read, and not only those at the ends of series. Of small ones, all rows are taken.
+    pub(super) fn forgo_ends(&self, scan: &mut Scan, plan: &mut ReadPlan) {
+        plan.forgo_ends(self.prefers_runs(scan, usize::MAX, false));
+        self.expect_runs_if_loaded(scan, plan);
     }
 
     /// True if `drain_runs` is for a plan, whose scan then expects runs.
@@ -91,7 +98,7 @@ impl Engine {
     ) -> LocalFuture<'a, PlannedQuery> {
         Box::pin(async move {
             // The order of fields does not matter.
-            plan.plan.is_narrowed = true;
+            (plan.plan.is_narrowed, plan.plan.in_any_order) = (true, true);
             sink.begin(&plan.plan);
             let mut cursor = FindCursor::new(scan, plan, entries, false);
             while !cursor.is_done() {
@@ -128,6 +135,26 @@ impl Engine {
 }
 
 impl FindCursor {
+    /// After all, streams a sort by metadata, and begins again, if the buckets that have just come are not small: their rows would
+    /// take more room than they do.
+    pub(super) fn stream_after_all(&mut self) {
+        let options = &self.scan.collection().entry().options.timeseries;
+        let count = |next: &Next| next.unit.stored.as_ref()?.view(options).and_then(|view| view.count()).ok();
+        let rows: usize = self.units.iter().filter_map(count).sum();
+        if rows <= self.units.len() * SMALL_BUCKET_ROWS {
+            return;
+        }
+        if let (Some(stream), ReadAccess::Buckets { low, high }) = (self.plan.unused_stream.take(), &self.plan.access) {
+            self.scan.begin_again();
+            self.scan.aim(Access::Range(*low, *high));
+            let counters = *self.exec.counters();
+            self.exec = Exec::with_sort(&self.plan.plan, stream.rows.clone());
+            *self.exec.counters() = counters;
+            self.plan.stream = Some(stream);
+            self.put_units(Vec::new());
+        }
+    }
+
     /// Takes the rows of the next run. False if there is none, or if its buckets must be looked at.
     ///
     /// Errors: those of projections.
@@ -186,9 +213,11 @@ impl FindCursor {
             || plan.plan.is_narrowed && reads_rows
             || plan.sorts_all()
             || self.scan.examined() > self.units.len() + SCAN_PAGE_BUCKETS / 4;
+        // A limit may be reached with few buckets.
+        let is_far = self.scan.examined() > self.units.len() + SCAN_PAGE_BUCKETS;
         takes_many
             && plan.may_take_runs()
-            && (plan.sorts_all() || self.exec.takes_all())
+            && (plan.sorts_all() || self.exec.takes_all() || is_far)
             && !self.exec.has_failed
             && !self.scan.collection().dedupes()
     }
@@ -316,7 +345,7 @@ impl FindCursor {
 
     /// The rows of a run, with the columns that the plan reads; none if these are not in memory, and are not to be made.
     fn rows_of(&self, run: &BucketRun, cache: &RefCell<BucketCache>) -> Result<Vec<Block>> {
-        let in_any_order = self.plan.plan.is_narrowed;
+        let in_any_order = self.plan.plan.in_any_order;
         if !in_any_order {
             let (columns, has_meta) = (Rc::clone(&self.plan.columns), self.has_meta());
             let fields = JoinedFields { columns, has_meta, in_any_order, only: None };
@@ -373,7 +402,7 @@ impl FindCursor {
             let next = self.units.iter().rev().take(run.buckets).map(|next| next.unit.stored.as_ref());
             next.map(|stored| self.made_of(stored?, columns)).listed_if_all()
         };
-        joined(blocks.filter(|blocks| blocks.len() == run.buckets).unwrap_or_default(), self.plan.plan.is_narrowed)
+        joined(blocks.filter(|blocks| blocks.len() == run.buckets).unwrap_or_default(), self.plan.plan.in_any_order)
     }
 
     fn made_of(&self, stored: &StoredBucket, columns: &FieldSet) -> Option<Block> {
@@ -390,4 +419,73 @@ impl FindCursor {
 /// True if columns of so many rows need not replace others.
 fn fits(kept: &KeptColumns, rows: usize, missing: &FieldSet) -> bool {
     kept.fits(missing.names().len() * rows * CELL_BYTES)
+}
+
+#[cfg(test)]
+mod tests {
+    use bson::rawdoc;
+    use futures::executor::block_on;
+
+    use super::super::planned::Defaults;
+    use super::*;
+    use crate::block::ColumnData;
+    use crate::bucket::CollectionOptions;
+    use crate::env::fixed::FixedEnv;
+    use crate::query::FindCommand;
+    use crate::storage::memory::MemoryStorage;
+    use crate::value::Doc;
+
+    const HOUR_MS: i64 = 3_600_000;
+
+    /// Rows of the first `series` series in an hour.
+    fn rows_of(hour: i64, series: i64, rows_each: i64) -> Block {
+        let rows = || 0..series * rows_each;
+        let mut block = Block::new(rows().count());
+        let times = rows().map(|row| hour * HOUR_MS + row / series).collect();
+        block.set_column("t", Column::new(ColumnData::Date(times), None));
+        block.set_column("m", Column::new(ColumnData::I64(rows().map(|row| row * 7 % series).collect()), None));
+        block
+    }
+
+    /// Whether a sort by metadata streams in the end, and the metadata of all of its rows.
+    async fn sorted(engine: &Engine) -> (bool, Vec<i64>) {
+        let command = rawdoc! { "find": "c", "sort": { "m": 1 }, "projection": { "_id": 0, "t": 1, "m": 1 }, "batchSize": 50_000 };
+        let command = Doc::parse(command.as_bytes()).unwrap();
+        let options = |_: Defaults<'_>| FindCommand::parse(command, &engine.globals()).map(Into::into);
+        let (mut cursor, _) = engine.open_cursor("c", false, &options, None).await.unwrap().unwrap();
+        let mut found = Vec::new();
+        while !cursor.is_done() {
+            let batch = engine.next_batch(&mut cursor, 50_000).await.unwrap();
+            let metas = batch.column("m").cloned().unwrap().into_plain();
+            match metas.data() {
+                ColumnData::I64(metas) => found.extend_from_slice(metas),
+                _ => panic!("{metas:?}"),
+            }
+        }
+        (cursor.plan.stream.is_some(), found)
+    }
+
+    #[test]
+    fn a_sort_by_metadata_takes_runs_and_streams_after_all_if_later_buckets_are_large() {
+        const SERIES: i64 = 1100;
+        let engine = Engine::new("d", Rc::new(MemoryStorage::new()), Rc::new(FixedEnv::default()), [1; 8]);
+        let create = rawdoc! { "create": "c", "timeseries": { "timeField": "t", "metaField": "m" } };
+        let options =
+            CollectionOptions::parse_create(Doc::parse(create.as_bytes()).unwrap(), FixedEnv::NOW_MS).unwrap();
+        block_on(async {
+            engine.create_collection("c", options).await.unwrap();
+            let collection = engine.existing_collection("c").await.unwrap();
+            let mut expected = Vec::new();
+            for (hour, series, rows_each, streams) in
+                [(0, SERIES, 2, false), (1, SERIES, 2, false), (2, SERIES / 5, 300, true)]
+            {
+                engine.insert(&collection, rows_of(hour, series, rows_each)).await.unwrap();
+                engine.flush().await.unwrap();
+                expected.extend((0..series * rows_each).map(|row| row * 7 % series));
+                sort_by(&mut expected, Ord::cmp);
+                sorted(&engine).await;
+                assert_eq!(sorted(&engine).await, (streams, expected.clone()), "{hour}");
+            }
+        });
+    }
 }
