@@ -236,7 +236,9 @@ pub const NARROWED_SERIES_MAX: usize = 1024;
 /// Up to this many groups of the journals are tried one by one, instead of finding out their series.
 pub const TRIED_GROUPS_MAX: usize = 16;
 /// Maximum number of series whose metadata is kept in memory.
-pub const KNOWN_SERIES_MAX: usize = 1 << 14;
+pub const KNOWN_SERIES_MAX: usize = 1 << 16;
+/// Maximum bytes of this metadata.
+pub const KNOWN_SERIES_BYTES_MAX: usize = 8 << 20;
 /// Maximum number of fields of metadata whose values are kept in memory by series.
 pub const KNOWN_FIELDS_MAX: usize = 8;
 /// Maximum bytes of buckets held by a query for the newest row of each series. Beyond it, the buckets are read page by

@@ -1,6 +1,6 @@
 //! The host's clock, random source, regular expressions, collators, time zones, and doubles as text (I7).
 
-use std::cell::Cell;
+use std::cell::{Cell, OnceCell};
 use std::cmp::Ordering;
 use std::rc::Rc;
 
@@ -86,7 +86,7 @@ impl Env for HostEnv {
         let (unicode, plain) = if ignores_case { ("iu", "i") } else { ("u", "") };
         // With `u` a pattern matches whole characters, not UTF-16 units, but some old syntax is an error.
         match RegExp::new(pattern, unicode).or_else(|_| RegExp::new(pattern, plain)) {
-            Ok(regex) => Ok(Rc::new(regex)),
+            Ok(regex) => Ok(Rc::new(HostRegex { regex, search: OnceCell::new() })),
             Err(error) => Err(js_sys::Error::from(error).message().into()),
         }
     }
@@ -185,24 +185,50 @@ extern "C" {
     fn test(this: &RegExp, text: &str) -> bool;
 }
 
-impl CompiledRegex for RegExp {
+/// A regular expression, and what `find` makes once for all texts: to make it for each would take longer than to search a text.
+struct HostRegex {
+    regex: RegExp,
+    search: OnceCell<Option<TextSearch>>,
+}
+
+struct TextSearch {
+    /// With the flag `g`, without which a search does not continue after the previous match.
+    of_all: RegExp,
+    execute: Function,
+    index: JsValue,
+    length: JsValue,
+}
+
+impl TextSearch {
+    // Loaded later.
+    fn of(regex: &RegExp) -> Option<TextSearch> {
+        let [source, flags] = ["source", "flags"].map(|name| get(regex, &name.into()).as_string().unwrap_or_default());
+        let execute = Function::from(get(regex, &"exec".into()));
+        let of_all = RegExp::new(&source, &(flags + "g")).ok()?;
+        Some(TextSearch { of_all, execute, index: "index".into(), length: "length".into() })
+    }
+}
+
+// Loaded later.
+fn get(object: &JsValue, name: &JsValue) -> JsValue {
+    Reflect::get(object, name).unwrap_or_default()
+}
+
+impl CompiledRegex for HostRegex {
     fn is_match(&self, text: &str) -> bool {
-        self.test(text)
+        self.regex.test(text)
     }
 
     // Loaded later.
     fn find(&self, text: &str, all: bool) -> Vec<Match> {
         let mut found = Vec::new();
-        let get = |object: &JsValue, name: JsValue| Reflect::get(object, &name).unwrap_or_default();
-        // Only with the flag `g` does a search continue after the previous match.
-        let [source, flags] = ["source", "flags"].map(|name| get(self, name.into()).as_string().unwrap_or_default());
-        let Ok(regex) = RegExp::new(&source, &(flags + "g")) else { return found };
-        let (execute, whole) = (Function::from(get(&regex, "exec".into())), JsValue::from(text));
-        while let Ok(result) = execute.call1(&regex, &whole)
+        let Some(search) = self.search.get_or_init(|| TextSearch::of(&self.regex)) else { return found };
+        let (regex, whole) = (if all { &search.of_all } else { &self.regex }, JsValue::from(text));
+        while let Ok(result) = search.execute.call1(regex, &whole)
             && !result.is_null()
         {
-            let number = |object: &JsValue, name: &str| get(object, name.into()).as_f64().unwrap_or_default();
-            let start = number(&result, "index");
+            let number = |name: &JsValue| get(&result, name).as_f64().unwrap_or_default();
+            let start = number(&search.index);
             let mut units = 0.0;
             let before = text.chars().take_while(|letter| {
                 units += letter.len_utf16() as f64;
@@ -211,16 +237,17 @@ impl CompiledRegex for RegExp {
             let at = before.count();
             #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
             let groups: Vec<_> =
-                (0..number(&result, "length") as u32).map(|group| get(&result, group.into()).as_string()).collect();
+                (0..number(&search.length) as u32).map(|group| get(&result, &group.into()).as_string()).collect();
+            if !all {
+                found.push(Match { at, groups });
+                break;
+            }
             // An empty match would be found again at the same place.
             if groups.first().is_some_and(|all| all.as_deref() == Some("")) {
                 let width = text.chars().nth(at).map_or(1, char::len_utf16);
-                let _ = Reflect::set(&regex, &"lastIndex".into(), &(start + width as f64).into());
+                let _ = Reflect::set(regex, &"lastIndex".into(), &(start + width as f64).into());
             }
             found.push(Match { at, groups });
-            if !all {
-                break;
-            }
         }
         found
     }

@@ -10,6 +10,7 @@ use kernels::{elements, gather, tagged};
 
 use super::bitmap::Bitmap;
 use super::objects::Objects;
+use super::text_numbers::TextNumbers;
 use crate::value::{Kind, Value};
 
 /// The bytes of an ObjectId.
@@ -174,6 +175,9 @@ impl fmt::Debug for Reached {
 const REACHED_PATHS_MAX: usize = 8;
 const REACHED_VALUES_MAX: usize = 1024;
 
+/// With fewer rows than this for each of its entries, a dictionary has many.
+const ROWS_AN_ENTRY: usize = 8;
+
 impl Column {
     /// A column of cells, all present unless `presence` says otherwise. A presence without holes is dropped.
     pub fn new(data: ColumnData, presence: Option<Bitmap>) -> Column {
@@ -197,9 +201,11 @@ impl Column {
         }
         let made = make();
         let mut all = self.0.reached.paths.borrow_mut();
-        if self.len() <= REACHED_VALUES_MAX && all.len() < REACHED_PATHS_MAX {
-            all.push((path.into(), made.clone()));
+        if self.len() > REACHED_VALUES_MAX || all.len() == REACHED_PATHS_MAX {
+            return made;
         }
+        let made = TextNumbers::of(&made).unwrap_or(made);
+        all.push((path.into(), made.clone()));
         made
     }
 
@@ -241,6 +247,11 @@ impl Column {
             ColumnData::Objects(objects) => objects.rows(),
             ColumnData::Dictionary(index, _) => index.len(),
         }
+    }
+
+    /// True for a dictionary whose entries stand for few rows each.
+    pub fn has_many_entries(&self) -> bool {
+        matches!(self.data(), ColumnData::Dictionary(index, values) if ROWS_AN_ENTRY * values.len() > index.len())
     }
 
     /// True if there are no rows.

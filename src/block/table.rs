@@ -7,6 +7,9 @@ use super::column::Column;
 use crate::listed::IntoList;
 use crate::value::{DocWriter, FieldSet, hash};
 
+/// So many rows are worth the fixed cost of a stage.
+const ROWS_ALONE: usize = 512;
+
 /// Named columns of equal length, in the order in which a rebuilt document shows them. Names are unique.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Block {
@@ -46,6 +49,12 @@ impl Block {
     /// Names and columns, in order.
     pub fn columns(&self) -> &[(Box<str>, Column)] {
         &self.columns
+    }
+
+    /// True if these rows are worth the fixed cost of a stage, and take long to join with others: a dictionary, such as that of
+    /// metadata, takes as long as it has entries.
+    pub fn stands_alone(&self) -> bool {
+        self.rows() >= ROWS_ALONE && self.columns.iter().any(|(_, column)| column.has_many_entries())
     }
 
     /// True if the columns of `other` have the same names in the same order.

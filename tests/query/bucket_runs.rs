@@ -126,6 +126,41 @@ fn more_pipelines() -> Vec<Vec<Document>> {
     ]
 }
 
+/// Pipelines that read few rows of many small buckets: the latest ones of each series, those up to a limit.
+fn pipelines_of_few() -> Vec<Vec<Document>> {
+    let filter = doc! { "$match": { "v": { "$gt": 1 } } };
+    let in_order = doc! { "$sort": { "_id": 1 } };
+    let latest = doc! { "sortBy": { "at": -1, "n": -1 }, "output": "$mixed" };
+    let four = doc! { "n": 4, "sortBy": { "at": -1, "n": 1 }, "output": ["$v", "$n"] };
+    let first = doc! { "$group": { "_id": "$m.id", "n": { "$first": "$n" }, "v": { "$first": "$v" } } };
+    let running = doc! { "sum": { "$sum": "$v", "window": { "documents": ["unbounded", "current"] } } };
+    let window =
+        doc! { "$setWindowFields": { "partitionBy": "$m.id", "sortBy": { "at": 1, "n": 1 }, "output": running } };
+    let shown = doc! { "$project": { "_id": 0, "n": 1, "mixed": 1, "v": 1, "at": 1, "sum": 1 } };
+    let by_time = doc! { "$sort": { "at": 1, "n": 1 } };
+    vec![
+        vec![filter.clone(), doc! { "$group": { "_id": "$m", "top": { "$top": &latest } } }, in_order.clone()],
+        vec![doc! { "$group": { "_id": "$m.id", "top": { "$topN": &four } } }, in_order.clone()],
+        vec![filter.clone(), doc! { "$group": { "_id": "$m", "top": { "$topN": four } } }, in_order.clone()],
+        vec![filter.clone(), doc! { "$sort": { "at": -1, "n": 1 } }, first, in_order.clone()],
+        vec![
+            doc! { "$match": { "rare": { "$gte": 2 }, "at": { "$gt": at(20, 0) } } },
+            doc! { "$group": { "_id": "$m.id", "last": { "$bottom": latest } } },
+            in_order,
+        ],
+        vec![filter.clone(), window.clone(), by_time.clone(), shown.clone()],
+        vec![
+            window,
+            doc! { "$match": { "sum": { "$gt": 50 } } },
+            by_time.clone(),
+            doc! { "$limit": 30 },
+            shown.clone(),
+        ],
+        vec![filter, by_time.clone(), doc! { "$skip": 400 }, doc! { "$limit": 30 }, shown.clone()],
+        vec![doc! { "$match": { "rare": 4 } }, by_time, doc! { "$limit": 25 }, shown],
+    ]
+}
+
 /// Commands that return no rows.
 fn commands() -> Vec<RawDocumentBuf> {
     let from = at(20, 30);
@@ -231,7 +266,7 @@ fn a_query_over_small_buckets_finds_what_was_written_since_it_was_asked_before()
                 // Without a cache, there are no runs.
                 let plain = open(&storage, 9, 0);
                 let some = pipelines.iter().filter(|_| step == 0 || random.chance(40));
-                let more = more_pipelines();
+                let more = [more_pipelines(), pipelines_of_few()].concat();
                 for pipeline in some.chain(more.iter().filter(|_| step % 3 == 0)) {
                     let expected = answer(&plain, pipeline).await;
                     for time in 0..if step == 0 { 4 } else { 2 } {

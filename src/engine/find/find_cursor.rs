@@ -2,7 +2,7 @@
 //!
 //! **Invariant I11**: it holds a page of buckets as they are stored, and unpacked rows for one batch. A sort that does
 //! not stream holds everything that matches; with a small limit, the buckets of the rows that it keeps, as they are
-//! stored. A sort that begins with metadata holds all its buckets as they are stored, or the rows of small ones in memory.
+//! stored. A sort that begins with metadata holds all its buckets as they are stored, or the rows of small ones.
 
 use std::cell::RefCell;
 
@@ -309,12 +309,11 @@ impl Engine {
     /// The next rows for stages; no rows after the last.
     pub(in crate::engine) async fn next_rows(&self, cursor: &mut FindCursor) -> Result<Block> {
         // One bucket at a time, as it was unpacked; for a sort, all that is ready. For a stage that computes something of
-        // every block, as many rows as are worth the effort, if buckets give only a few.
+        // every block, as many rows as are worth the effort.
         let plan = &cursor.plan.plan;
-        let in_any_order = plan.is_narrowed;
-        let rows = if in_any_order || plan.rows_per_group.is_some() { FEW_ROWS } else { 1 };
+        let rows = if plan.is_narrowed || plan.rows_per_group.is_some() { FEW_ROWS } else { 1 };
         self.fill(cursor, rows).await?;
-        cursor.exec.take_for_stage(in_any_order)
+        cursor.exec.take_for_stage(cursor.plan.plan.in_any_order)
     }
 
     /// Unpacks buckets until `rows` rows are ready, or all buckets are read.
@@ -328,8 +327,7 @@ impl Engine {
                 continue;
             }
             let mut work = BUCKET_WORK;
-            let wanted = cursor.wanted(rows);
-            let mut failed = Ok(());
+            let (wanted, mut failed) = (cursor.wanted(rows), Ok(()));
             if wanted >= FEW_ROWS && cursor.take_joined_if_loaded(&self.buckets, wanted, &mut failed) {
                 failed?;
                 work = LOOK_WORK;
@@ -394,6 +392,10 @@ impl Engine {
         let Some(page) = self.next_page(&mut cursor.scan).await? else { return Ok(false) };
         cursor.ahead.page = cursor.scan.examined() - examined;
         cursor.put_units(page);
+        if cursor.plan.unused_stream.is_some() {
+            // Loaded by now: it has set this.
+            cursor.stream_after_all();
+        }
         Ok(true)
     }
 }

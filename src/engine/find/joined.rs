@@ -82,8 +82,7 @@ pub(super) fn take_joined(
     }
     let kept: Vec<_> = parts.iter().map(|part| (part.rows_in.kept(), part.rows)).listed();
     let (columns, has_meta) = (Rc::clone(&plan.columns), plan.plan.wants_meta);
-    // A `$group` comes next, which takes fields by their names.
-    let in_any_order = plan.plan.is_narrowed;
+    let in_any_order = plan.plan.in_any_order;
     let fields = JoinedFields { columns, has_meta, in_any_order, only: None };
     let mut make = || {
         let mut blocks = Vec::with_capacity(parts.len());

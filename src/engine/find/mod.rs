@@ -2,6 +2,7 @@
 
 pub mod aim;
 pub mod cursor;
+mod expect_runs;
 pub mod find_cursor;
 pub mod joined;
 mod late_runs;

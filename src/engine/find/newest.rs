@@ -26,6 +26,9 @@ use crate::query::{Ends, ReadAccess, ReadPlan};
 use crate::storage::LocalFuture;
 use crate::value::{Interner, Kind, sort_by};
 
+/// A look at a bucket takes as long as the rows of so many small ones in runs.
+const RUN_BUCKETS_A_LOOK: usize = 16;
+
 /// The buckets of one series (or of all series together) that were not examined yet, and the best rows of the others.
 struct SeriesSearch {
     /// The remaining range of positions in `Search::order`.
@@ -333,6 +336,14 @@ impl Engine {
                 let (directory, known) = (Rc::clone(&directory), Rc::clone(&known));
                 let mut search = Search::new(&ends, plan, &collection, directory, known);
                 search.aim(named.as_deref())?;
+                // Runs of small buckets take less time than a look at several of each series, unless there are many.
+                let depth = ends.count.saturating_add(usize::from(!plan.plan.residual.is_trivial()));
+                let wanted = depth.saturating_mul(search.series.len());
+                let are_many = search.order.len() / RUN_BUCKETS_A_LOOK > wanted;
+                if depth > 1 && !are_many && self.prefers_runs(scan, wanted, false) {
+                    scan.begin_again();
+                    return Ok(None);
+                }
                 let asked = self.search(scan, &mut search).await?;
                 // Of rows that a stored bucket holds as well, some may be deleted there.
                 if !(only_ends && search.is_half_folded) {

@@ -69,7 +69,12 @@ impl Engine {
             self.narrow(&mut scan, &plan).await?;
         }
         if asked.is_none() && is_of_ends {
-            plan.forgo_ends();
+            // Loaded by now: as above.
+            self.forgo_ends(&mut scan, &mut plan);
+        }
+        if scan.range().is_none() {
+            // Buckets of few series are streamed, small or not.
+            plan.stream = plan.unused_stream.take().or(plan.stream);
         }
         if let Some(ascending) = plan.order {
             self.order_scan(&mut scan, ascending);

@@ -8,11 +8,8 @@ use std::rc::Rc;
 
 use super::find_cursor::{FindCursor, Next};
 use super::joined::joined;
-use super::planned::PlannedQuery;
 use crate::block::{Block, Column};
 use crate::bucket::{BucketId, JoinedFields, KeptColumns, compact, joined_rows, unpack};
-use crate::engine::Engine;
-use crate::engine::read::scan::Scan;
 use crate::engine::store::bucket_cache::BucketCache;
 use crate::engine::store::bucket_runs::BucketRun;
 use crate::engine::store::keyspace;
@@ -22,18 +19,12 @@ use crate::limits::{
     ROWS_TOGETHER, ROWS_TOGETHER_SIZE_BYTES_MAX, RUN_BUCKETS_MAX, RUN_ENDS_AT, SCAN_PAGE_BUCKETS, SMALL_BUCKET_ROWS,
 };
 use crate::listed::IntoList;
-use crate::query::{Flow, ReadPlan, Sink};
-use crate::storage::{KeyRange, LocalFuture};
+use crate::query::{Flow, Sink};
+use crate::storage::KeyRange;
 use crate::value::{FieldSet, hash, sort_by};
 
 /// Bytes of a cell, for an estimate.
 const CELL_BYTES: usize = 8;
-
-/// Rows that a sink takes at once: those of many runs.
-const DRAINED_ROWS: usize = 32 * ROWS_TOGETHER;
-
-/// Buckets that tell how many rows those of a range have.
-const SAMPLE_BUCKETS: usize = 16;
 
 /// Rows whose metadata matches, and their numbers, if these are not all.
 pub(super) type MatchingRows = (Block, Option<Vec<u32>>);
@@ -56,97 +47,6 @@ pub(super) struct RunsAhead {
     /// The next run of these, and whether somebody has met groups before.
     pub(super) next_records: usize,
     pub(super) is_any_met: bool,
-}
-
-impl Engine {
-    /// Expects runs, if a query may take some. A sort that could stream collects their rows if it is by metadata, or if many of them
-    /// are only in journals: to sort these takes less time than to meet small buckets one by one.
-    #[inline(never)]
-    pub(super) fn expect_runs_if_loaded(&self, scan: &mut Scan, plan: &mut ReadPlan) {
-        if let Some(stream) = plan.stream.take() {
-            let are_small = plan.plan.limit.is_none()
-                && plan.may_take_runs()
-                && (stream.buckets.is_some() && self.prefers_runs(scan, usize::MAX, true)
-                    || self.prefers_records(scan, plan));
-            if are_small {
-                plan.order = None;
-            } else {
-                plan.stream = Some(stream);
-            }
-        }
-        if plan.may_take_runs() {
-            scan.expect_runs();
-        }
-    }
-
-    /// True if `drain_runs` is for a plan, whose scan then expects runs.
-    #[inline(never)]
-    pub(super) fn drains_runs_if_loaded(&self, scan: &mut Scan, plan: &ReadPlan) -> bool {
-        let (find, order) = (&plan.plan, plan.order);
-        let is_plain =
-            find.skip == 0 && find.limit.is_none() && find.sort.is_none() && order.is_none() && !find.wants_meta;
-        let takes_runs = is_plain
-            && plan.may_take_runs()
-            && (self.prefers_runs(scan, usize::MAX, false) || self.prefers_records(scan, plan));
-        if takes_runs {
-            scan.expect_runs();
-        }
-        takes_runs
-    }
-
-    /// True if `Scan::prefers_records`, and if the stored buckets are small as well, or if there are none.
-    fn prefers_records(&self, scan: &Scan, plan: &ReadPlan) -> bool {
-        let are_small = || self.buckets_in_memory(scan) == Some(0) || self.prefers_runs(scan, usize::MAX, true);
-        scan.prefers_records(plan) && are_small()
-    }
-
-    /// Pushes the matching rows of a scan into a sink, as they come from runs.
-    ///
-    /// Errors: those of reads, and those of the sink.
-    #[inline(never)]
-    pub(super) fn drain_runs<'a>(
-        &'a self,
-        scan: Scan,
-        mut plan: ReadPlan,
-        entries: usize,
-        sink: &'a mut dyn Sink,
-    ) -> LocalFuture<'a, PlannedQuery> {
-        Box::pin(async move {
-            // The order of fields does not matter.
-            plan.plan.is_narrowed = true;
-            sink.begin(&plan.plan);
-            let mut cursor = FindCursor::new(scan, plan, entries, false);
-            while !cursor.is_done() {
-                let rows = self.next_batch(&mut cursor, DRAINED_ROWS).await?;
-                if sink.push(rows, None, true)? == Flow::Enough {
-                    break;
-                }
-            }
-            *sink.counters() = *cursor.exec.counters();
-            Ok(cursor.into_planned())
-        })
-    }
-
-    /// True if the rows of all buckets take less time than a look at so many of them, as those of small ones in memory do. Unless they
-    /// are in memory from the first to the last, others may be large.
-    pub(super) fn prefers_runs(&self, scan: &Scan, wanted: usize, in_memory: bool) -> bool {
-        let Some(range) = scan.range() else { return false };
-        let (collection, cache) = (scan.collection(), self.buckets.borrow());
-        let (count, rows, are_all) = cache.runs_of(range);
-        if are_all {
-            return count > SCAN_PAGE_BUCKETS && rows <= wanted.min(count).saturating_mul(SMALL_BUCKET_ROWS / 2);
-        }
-        let (count, is_all) = cache.count(&collection.id(), range);
-        let Some((sample, _)) = cache.scan(&collection.id(), range, SAMPLE_BUCKETS).filter(|_| is_all || !in_memory)
-        else {
-            return false;
-        };
-        let options = &collection.entry().options.timeseries;
-        let rows = |(_, stored): &(_, Rc<StoredBucket>)| stored.view(options).and_then(|view| view.count()).ok();
-        let rows: usize = sample.iter().filter_map(rows).sum();
-        let rows = rows.saturating_mul(count);
-        count > SCAN_PAGE_BUCKETS && rows <= wanted.min(count) * sample.len() * SMALL_BUCKET_ROWS / 2
-    }
 }
 
 impl FindCursor {
@@ -228,9 +128,11 @@ impl FindCursor {
             || plan.plan.is_narrowed && reads_rows
             || plan.sorts_all()
             || self.scan.examined() > self.units.len() + SCAN_PAGE_BUCKETS / 4;
+        // A limit may be reached with few buckets.
+        let is_far = self.scan.examined() > self.units.len() + SCAN_PAGE_BUCKETS;
         takes_many
             && plan.may_take_runs()
-            && (plan.sorts_all() || self.exec.takes_all())
+            && (plan.sorts_all() || self.exec.takes_all() || is_far)
             && !self.exec.has_failed
             && !self.scan.collection().dedupes()
     }
@@ -350,7 +252,7 @@ impl FindCursor {
 
     /// True if the order of these columns does not matter.
     pub(super) fn in_any_order(&self) -> bool {
-        self.plan.plan.is_narrowed || self.is_late()
+        self.plan.plan.in_any_order || self.is_late()
     }
 
     fn has_meta(&self) -> bool {

@@ -18,8 +18,8 @@ use crate::engine::read::scan::{Access, Scan};
 use crate::engine::store::stored_bucket::StoredBucket;
 use crate::error::Result;
 use crate::limits::{
-    KEYS_PAGE, KNOWN_SERIES_MAX, LISTED_KEYS_A_BUCKET, LISTED_KEYS_MAX, LISTED_SERIES_MIN, NARROWED_SERIES_MAX,
-    SCAN_PAGE_BUCKETS,
+    KEYS_PAGE, KNOWN_SERIES_BYTES_MAX, KNOWN_SERIES_MAX, LISTED_KEYS_A_BUCKET, LISTED_KEYS_MAX, LISTED_SERIES_MIN,
+    NARROWED_SERIES_MAX, SCAN_PAGE_BUCKETS,
 };
 use crate::listed::IntoList;
 use crate::query::{Filter, ReadAccess, ReadPlan};
@@ -47,8 +47,9 @@ pub(super) struct Chosen {
 struct KnownSeries {
     /// The metadata of a bucket of each series, by number: `Some(None)` if it has none.
     metas: Vec<Option<Option<OwnedValue>>>,
-    /// Of how many series the metadata is known.
+    /// Of how many series the metadata is known, and its bytes.
     known: usize,
+    size_bytes: usize,
     /// The bytes of all objects met as metadata, and the numbers of their series.
     met: Interner,
     numbers: Vec<usize>,
@@ -76,10 +77,10 @@ impl Series {
 
     /// Notes the metadata of a bucket of a series.
     pub(super) fn note(&self, number: usize, meta: Option<Value<'_>>) {
-        let KnownSeries { metas, known: count, met, numbers, .. } = &mut *self.known.borrow_mut();
-        if number >= KNOWN_SERIES_MAX || numbers.len() >= KNOWN_SERIES_MAX {
+        if number >= KNOWN_SERIES_MAX || self.is_full() {
             return;
         }
+        let KnownSeries { metas, known: count, size_bytes, met, numbers, .. } = &mut *self.known.borrow_mut();
         if let Some(bytes) = object_bytes(meta)
             && met.add(bytes).1
         {
@@ -91,7 +92,14 @@ impl Series {
         if let Some(known) = metas.get_mut(number).filter(|known| known.is_none()) {
             *known = Some(meta.map(Value::to_owned));
             *count += 1;
+            *size_bytes += meta.map_or(0, |meta| meta.bytes().len());
         }
+    }
+
+    /// True if no more is noted.
+    fn is_full(&self) -> bool {
+        let known = self.known.borrow();
+        known.numbers.len() >= KNOWN_SERIES_MAX || known.size_bytes >= KNOWN_SERIES_BYTES_MAX
     }
 
     /// Those of the first `count` series that may match a filter that takes metadata that compares equal for the same, in
@@ -311,7 +319,7 @@ fn known_directory(scan: &Scan) -> Option<Rc<Directory>> {
 /// A bucket of each series of which nothing is known, if these have many more buckets.
 fn samples(directory: &Directory, series: &Series) -> Vec<Listed> {
     let count = directory.count();
-    if directory.has_arrays() || count > KNOWN_SERIES_MAX || series.knows(count) {
+    if directory.has_arrays() || count > KNOWN_SERIES_MAX || series.is_full() || series.knows(count) {
         return Vec::new();
     }
     let unknown = series.unknown(count);

@@ -221,7 +221,7 @@ impl Scan {
         self.page_max = FIRST_PAGE_BUCKETS;
     }
 
-    /// Sets the buckets to fetch. Called once, before the first page.
+    /// Sets the buckets to fetch. Called before the first page.
     pub(in crate::engine) fn aim(&mut self, access: Access) {
         self.rest = match access {
             Access::Range(low, high) => Rest::Range(keyspace::buckets(&self.collection.id(), &low, &high)),

@@ -198,8 +198,8 @@ impl Exec {
     /// Errors: as `take`.
     pub fn take_for_stage(&mut self, in_any_order: bool) -> Result<Block> {
         match &mut self.output {
-            ExecOutput::Queue { rows, .. } if !in_any_order => Ok(rows.take_alike()),
-            _ => self.take(usize::MAX, usize::MAX),
+            ExecOutput::Queue { rows, .. } => Ok(rows.take_together(in_any_order)),
+            ExecOutput::Sorter(_) => self.take(usize::MAX, usize::MAX),
         }
     }
 }

@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 
 use super::assemble::{RowRun, assemble};
 use crate::block::Block;
+use crate::limits::BLOCK_ROWS_MAX;
 
 /// A queue of blocks, taken row by row.
 #[derive(Default)]
@@ -47,6 +48,15 @@ impl Queue {
         let alike = self.blocks.iter().take_while(|block| block.add_names(&mut names));
         let rows: usize = alike.map(Block::rows).sum();
         self.take(rows - self.taken, usize::MAX)
+    }
+
+    /// The same without those that take long to join with others: these come by themselves. Perhaps in any order of fields.
+    pub fn take_together(&mut self, in_any_order: bool) -> Block {
+        let mut names = Vec::new();
+        let suits = |block: &&Block| !block.stands_alone() && (in_any_order || block.add_names(&mut names));
+        let together: usize = self.blocks.iter().take_while(suits).map(Block::rows).sum();
+        let rows = if together > 0 { together } else { self.blocks.front().map_or(0, Block::rows) };
+        self.take((rows - self.taken).min(BLOCK_ROWS_MAX), usize::MAX)
     }
 
     /// The next rows: at most `rows_max` and about `bytes_max` bytes, but at least one row.

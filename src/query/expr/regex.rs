@@ -98,13 +98,14 @@ impl Regex {
 
     /// The same for a text that was checked before. Only the host needs it as such.
     fn is_match_of_bytes(&self, text: &[u8]) -> bool {
+        self.may_match(text) && (self.literals.decide || std::str::from_utf8(text).is_ok_and(|text| self.asked(text)))
+    }
+
+    /// False if a text lacks what is part of each match.
+    fn may_match(&self, text: &[u8]) -> bool {
         let Literals { prefix, part, decide } = &self.literals;
-        let contains = |part: &str| texts::find(text, part.as_bytes(), 0, self.ignores_case).is_some();
-        match (text.starts_with(prefix.as_bytes()), decide) {
-            (false, _) => false,
-            (_, true) => !prefix.is_empty() || contains(part),
-            _ => contains(part) && std::str::from_utf8(text).is_ok_and(|text| self.asked(text)),
-        }
+        text.starts_with(prefix.as_bytes())
+            && (*decide && !prefix.is_empty() || texts::find(text, part.as_bytes(), 0, self.ignores_case).is_some())
     }
 
     /// What the host says of a text. A call copies the text, and texts repeat.
@@ -124,7 +125,7 @@ impl Regex {
 
     /// The matches in a text, or only the first one.
     pub fn find(&self, text: &str, all: bool) -> Vec<env::Match> {
-        self.compiled.find(text, all)
+        if self.may_match(text.as_bytes()) { self.compiled.find(text, all) } else { Vec::new() }
     }
 
     /// The cells that pass, present or not; `None` for columns without a type.

@@ -33,6 +33,8 @@ pub struct ReadPlan {
     pub plan: Plan,
     /// How buckets help with the sort, if they do.
     pub stream: Option<Stream>,
+    /// How they would, but that their rows seem to be few.
+    pub unused_stream: Option<Stream>,
     /// Set if a find must read buckets in id order: true for ascending.
     pub order: Option<bool>,
     /// True if closed buckets are skipped.
@@ -88,6 +90,7 @@ impl ReadPlan {
             extended_range,
             plan,
             stream,
+            unused_stream: None,
             order,
             skips_closed,
             lists_series: takes_default || collection.meta_field.is_none() && !is_natural,
@@ -109,15 +112,20 @@ impl ReadPlan {
             order: hinted(&query.find),
             plan: Plan::new(query, &facts),
             stream: None,
+            unused_stream: None,
             skips_closed: false,
             lists_series: false,
             fixed_span_ms: None,
         }
     }
 
-    /// Notes that all buckets are read, instead of some at the ends of series.
-    pub fn forgo_ends(&mut self) {
+    /// Notes that all buckets are read, instead of some at the ends of series; if they `are_small`, all of their rows as well.
+    pub fn forgo_ends(&mut self, are_small: bool) {
         self.lists_series = false;
+        let wanted = &mut self.plan.rows_per_group;
+        if are_small && wanted.as_ref().is_some_and(|wanted| wanted.which != Which::Extremes) {
+            *wanted = None;
+        }
     }
 
     /// True if the rows are bucket documents.

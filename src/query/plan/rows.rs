@@ -46,8 +46,11 @@ pub struct Plan {
     pub rows_per_group: Option<RowsPerGroup>,
     /// Set if only the rows with the latest times matter.
     pub newest: Option<NewestBins>,
-    /// True if the projection is not that of the command, but lists the fields that the next stage reads, which is a `$group`.
+    /// True if the projection is not that of the command, but lists the fields that the stages read, of which a `$group` hides the
+    /// order.
     pub is_narrowed: bool,
+    /// True if nobody sees the order of the fields that are decoded, or if there is only one besides the time.
+    pub in_any_order: bool,
 }
 
 impl Plan {
@@ -95,6 +98,8 @@ impl Plan {
             decode.remove(meta);
             first.remove(meta);
         }
+        let others = decode.names().iter().filter(|name| ***name != *facts.time_field).count();
+        let in_any_order = is_narrowed || !decode.is_all() && others <= 1;
         let decode_first = Some(first).filter(|first| may_discard && *first != decode && rows_per_group.is_none());
         Plan {
             time_field: facts.time_field.into(),
@@ -111,6 +116,7 @@ impl Plan {
             rows_per_group,
             newest,
             is_narrowed,
+            in_any_order,
         }
     }
 }

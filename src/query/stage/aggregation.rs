@@ -9,7 +9,7 @@ use super::optimise::optimise;
 use super::parse::{FindPart, PipelineParser};
 use super::pipeline::Pipeline;
 use super::source::documents;
-use super::spec::{ShownStep, Step, check_unpacking, leave_out_ids, narrow_appended, read_through};
+use super::spec::{ShownStep, Step, check_unpacking, hides_order, leave_out_ids, narrow_appended, read_through};
 use crate::block::Block;
 use crate::error::{Error, Result};
 use crate::limits::THRESHOLD_ROWS_MAX;
@@ -191,6 +191,7 @@ impl PipelineParser<'_> {
             demand.newest = newest_bins(&find, &demand, &steps, time_field);
         } else if source.is_none() {
             demand.fields = read_through(&steps, fields.clone());
+            demand.is_narrowed = find.projection.is_all() && !demand.fields.is_all() && hides_order(&steps);
         }
         Ok(Aggregation { find: *find, demand, steps, source, out, others })
     }

@@ -74,6 +74,10 @@ impl Spec for FacetSpec {
         fields
     }
 
+    fn shows_rows(&self) -> bool {
+        true
+    }
+
     fn start(self: Rc<Self>, others: &Others) -> Box<dyn Stage> {
         let branch = |(name, steps): &(Box<str>, Vec<ShownStep>)| {
             let pipeline = Pipeline::new(&mut steps.iter().map(|(step, _)| step), others);

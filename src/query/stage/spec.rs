@@ -36,6 +36,11 @@ pub(super) trait Spec {
         None
     }
 
+    /// True if its result has rows as they came, inside of other rows.
+    fn shows_rows(&self) -> bool {
+        false
+    }
+
     /// What `explain` shows with it, if that is how its rows among the others of the pipeline were read: their place.
     fn looked_up(&self) -> Option<usize> {
         None
@@ -106,6 +111,17 @@ pub(super) fn reads(steps: &[ShownStep]) -> FieldSet {
 /// The same if the consumer reads the fields in `behind`.
 pub(super) fn read_through(steps: &[ShownStep], behind: FieldSet) -> FieldSet {
     steps.iter().rev().fold(behind, |behind, (step, _)| step.reads(behind))
+}
+
+/// True if the order of the fields that the steps read is not seen behind them, because a `$group` takes these by their names.
+pub(super) fn hides_order(steps: &[ShownStep]) -> bool {
+    let shows_none = |step: &Step| match step {
+        Step::Find(_) => true,
+        Step::Other(spec) => !spec.shows_rows(),
+        Step::Group(_) | Step::Unpack(_) => false,
+    };
+    let behind = steps.iter().map(|(step, _)| step).find(|step| !shows_none(step));
+    matches!(behind, Some(Step::Group(_)))
 }
 
 /// Tells groups whether later steps read their ids, and whether as columns; `behind` as in `read_through`.
