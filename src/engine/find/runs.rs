@@ -62,7 +62,7 @@ impl Engine {
             let are_small = plan.plan.limit.is_none()
                 && plan.may_take_runs()
                 && (stream.buckets.is_some() && self.prefers_runs(scan, usize::MAX, true)
-                    || self.prefers_records(scan, plan));
+                    || self.prefers_records(scan, plan, plan.plan.is_narrowed));
             if are_small {
                 plan.order = None;
             } else {
@@ -82,7 +82,7 @@ impl Engine {
             find.skip == 0 && find.limit.is_none() && find.sort.is_none() && order.is_none() && !find.wants_meta;
         let takes_runs = is_plain
             && plan.may_take_runs()
-            && (self.prefers_runs(scan, usize::MAX, false) || self.prefers_records(scan, plan));
+            && (self.prefers_runs(scan, usize::MAX, false) || self.prefers_records(scan, plan, true));
         if takes_runs {
             scan.expect_runs();
         }
@@ -90,9 +90,10 @@ impl Engine {
     }
 
     /// True if `Scan::prefers_records`, and if the stored buckets are small as well, or if there are none.
-    fn prefers_records(&self, scan: &Scan, plan: &ReadPlan) -> bool {
-        let are_small = || self.buckets_in_memory(scan) == Some(0) || self.prefers_runs(scan, usize::MAX, true);
-        scan.prefers_records(plan) && are_small()
+    fn prefers_records(&self, scan: &Scan, plan: &ReadPlan, in_any_order: bool) -> bool {
+        let count = |range| self.buckets.borrow().count(&scan.collection().id(), range);
+        scan.prefers_records(plan, in_any_order)
+            && (scan.range().map(count) == Some((0, true)) || self.prefers_runs(scan, usize::MAX, true))
     }
 
     /// Pushes the matching rows of a scan into a sink, as they come from runs.
@@ -149,9 +150,6 @@ impl FindCursor {
     ///
     /// Errors: those of projections.
     pub(super) fn take_run(&mut self, cache: &RefCell<BucketCache>, wanted: usize) -> Result<bool> {
-        if self.takes_records() && self.units.is_empty() && self.scan.is_at_groups() {
-            return self.take_records(cache);
-        }
         if !self.takes_runs() {
             return Ok(false);
         }
