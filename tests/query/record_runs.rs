@@ -189,11 +189,22 @@ fn a_filter_that_fails_for_a_row_in_a_journal_fails_and_one_that_does_not_meet_t
         let product = doc! { "$expr": { "$gt": [{ "$multiply": ["$n", 2] }, 100] } };
         let count = vec![doc! { "$match": &product }, doc! { "$count": "rows" }];
         let command = raw(&doc! { "aggregate": "weather", "pipeline": &count, "cursor": {} });
-        for filter in [doc! { "at": { "$lt": late } }, doc! { "m.id": { "$ne": 7 } }] {
-            let only = vec![doc! { "$match": { "$and": [filter, product.clone()] } }, doc! { "$count": "rows" }];
-            for _ in 0..2 {
-                assert_eq!(db.command(command.clone()).await.get_f64("ok").unwrap(), 0.0);
-                assert!(run_in(&db, only.clone(), 10).await[0].get_i32("rows").unwrap() > 2000);
+        let all = (0..COMMITS * SERIES).filter(|n| 2 * n > 100);
+        let [others, with_v] = [7, -1].map(|but| all.clone().filter(move |n| n % SERIES != but));
+        let with_v = with_v.filter(|n| n % SERIES % 3 > 0).count();
+        for (filter, rows) in [
+            (doc! { "at": { "$lt": late } }, all.clone().count()),
+            (doc! { "m.id": { "$ne": 7 } }, others.count()),
+            // The bucket with that row has no such field.
+            (doc! { "v": { "$gte": 0 } }, with_v),
+        ] {
+            for parts in [[filter.clone(), product.clone()], [product.clone(), filter.clone()]] {
+                let only = vec![doc! { "$match": { "$and": &parts[..] } }, doc! { "$count": "rows" }];
+                for _ in 0..2 {
+                    assert_eq!(db.command(command.clone()).await.get_f64("ok").unwrap(), 0.0);
+                    let found = run_in(&db, only.clone(), 10).await;
+                    assert_eq!(found[0].get_i32("rows").unwrap() as usize, rows, "{only:?}");
+                }
             }
         }
     });

@@ -28,7 +28,8 @@ impl Engine {
             let by_bucket = stream.buckets.is_some();
             let are_small = plan.plan.limit.is_none()
                 && plan.may_take_runs()
-                && (by_bucket && self.prefers_runs(scan, usize::MAX, false) || self.prefers_records(scan, plan));
+                && (by_bucket && self.prefers_runs(scan, usize::MAX, false)
+                    || self.prefers_records(scan, plan, plan.plan.in_any_order));
             if are_small {
                 plan.order = None;
                 plan.unused_stream = Some(stream).filter(|_| by_bucket);
@@ -55,7 +56,7 @@ impl Engine {
             find.skip == 0 && find.limit.is_none() && find.sort.is_none() && order.is_none() && !find.wants_meta;
         let takes_runs = is_plain
             && plan.may_take_runs()
-            && (self.prefers_runs(scan, usize::MAX, false) || self.prefers_records(scan, plan));
+            && (self.prefers_runs(scan, usize::MAX, false) || self.prefers_records(scan, plan, true));
         if takes_runs {
             scan.expect_runs();
         }
@@ -63,9 +64,10 @@ impl Engine {
     }
 
     /// True if `Scan::prefers_records`, and if the stored buckets are small as well, or if there are none.
-    fn prefers_records(&self, scan: &Scan, plan: &ReadPlan) -> bool {
-        let are_small = || self.buckets_in_memory(scan) == Some(0) || self.prefers_runs(scan, usize::MAX, true);
-        scan.prefers_records(plan) && are_small()
+    fn prefers_records(&self, scan: &Scan, plan: &ReadPlan, in_any_order: bool) -> bool {
+        let count = |range| self.buckets.borrow().count(&scan.collection().id(), range);
+        scan.prefers_records(plan, in_any_order)
+            && (scan.range().map(count) == Some((0, true)) || self.prefers_runs(scan, usize::MAX, true))
     }
 
     /// Pushes the matching rows of a scan into a sink, as they come from runs.

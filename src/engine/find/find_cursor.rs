@@ -104,8 +104,11 @@ impl FindCursor {
     }
 
     fn take_joined(&mut self, cache: &RefCell<BucketCache>, wanted: usize) -> Result<bool> {
-        if self.take_run(cache, wanted)? {
-            return Ok(true);
+        if self.takes_records() && self.units.is_empty() && self.scan.is_at_groups() {
+            return self.take_records(cache);
+        }
+        if wanted < FEW_ROWS || self.take_run(cache, wanted)? {
+            return Ok(wanted >= FEW_ROWS);
         }
         let room = cache.borrow().room();
         let FindCursor { scan, plan, sieve, exec, units, .. } = self;
@@ -327,8 +330,8 @@ impl Engine {
                 continue;
             }
             let mut work = BUCKET_WORK;
-            let (wanted, mut failed) = (cursor.wanted(rows), Ok(()));
-            if wanted >= FEW_ROWS && cursor.take_joined_if_loaded(&self.buckets, wanted, &mut failed) {
+            let mut failed = Ok(());
+            if cursor.take_joined_if_loaded(&self.buckets, cursor.wanted(rows), &mut failed) {
                 failed?;
                 work = LOOK_WORK;
             } else if cursor.units.is_empty() {

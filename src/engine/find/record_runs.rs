@@ -15,13 +15,15 @@ use crate::listed::IntoList;
 use crate::value::{FieldSet, OwnedValue};
 
 impl FindCursor {
-    /// True if rows that only journals have are taken with their records, after all stored buckets.
+    /// True if rows that only journals have are taken with their records, after all stored buckets. It does not depend on batches, and
+    /// nor does the order of rows.
     pub(super) fn takes_records(&mut self) -> bool {
         if let Some(takes) = self.ahead.takes_records {
             return takes;
         }
         let takes_all = self.plan.sorts_all() || self.exec.takes_all();
-        let takes = takes_all && !self.exec.has_failed && self.scan.prefers_records(&self.plan);
+        let in_any_order = self.plan.plan.in_any_order;
+        let takes = takes_all && !self.exec.has_failed && self.scan.prefers_records(&self.plan, in_any_order);
         if takes {
             self.scan.leave_to_records();
         }
@@ -54,6 +56,7 @@ impl FindCursor {
                 let units = self.scan.units_from(run.records.start);
                 self.scan.meet_all();
                 self.put_units(units);
+                self.ahead.takes_records = Some(false);
                 return Ok(true);
             }
         }

@@ -54,9 +54,6 @@ impl FindCursor {
     ///
     /// Errors: those of projections.
     pub(super) fn take_run(&mut self, cache: &RefCell<BucketCache>, wanted: usize) -> Result<bool> {
-        if self.takes_records() && self.units.is_empty() && self.scan.is_at_groups() {
-            return self.take_records(cache);
-        }
         if !self.takes_runs() {
             return Ok(false);
         }

@@ -12,6 +12,10 @@ use crate::bucket::KeptColumns;
 use crate::catalog::Section;
 use crate::engine::store::stored_bucket::Coverage;
 use crate::limits::{ROWS_TOGETHER, RUN_BUCKETS_MAX};
+use crate::listed::IntoList;
+
+/// With so many lists of columns, their order is not compared.
+const SHAPES_MAX: usize = 64;
 
 /// Records, with the groups of their sections.
 #[derive(Clone, Default)]
@@ -23,6 +27,8 @@ pub struct Records {
     starts: Vec<usize>,
     /// The first record of each context.
     firsts: Vec<RecordKey>,
+    /// The columns that records have, each list once, up to `SHAPES_MAX` of them.
+    shapes: Vec<Vec<Box<str>>>,
     /// Runs, from the first record on, as far as somebody has asked for them.
     runs: RefCell<Vec<Rc<RecordRun>>>,
 }
@@ -46,6 +52,10 @@ impl Records {
         match self.firsts.iter_mut().find(|(known, _)| *known == context) {
             Some((_, first)) => *first = seq.min(*first),
             None => self.firsts.push((context, seq)),
+        }
+        let names = || entry.record.rows.columns().iter().map(|(name, _)| name);
+        if self.shapes.len() < SHAPES_MAX && !self.shapes.iter().rev().any(|known| names().eq(known)) {
+            self.shapes.push(names().cloned().listed());
         }
         self.starts.push(self.groups.len());
         self.entries.push(Rc::clone(entry));
@@ -83,6 +93,22 @@ impl Records {
         records.flat_map(|(at, entry)| {
             entry.record.sections.iter().zip(self.groups_of(at)).map(|(section, group)| (section, *group as usize))
         })
+    }
+
+    /// True if all records show these columns in the order in which the buckets of their rows do: those of some are the first ones of
+    /// those of the others.
+    pub fn have_one_order(&self, is_wanted: &dyn Fn(&str) -> bool) -> bool {
+        let mut all: Vec<&str> = Vec::new();
+        for shape in &self.shapes {
+            let names: Vec<&str> = shape.iter().map(|name| &**name).filter(|name| is_wanted(name)).listed();
+            if !names.iter().zip(&all).all(|(name, known)| name == known) {
+                return false;
+            }
+            if names.len() > all.len() {
+                all = names;
+            }
+        }
+        self.shapes.len() < SHAPES_MAX
     }
 
     /// True if a bucket with this coverage may hold rows of a record.
@@ -125,5 +151,88 @@ impl Records {
 impl RecordRun {
     fn is_full(&self) -> bool {
         self.rows >= ROWS_TOGETHER || self.records.len() >= RUN_BUCKETS_MAX
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::samples::shared;
+    use super::super::sections::ByBucket;
+    use super::*;
+
+    fn run(by_bucket: &ByBucket, at: usize) -> Option<(Range<usize>, usize, (i64, i64))> {
+        by_bucket.records().run(at).map(|run| (run.records.clone(), run.rows, run.times))
+    }
+
+    #[test]
+    fn a_run_stays_until_it_is_full_and_its_records_are_those_of_the_journal() {
+        let mut by_bucket = ByBucket::default();
+        assert!(run(&by_bucket, 0).is_none());
+        let many: Vec<i64> = (0..ROWS_TOGETHER as i64).collect();
+        by_bucket.push(&shared(1, 0, &[(1, &[5]), (2, &[9, 7])]));
+        let first = by_bucket.records().run(0).unwrap();
+        assert_eq!(run(&by_bucket, 0), Some((0..1, 3, (5, 9))));
+        assert!(Rc::ptr_eq(&first, &by_bucket.records().run(0).unwrap()) && run(&by_bucket, 1).is_none());
+        let before = by_bucket.clone();
+        by_bucket.push(&shared(1, 1, &[(2, &many)]));
+        by_bucket.push(&shared(3, 8, &[(4, &[1])]));
+        assert_eq!(run(&by_bucket, 0), Some((0..2, 3 + many.len(), (0, many.len() as i64 - 1))));
+        assert_eq!((run(&by_bucket, 1), run(&by_bucket, 2)), (Some((2..3, 1, (1, 1))), None));
+        // Whoever reads the old journals finds their rows.
+        assert_eq!(run(&before, 0), Some((0..1, 3, (5, 9))));
+    }
+
+    #[test]
+    fn sections_come_with_the_numbers_of_their_groups_also_when_records_are_gone() {
+        let entries = [
+            shared(1, 0, &[(1, &[5]), (2, &[9, 7])]),
+            shared(1, 1, &[(3, &[1]), (2, &[4])]),
+            shared(2, 0, &[(3, &[2, 6]), (1, &[8])]),
+        ];
+        let mut by_bucket = ByBucket::of(entries.iter());
+        let told = |by_bucket: &ByBucket| {
+            let run = by_bucket.records().run(0).unwrap();
+            by_bucket.records().sections(&run).map(|(section, group)| (section.rows, group)).collect::<Vec<_>>()
+        };
+        assert_eq!(told(&by_bucket), [(1, 0), (2, 1), (1, 2), (1, 1), (2, 2), (1, 0)]);
+        entries[0].set_gone(true);
+        by_bucket = by_bucket.without_gone();
+        let buckets: Vec<u8> = by_bucket.groups().iter().map(|group| group.bucket.as_bytes()[0]).collect();
+        assert_eq!((buckets, told(&by_bucket)), (vec![1, 2, 3], vec![(1, 2), (1, 1), (2, 2), (1, 0)]));
+        entries[2].set_gone(true);
+        by_bucket = by_bucket.without_gone();
+        let buckets: Vec<u8> = by_bucket.groups().iter().map(|group| group.bucket.as_bytes()[0]).collect();
+        assert_eq!((buckets, told(&by_bucket)), (vec![2, 3], vec![(1, 1), (1, 0)]));
+    }
+
+    #[test]
+    fn records_have_one_order_if_the_columns_of_some_are_the_first_of_those_of_others() {
+        let of = |all: &[&[&str]]| {
+            let mut records = Records::default();
+            records.shapes = all.iter().map(|names| names.iter().map(|name| Box::from(*name)).collect()).collect();
+            move |wanted: &str| records.have_one_order(&|name| wanted.contains(name))
+        };
+        let alike = of(&[&["a", "b"], &["a"], &["a", "b", "c"]]);
+        assert!(alike("abc") && alike("b") && !alike("bc") && alike("ac") && alike(""));
+        let others = of(&[&["a", "b", "c"], &["b", "a", "c"]]);
+        assert!(others("ac") && others("bc") && others("c") && !others("ab"));
+        assert!(!of(&vec![&["a"][..]; SHAPES_MAX])("a"));
+    }
+
+    #[test]
+    fn a_bucket_reaches_journals_if_it_covers_the_first_record_of_a_context() {
+        let by_bucket = ByBucket::of([shared(1, 4, &[(1, &[1])]), shared(1, 5, &[(1, &[2])])].iter());
+        let reached = |commits: &[(u8, u64)]| {
+            let mut all = Coverage::default();
+            for (context, seq) in commits {
+                let mut coverage = Coverage::default();
+                coverage.cover(([*context; 8], *seq), 0);
+                coverage.came_from(([1; 8], 9), 0);
+                all.join(&coverage);
+            }
+            by_bucket.records().are_reached(&all)
+        };
+        assert!(reached(&[(1, 4)]) && reached(&[(1, 2), (1, 7), (2, 1)]));
+        assert!(!reached(&[(1, 3)]) && !reached(&[(2, 9), (1, 1)]) && !reached(&[]));
     }
 }

@@ -55,8 +55,9 @@ impl Scan {
         matches!(self.rest, Rest::Done) && !self.is_ordered()
     }
 
-    /// True if the rows of all records take less time than a look at each group that may have a row that matches.
-    pub(in crate::engine) fn prefers_records(&self, plan: &ReadPlan) -> bool {
+    /// True if the rows of all records take less time than a look at each group that may have a row that matches, and if they show the
+    /// fields that are read in the order in which the groups do, or may show them `in_any_order`.
+    pub(in crate::engine) fn prefers_records(&self, plan: &ReadPlan, in_any_order: bool) -> bool {
         let open = self.met.iter().filter(|met| !**met).count();
         if open < RECORD_GROUPS_MIN
             || self.is_ordered()
@@ -69,7 +70,9 @@ impl Scan {
         let records = self.journal().records();
         let runs = (0..).map_while(|at| records.run(at));
         let runs = runs.filter(|run| plan.may_match_times(run.times.0, run.times.1));
+        let is_compared = |name: &str| plan.columns.contains(name) && *name != *plan.plan.time_field;
         runs.map(|run| run.rows).sum::<usize>() <= open * SMALL_BUCKET_ROWS
+            && (in_any_order || records.have_one_order(&is_compared))
     }
 
     /// Leaves groups to whoever takes all records. Only those of which a stored bucket holds some rows are returned with it.
