@@ -27,10 +27,17 @@ pub struct Records {
     starts: Vec<usize>,
     /// The first record of each context.
     firsts: Vec<RecordKey>,
-    /// The columns that records have, each list once, up to `SHAPES_MAX` of them.
-    shapes: Vec<Vec<Box<str>>>,
+    shapes: RefCell<Shapes>,
     /// Runs, from the first record on, as far as somebody has asked for them.
     runs: RefCell<Vec<Rc<RecordRun>>>,
+}
+
+/// The columns that records have, each list once, up to `SHAPES_MAX` of them.
+#[derive(Clone, Default)]
+struct Shapes {
+    /// Of how many records they are known.
+    records: usize,
+    lists: Vec<Vec<Box<str>>>,
 }
 
 /// Neighbouring records.
@@ -52,10 +59,6 @@ impl Records {
         match self.firsts.iter_mut().find(|(known, _)| *known == context) {
             Some((_, first)) => *first = seq.min(*first),
             None => self.firsts.push((context, seq)),
-        }
-        let names = || entry.record.rows.columns().iter().map(|(name, _)| name);
-        if self.shapes.len() < SHAPES_MAX && !self.shapes.iter().rev().any(|known| names().eq(known)) {
-            self.shapes.push(names().cloned().listed());
         }
         self.starts.push(self.groups.len());
         self.entries.push(Rc::clone(entry));
@@ -97,10 +100,20 @@ impl Records {
 
     /// True if all records show these columns in the order in which the buckets of their rows do: those of some are the first ones of
     /// those of the others.
+    // Loaded later.
+    #[inline(never)]
     pub fn have_one_order(&self, is_wanted: &dyn Fn(&str) -> bool) -> bool {
+        let Shapes { records, lists } = &mut *self.shapes.borrow_mut();
+        for entry in self.entries.iter().skip(*records) {
+            let names = || entry.record.rows.columns().iter().map(|(name, _)| name);
+            if lists.len() < SHAPES_MAX && !lists.iter().rev().any(|known| names().eq(known)) {
+                lists.push(names().cloned().listed());
+            }
+        }
+        *records = self.entries.len();
         let mut all: Vec<&str> = Vec::new();
-        for shape in &self.shapes {
-            let names: Vec<&str> = shape.iter().map(|name| &**name).filter(|name| is_wanted(name)).listed();
+        for list in &*lists {
+            let names: Vec<&str> = list.iter().map(|name| &**name).filter(|name| is_wanted(name)).listed();
             if !names.iter().zip(&all).all(|(name, known)| name == known) {
                 return false;
             }
@@ -108,7 +121,7 @@ impl Records {
                 all = names;
             }
         }
-        self.shapes.len() < SHAPES_MAX
+        lists.len() < SHAPES_MAX
     }
 
     /// True if a bucket with this coverage may hold rows of a record.
@@ -208,8 +221,9 @@ mod tests {
     #[test]
     fn records_have_one_order_if_the_columns_of_some_are_the_first_of_those_of_others() {
         let of = |all: &[&[&str]]| {
-            let mut records = Records::default();
-            records.shapes = all.iter().map(|names| names.iter().map(|name| Box::from(*name)).collect()).collect();
+            let records = Records::default();
+            let list = |names: &&[&str]| names.iter().map(|name| Box::from(*name)).collect();
+            records.shapes.borrow_mut().lists = all.iter().map(list).collect();
             move |wanted: &str| records.have_one_order(&|name| wanted.contains(name))
         };
         let alike = of(&[&["a", "b"], &["a"], &["a", "b", "c"]]);
