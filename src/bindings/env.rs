@@ -200,6 +200,7 @@ struct TextSearch {
 }
 
 impl TextSearch {
+    #[inline(never)]
     // Loaded later.
     fn of(regex: &RegExp) -> Option<TextSearch> {
         let [source, flags] = ["source", "flags"].map(|name| get(regex, &name.into()).as_string().unwrap_or_default());
@@ -209,6 +210,7 @@ impl TextSearch {
     }
 }
 
+#[inline(never)]
 // Loaded later.
 fn get(object: &JsValue, name: &JsValue) -> JsValue {
     Reflect::get(object, name).unwrap_or_default()

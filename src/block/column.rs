@@ -394,6 +394,18 @@ mod tests {
     }
 
     #[test]
+    fn texts_that_a_path_reaches_in_many_values_are_numbered() {
+        let texts = || {
+            let mut builder = ColumnBuilder::new();
+            (0..300).for_each(|row| builder.push(crate::value::OwnedValue::string(["de", "fr", "us"][row % 3]).view()));
+            builder.finish()
+        };
+        let found = numbers(300).reached(&["a".into()], texts);
+        assert!(matches!(found.data(), ColumnData::Dictionary(_, values) if values.len() == 3));
+        assert_eq!(found.into_plain(), texts());
+    }
+
+    #[test]
     fn a_column_that_was_extended_remembers_nothing_of_its_former_values() {
         let mut column = numbers(3);
         let of_first = column.clone();

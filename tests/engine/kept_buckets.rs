@@ -298,7 +298,9 @@ fn small_buckets_that_do_not_stay_in_memory_are_read_until_their_columns_do() {
             }
             let all: Vec<usize> = answers.iter().map(|(_, read)| *read).collect();
             assert!(answers.iter().all(|(rows, _)| *rows == answers[0].0), "{answers:?}");
-            assert!(all[3] == 0, "{all:?}: {stages:?}");
+            // A limit may be reached with the first buckets.
+            let first = if stages.len() == 3 { 600 } else { 0 };
+            assert!(all[3] <= first, "{all:?}: {stages:?}");
         }
         // A changed bucket is found, and only what lies around it is read.
         let reader = reader();

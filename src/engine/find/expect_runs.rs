@@ -201,7 +201,7 @@ mod tests {
             let collection = engine.existing_collection("c").await.unwrap();
             let mut expected = Vec::new();
             for (hour, series, rows_each, streams) in
-                [(0, SERIES, 2, false), (1, SERIES, 2, false), (2, SERIES / 5, 300, true)]
+                [(0, SERIES, 2, false), (1, SERIES, 2, false), (2, SERIES / 2, 500, true)]
             {
                 engine.insert(&collection, rows_of(hour, series, rows_each)).await.unwrap();
                 engine.flush().await.unwrap();

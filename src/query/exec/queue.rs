@@ -180,6 +180,33 @@ mod tests {
     }
 
     #[test]
+    fn many_rows_with_a_large_dictionary_are_taken_by_themselves() {
+        let with_entries = |numbers: std::ops::Range<i32>, rows_each: u32| {
+            let (mut block, rows) = (block(numbers.clone()), numbers.len() as u32);
+            let values = Column::new(ColumnData::I32((0..=rows / rows_each).map(|entry| entry as i32).collect()), None);
+            let index = (0..rows).map(|row| row / rows_each).collect();
+            block.set_column("m", Column::new(ColumnData::Dictionary(index, Box::new(values)), None));
+            block
+        };
+        for in_any_order in [false, true] {
+            let mut queue = Queue::default();
+            for (numbers, rows_each) in
+                [(0..5, 1), (5..9, 1), (9..700, 2), (700..1300, 4), (1300..2000, 100), (2000..2003, 1)]
+            {
+                queue.push(with_entries(numbers, rows_each));
+            }
+            assert_eq!(queue.take(2, usize::MAX).rows(), 2);
+            let mut taken = Vec::new();
+            while queue.rows() > 0 {
+                taken.push(numbers(&queue.take_together(in_any_order)));
+            }
+            let starts: Vec<i32> = taken.iter().map(|numbers| numbers[0]).collect();
+            assert_eq!((starts, taken.concat()), (vec![2, 9, 700, 1300], (2..2003).collect()));
+            assert_eq!(queue.take_together(in_any_order).rows(), 0);
+        }
+    }
+
+    #[test]
     fn a_block_that_waits_alone_is_taken_whole_if_it_fits() {
         let whole = block(0..3);
         let size_bytes = whole.size_bytes();
