@@ -227,9 +227,12 @@ mod tests {
             move |wanted: &str| records.have_one_order(&|name| wanted.contains(name))
         };
         let alike = of(&[&["a", "b"], &["a"], &["a", "b", "c"]]);
-        assert!(alike("abc") && alike("b") && !alike("bc") && alike("ac") && alike(""));
+        assert!(alike("abc") && alike("b") && alike("bc") && alike("ac") && alike(""));
         let others = of(&[&["a", "b", "c"], &["b", "a", "c"]]);
         assert!(others("ac") && others("bc") && others("c") && !others("ab"));
+        // Whose bucket has only `b` at first shows it in front of `a`.
+        let without_first = of(&[&["a", "b"], &["b"]]);
+        assert!(without_first("b") && !without_first("ab"));
         assert!(!of(&vec![&["a"][..]; SHAPES_MAX])("a"));
     }
 
