@@ -203,4 +203,28 @@ mod tests {
         put(&mut cache, 22);
         assert_eq!(known(&cache), [30, 40, 50]);
     }
+
+    #[test]
+    fn the_last_run_is_remembered_and_so_many_others_at_most() {
+        let mut cache = BucketCache::new(READ_CACHE_BYTES);
+        for number in 0..RUNS_MAX as u32 + 100 {
+            let id = |last: u8| {
+                let [a, b, c, d] = number.to_be_bytes();
+                BucketId::from_bytes([a, b, c, d, 0, 0, 0, 0, 0, 0, 0, last])
+            };
+            let range = keyspace::buckets(&COLLECTION, &id(0), &id(9));
+            cache.add_run(BucketRun {
+                collection: COLLECTION,
+                range: range.clone(),
+                buckets: 2,
+                rows: 5,
+                ends: [2, 5].into(),
+                coverage: Coverage::default(),
+                kept: KeptColumns::default(),
+            });
+            assert!(cache.run(&range, (false, false)).is_some());
+        }
+        assert_eq!(cache.runs.len(), RUNS_MAX);
+        assert!(cache.runs.is_sorted_by(|a, b| a.range.end <= b.range.start));
+    }
 }
