@@ -286,8 +286,7 @@ fn small_buckets_that_do_not_stay_in_memory_are_read_until_their_columns_do() {
             let rows = reply.get_document("cursor").unwrap().get_array("firstBatch").unwrap().clone();
             (rows, storage.values.take())
         };
-        let reader =
-            || Db::open_with(BucketFormat::default(), options, storage.clone() as Rc<_>, TestEnv::new(2));
+        let reader = || Db::open_with(BucketFormat::default(), options, storage.clone() as Rc<_>, TestEnv::new(2));
         for stages in &pipelines {
             let mut answers = Vec::new();
             let reader = reader();
