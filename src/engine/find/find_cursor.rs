@@ -63,11 +63,10 @@ impl FindCursor {
     pub(in crate::engine) fn new(scan: Scan, plan: ReadPlan, entries: usize, gives_ends: bool) -> FindCursor {
         let sort = plan.stream.as_ref().map_or_else(|| plan.plan.sort.clone(), |stream| stream.rows.clone());
         let exec = Exec::with_sort(&plan.plan, sort);
-        let sieve = Sieve::new(&plan);
         FindCursor {
+            sieve: Sieve::new(&plan),
             scan,
             plan,
-            sieve,
             exec,
             pipeline: None,
             is_through: false,
@@ -114,10 +113,10 @@ impl FindCursor {
         let FindCursor { scan, plan, sieve, exec, units, .. } = self;
         // The rows of a group are released before those of the next one are taken.
         let mut is_first = true;
-        let mut next = units.iter().rev().map_while(|next| {
-            let is_of_group = std::mem::take(&mut is_first) || !next.begins_group;
-            is_of_group.then_some(&next.unit)
-        });
+        let mut next = units
+            .iter()
+            .rev()
+            .map_while(|next| (std::mem::take(&mut is_first) || !next.begins_group).then_some(&next.unit));
         let (count, flow) = take_joined(scan.collection(), plan, (sieve, &room), exec, wanted, &mut next)?;
         units.truncate(units.len() - count);
         self.scanned = flow == Flow::Enough;
@@ -329,8 +328,7 @@ impl Engine {
                 cursor.scanned = true;
                 continue;
             }
-            let mut work = BUCKET_WORK;
-            let mut failed = Ok(());
+            let (mut work, mut failed) = (BUCKET_WORK, Ok(()));
             if cursor.take_joined_if_loaded(&self.buckets, cursor.wanted(rows), &mut failed) {
                 failed?;
                 work = LOOK_WORK;
@@ -435,14 +433,14 @@ mod tests {
     /// What the cursor of a query holds after each of its batches. Each bucket has `BUCKET_ROWS` rows, and is of a series of its own
     /// or, if `by_hour`, of an hour of its own.
     fn held_after_each_batch(by_hour: bool, sort: RawDocumentBuf) -> Vec<Held> {
-        let storage: Rc<dyn crate::storage::Storage> = Rc::new(MemoryStorage::new());
-        let engine = || Engine::new("d", Rc::clone(&storage), Rc::new(FixedEnv::default()), [1; 8]);
+        let storage = Rc::new(MemoryStorage::new());
+        let engine = || Engine::new("d", storage.clone(), Rc::new(FixedEnv::default()), [1; 8]);
         let rows = BUCKETS * BUCKET_ROWS;
         let numbers = |f: &dyn Fn(i64) -> i64| (0..rows as i64).map(f).collect::<Vec<i64>>();
         let (hour, series) = if by_hour { (3_600_000, 1) } else { (0, BUCKETS as i64) };
         let mut block = Block::new(rows);
-        let times = numbers(&|row| row / BUCKET_ROWS as i64 * hour + row % BUCKET_ROWS as i64);
-        block.set_column("t", Column::new(ColumnData::Date(times), None));
+        let times = ColumnData::Date(numbers(&|row| row / BUCKET_ROWS as i64 * hour + row % BUCKET_ROWS as i64));
+        block.set_column("t", Column::new(times, None));
         block.set_column("m", Column::new(ColumnData::I64(numbers(&|row| row / BUCKET_ROWS as i64 % series)), None));
         block.set_column("v", Column::new(ColumnData::I64(numbers(&|row| row * 7919 % 3001)), None));
         let create = rawdoc! { "create": "c", "timeseries": { "timeField": "t", "metaField": "m" } };
@@ -454,7 +452,6 @@ mod tests {
             let collection = writer.existing_collection("c").await.unwrap();
             writer.insert(&collection, block).await.unwrap();
             writer.flush().await.unwrap();
-
             let reader = engine();
             let command = rawdoc! { "find": "c", "sort": sort, "batchSize": BATCH as i32 };
             let command = Doc::parse(command.as_bytes()).unwrap();
@@ -479,8 +476,8 @@ mod tests {
             let held = held_after_each_batch(by_hour, sort.clone());
             let stored = held.iter().map(|held| held.stored).max().unwrap();
             assert!((100..=SCAN_PAGE_BUCKETS).contains(&stored), "{sort:?} held {stored} stored buckets");
-            let unpacked = held.iter().map(|held| held.unpacked).max().unwrap();
-            assert!(unpacked <= BATCH + 2 * BUCKET_ROWS, "{sort:?} held {unpacked} unpacked rows");
+            let unpacked = held.iter().map(|held| held.unpacked).max();
+            assert!(unpacked <= Some(BATCH + 2 * BUCKET_ROWS), "{sort:?} held {unpacked:?} unpacked rows");
         }
     }
 

@@ -2,6 +2,7 @@
 
 use std::rc::Rc;
 
+use super::late_rows::better_among;
 use super::measurements::Measurements;
 use super::newest::Newest;
 use super::queue::Queue;
@@ -11,7 +12,6 @@ use super::threshold::Threshold;
 use crate::block::Block;
 use crate::error::Result;
 use crate::limits::BLOCK_ROWS_MAX;
-use crate::listed::IntoList;
 use crate::query::plan::{Plan, Projection, Which};
 use crate::query::sort::SortSpec;
 use crate::value::{Doc, Value};
@@ -23,7 +23,7 @@ use crate::value::{Doc, Value};
 pub struct Exec {
     measurements: Measurements,
     projection: Projection,
-    output: ExecOutput,
+    pub(super) output: ExecOutput,
     /// Set if of each push only the first or the last rows by time matter: whether the last, and how many.
     first_or_last: Option<(bool, usize)>,
     /// Set if only rows in the latest bins of time matter.
@@ -34,7 +34,7 @@ pub struct Exec {
     pub has_failed: bool,
 }
 
-enum ExecOutput {
+pub(super) enum ExecOutput {
     /// Projected rows, and how many more to skip and to return.
     Queue { rows: Queue, skip: usize, limit: Option<usize> },
     /// Rows before their projection, which may drop the fields that they are sorted by.
@@ -145,32 +145,6 @@ impl Exec {
     /// Errors: those of expressions in the filter.
     pub fn select_complete(&mut self, rows: &Block, all_match: bool) -> Result<Option<Vec<u32>>> {
         Ok(self.measurements.select(rows, all_match)?.map(|selected| selected.to_rows()))
-    }
-
-    /// Of complete rows that lack only what is neither filtered nor sorted by, those that a sort with a limit may return, and their
-    /// numbers; `selected` are those that match.
-    ///
-    /// Errors: `BadValue` if the sort meets parallel arrays.
-    pub fn best_of(&mut self, rows: Block, selected: Option<Vec<u32>>) -> Result<(Block, Vec<u32>)> {
-        let ExecOutput::Sorter(sorter) = &mut self.output else { return Ok((rows, Vec::new())) };
-        let count = rows.rows();
-        let rows = match &selected {
-            None => rows,
-            Some(selected) => rows.gather(selected),
-        };
-        let (best, better) = sorter.best_of(rows)?;
-        let selected = better_among(selected, better);
-        Ok((best, selected.unwrap_or_else(|| (0..).take(count).collect())))
-    }
-
-    /// Collects rows for a sort with a limit, which returns few; `late` says what they lack.
-    ///
-    /// Errors: as `best_of`.
-    pub fn push_late(&mut self, rows: Block, late: Late) -> Result<()> {
-        match &mut self.output {
-            ExecOutput::Sorter(sorter) => sorter.push(rows, Some(late)),
-            ExecOutput::Queue { .. } => Ok(()),
-        }
     }
 
     /// The number of rows that `take` can return now.
@@ -339,16 +313,6 @@ impl Exec {
                 Ok(Flow::Continue)
             }
         }
-    }
-}
-
-/// The selected rows of which these are the `better` ones; `None` if all of all are.
-fn better_among(selected: Option<Vec<u32>>, better: Option<Vec<u32>>) -> Option<Vec<u32>> {
-    match (selected, better) {
-        (Some(selected), Some(better)) => {
-            Some(better.iter().filter_map(|row| selected.get(*row as usize)).copied().listed())
-        }
-        (selected, better) => better.or(selected),
     }
 }
 

@@ -9,6 +9,7 @@ mod ends;
 mod executor;
 mod join_objects;
 mod known;
+mod late_rows;
 mod measurements;
 #[cfg(test)]
 mod model;
