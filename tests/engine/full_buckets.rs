@@ -8,36 +8,14 @@ use bson::{DateTime, Document, RawDocumentBuf, rawdoc};
 use futures::executor::block_on;
 use timepail::bucket::BucketFormat;
 use timepail::catalog::CatalogOptions;
-use timepail::error::{Error, ErrorCode};
+use timepail::storage::Storage;
 use timepail::storage::memory::MemoryStorage;
-use timepail::storage::{Bytes, Changeset, Entry, KeyRange, LocalFuture, Page, Storage};
 
+use crate::support::ending::Ending;
 use crate::support::valid_bucket::Writers;
 use crate::support::{Db, TestEnv, checks, take_rows};
 
 const COUNT_MAX: usize = 20;
-
-/// Refuses commits from one on.
-struct Ending {
-    inner: MemoryStorage,
-    left: Cell<usize>,
-}
-
-impl Storage for Ending {
-    fn get_many<'a>(&'a self, keys: &'a [Bytes]) -> LocalFuture<'a, Vec<Option<Bytes>>> {
-        self.inner.get_many(keys)
-    }
-    fn scan<'a>(&'a self, ranges: &'a [KeyRange], page: Page) -> LocalFuture<'a, Vec<Entry>> {
-        self.inner.scan(ranges, page)
-    }
-    fn commit(&self, changes: Changeset) -> LocalFuture<'_, ()> {
-        if self.left.get() == 0 {
-            return Box::pin(async { Err(Error::new(ErrorCode::InterruptedAtShutdown, "No more commits")) });
-        }
-        self.left.set(self.left.get() - 1);
-        self.inner.commit(changes)
-    }
-}
 
 fn open(storage: Rc<dyn Storage>, seed: u64) -> Db {
     let options = CatalogOptions { bucket_count_max: COUNT_MAX, ..CatalogOptions::default() };

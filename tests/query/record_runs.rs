@@ -6,10 +6,9 @@ use std::rc::Rc;
 use bson::{DateTime, Document, RawDocumentBuf, doc, rawdoc};
 use futures::executor::block_on;
 use futures::future::join;
-use timepail::error::{Error, ErrorCode};
 use timepail::storage::memory::MemoryStorage;
-use timepail::storage::{Bytes, Changeset, Entry, KeyRange, LocalFuture, Page, Storage};
 
+use crate::support::ending::Ending;
 use crate::support::explained::explain;
 use crate::support::pipelines::run_in;
 use crate::support::{ALWAYS_MS, Db, Random, TestEnv, raw};
@@ -17,28 +16,6 @@ use crate::support::{ALWAYS_MS, Db, Random, TestEnv, raw};
 const SERIES: i32 = 400;
 const COMMITS: i32 = 6;
 const WRITES: usize = 16;
-
-/// Refuses all commits from a given one on.
-struct Failing {
-    inner: MemoryStorage,
-    left: Cell<usize>,
-}
-
-impl Storage for Failing {
-    fn get_many<'a>(&'a self, keys: &'a [Bytes]) -> LocalFuture<'a, Vec<Option<Bytes>>> {
-        self.inner.get_many(keys)
-    }
-    fn scan<'a>(&'a self, ranges: &'a [KeyRange], page: Page) -> LocalFuture<'a, Vec<Entry>> {
-        self.inner.scan(ranges, page)
-    }
-    fn commit(&self, changes: Changeset) -> LocalFuture<'_, ()> {
-        if self.left.get() == 0 {
-            return Box::pin(async { Err(Error::new(ErrorCode::InterruptedAtShutdown, "No more commits")) });
-        }
-        self.left.set(self.left.get() - 1);
-        self.inner.commit(changes)
-    }
-}
 
 async fn created(db: &Db) {
     db.ok(rawdoc! { "create": "weather", "timeseries": { "timeField": "at", "metaField": "m" } }).await;
@@ -126,7 +103,7 @@ fn queries_find_the_same_whether_rows_are_folded_or_not_or_a_fold_was_interrupte
             [(COMMITS, 0), (0, usize::MAX), (3, usize::MAX), (0, 1), (0, 4), (3, 2), (3, 5), (COMMITS - 1, 3)]
         {
             let memory = MemoryStorage::new();
-            let storage = Rc::new(Failing { inner: memory.clone(), left: Cell::new(usize::MAX) });
+            let storage = Rc::new(Ending { inner: memory.clone(), left: Cell::new(usize::MAX) });
             let db = Db::open(Rc::clone(&storage) as _, TestEnv::new(1));
             created(&db).await;
             for commit in 0..COMMITS {

@@ -4,6 +4,7 @@
 pub mod ahead;
 pub mod checks;
 pub mod closing;
+pub mod ending;
 pub mod explained;
 pub mod faults;
 pub mod log;
