@@ -55,12 +55,7 @@ pub fn joined_rows(
     fields: &JoinedFields,
     make: &mut dyn FnMut() -> Result<Vec<Block>>,
 ) -> Result<Vec<Block>> {
-    let part = |(bucket, rows): &(&KeptColumns, usize)| {
-        let room = bucket.room.get()?.memory()?;
-        Some((shared(&bucket.columns, || BucketColumns::new(&room))?, *rows))
-    };
-    // Without a room, a bucket does not stay in memory itself.
-    let Some(parts) = buckets.iter().map(part).listed_if_all() else { return make() };
+    let Some(parts) = parts_of(buckets) else { return make() };
     let Some((first, _)) = parts.first() else { return make() };
     let known = |known: &JoinedRows| known.is_of(&parts, fields).then(|| known.blocks.clone());
     let known = first.joined.borrow().iter().find_map(known);
@@ -76,6 +71,22 @@ pub fn joined_rows(
         note(&parts, fields, &made, is_second);
     }
     Ok(made)
+}
+
+/// Notes that rows are about to be joined, which are then kept the first time.
+pub fn note_rows(buckets: &[(&KeptColumns, usize)], fields: &JoinedFields) {
+    if let Some(parts) = parts_of(buckets) {
+        note(&parts, fields, &[], false);
+    }
+}
+
+/// The columns of buckets, and their rows; `None` if one has no room for columns, so that it does not stay in memory itself.
+fn parts_of(buckets: &[(&KeptColumns, usize)]) -> Option<Vec<(Rc<BucketColumns>, usize)>> {
+    let part = |(bucket, rows): &(&KeptColumns, usize)| {
+        let room = bucket.room.get()?.memory()?;
+        Some((shared(&bucket.columns, || BucketColumns::new(&room))?, *rows))
+    };
+    buckets.iter().map(part).listed_if_all()
 }
 
 /// Puts numbers in place of texts that repeat, and columns of scalars in place of the objects of rows in journals, which takes longer
@@ -233,6 +244,16 @@ mod tests {
             assert!(!is_kept(&all, which, ROWS, &fields));
         }
         assert!(is_kept(&all, 0..3, ROWS, &fields()));
+    }
+
+    #[test]
+    fn rows_of_which_somebody_has_said_that_they_will_be_joined_are_kept_the_first_time() {
+        let all = buckets(&room(), 3);
+        let parts: Vec<_> = all.iter().map(|bucket| (bucket, ROWS)).collect();
+        note_rows(&parts, &fields());
+        let uses: Vec<bool> = (0..3).map(|_| is_kept(&all, 0..3, ROWS, &fields())).collect();
+        assert_eq!(uses, [false, true, true]);
+        note_rows(&[(&KeptColumns::default(), ROWS)], &fields());
     }
 
     #[test]

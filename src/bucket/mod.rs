@@ -41,7 +41,7 @@ pub use document::{BucketDoc, BucketFormat, BucketVersion, with_meta};
 pub use fit::{Fit, Misfit, fit};
 pub use head::BucketHead;
 pub use id::{BucketId, IdGenerator};
-pub use joined::{JoinedFields, compact, joined_rows};
+pub use joined::{JoinedFields, compact, joined_rows, note_rows};
 pub use kept::{ColumnRoom, KeptColumns};
 pub use merge::{merge, rebuild, whole};
 pub use min_max::MinMax;

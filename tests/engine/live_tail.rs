@@ -282,7 +282,7 @@ fn rows_in_journals_answer_queries_like_the_same_rows_in_buckets() {
         rawdoc! { "find": "c", "filter": { "x": { "$gt": 95 } }, "projection": { "x": 1, "t": 1 }, "batchSize": 10_000 },
         rawdoc! { "find": "c", "filter": { "y": { "$exists": true } }, "batchSize": 10_000 },
         rawdoc! { "find": "c", "filter": { "y": null }, "batchSize": 10_000 },
-        rawdoc! { "find": "c", "filter": {}, "sort": { "t": -1, "m.id": 1, "x": 1 }, "limit": 7 },
+        rawdoc! { "find": "c", "filter": {}, "sort": { "t": -1, "m.id": 1, "x": 1, "y": 1 }, "limit": 7 },
         rawdoc! { "count": "c", "query": {} },
         rawdoc! { "count": "c", "query": { "t": { "$gte": at(900) } } },
         rawdoc! { "distinct": "c", "key": "m.id" },

@@ -57,8 +57,12 @@ fn pipelines() -> Vec<Vec<Document>> {
         vec![half.clone(), count("$m.odd"), in_order.clone()],
         vec![half, doc! { "$sort": { "at": 1, "n": 1 } }, shown.clone()],
         vec![doc! { "$match": product }, by_n.clone(), shown.clone()],
-        vec![doc! { "$setWindowFields": window }, by_n, doc! { "$project": { "_id": 0, "n": 1, "sum": 1 } }],
+        vec![doc! { "$setWindowFields": &window }, by_n.clone(), doc! { "$project": { "_id": 0, "n": 1, "sum": 1 } }],
         vec![doc! { "$sort": { "m.id": 1, "n": 1 } }, shown],
+        vec![doc! { "$unset": "_id" }, by_n.clone()],
+        vec![doc! { "$match": { "v": { "$lt": 4 }, "m.odd": true } }, doc! { "$unset": "_id" }, by_n.clone()],
+        vec![doc! { "$unset": "_id" }, doc! { "$sort": { "v": -1, "n": 1 } }, doc! { "$limit": 10 }],
+        vec![doc! { "$setWindowFields": window }, by_n, doc! { "$unset": "_id" }],
         vec![doc! { "$match": { "t": "four" } }, doc! { "$count": "rows" }],
         vec![
             doc! { "$match": { "m.id": { "$lt": 4 } } },

@@ -29,7 +29,7 @@ impl Engine {
             let are_small = plan.plan.limit.is_none()
                 && plan.may_take_runs()
                 && (by_bucket && self.prefers_runs(scan, usize::MAX, false)
-                    || self.prefers_records(scan, plan, plan.plan.in_any_order));
+                    || !plan.columns.is_all() && self.prefers_records(scan, plan, plan.plan.in_any_order));
             if are_small {
                 plan.order = None;
                 plan.unused_stream = Some(stream).filter(|_| by_bucket);
@@ -54,7 +54,9 @@ impl Engine {
         let (find, order) = (&plan.plan, plan.order);
         let is_plain =
             find.skip == 0 && find.limit.is_none() && find.sort.is_none() && order.is_none() && !find.wants_meta;
+        // Whoever takes whole rows takes their fields in the order that they have.
         let takes_runs = is_plain
+            && !plan.columns.is_all()
             && plan.may_take_runs()
             && (self.prefers_runs(scan, usize::MAX, false) || self.prefers_records(scan, plan, true));
         if takes_runs {

@@ -18,11 +18,6 @@ use crate::query::Late;
 use crate::value::Value;
 
 impl FindCursor {
-    /// True if runs give only some of the columns that the plan reads.
-    pub(super) fn is_late(&self) -> bool {
-        self.plan.columns.is_all()
-    }
-
     /// Keeps those of the rows of a run that a sort with a limit may return. `numbers` are their places in the run, if they are not
     /// all of it, and `selected` says which of them match. False if a bucket of which a row is kept is not in memory.
     ///

@@ -20,3 +20,4 @@ pub mod series;
 mod series_fields;
 mod series_groups;
 pub mod sieve;
+mod whole_runs;

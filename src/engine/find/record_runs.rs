@@ -7,6 +7,7 @@ use std::cell::RefCell;
 
 use super::find_cursor::FindCursor;
 use super::joined::joined;
+use super::runs::Among;
 use crate::block::{Bitmap, Block, Column, ColumnBuilder, ColumnData};
 use crate::engine::journal::RecordRun;
 use crate::engine::store::bucket_cache::BucketCache;
@@ -46,12 +47,13 @@ impl FindCursor {
         let may_match = open.as_ref().is_none_or(|open| !open.none());
         if may_match && self.plan.may_match_times(run.times.0, run.times.1) {
             run.kept.allow(&cache.borrow().room());
-            let blocks = self.kept_rows(&run.kept, run.rows, &mut |columns| self.made_of_records(&run, columns))?;
+            let mut made = |columns: &FieldSet, in_any_order| self.made_of_records(&run, columns, in_any_order);
+            let blocks = self.kept_rows(&run.kept, run.rows, &mut made)?;
             let blocks = match &open {
                 Some(open) => open_among(&blocks, open),
                 None => blocks,
             };
-            if !self.collect_all(blocks, run.records.len(), &mut |_, _, _| Ok(false))? {
+            if !self.collect_all(blocks, Among::All(run.records.len()), None)? {
                 // Where the filter fails, it must meet buckets one by one; and damage is reported by whoever does.
                 let units = self.scan.units_from(run.records.start);
                 self.scan.meet_all();
@@ -65,7 +67,7 @@ impl FindCursor {
     }
 
     /// The rows of a run, with these columns; none if a record is damaged.
-    fn made_of_records(&self, run: &RecordRun, columns: &FieldSet) -> Vec<Block> {
+    fn made_of_records(&self, run: &RecordRun, columns: &FieldSet, in_any_order: bool) -> Vec<Block> {
         let options = &self.scan.collection().entry().options.timeseries;
         let (time_field, records) = (&options.time_field, self.scan.journal().records());
         let mut blocks = Vec::with_capacity(run.records.len());
@@ -77,7 +79,7 @@ impl FindCursor {
             }
             blocks.push(rows.slice_columns(0..rows.rows(), |name| columns.contains(name)));
         }
-        let mut blocks = joined(blocks, self.in_any_order());
+        let mut blocks = joined(blocks, in_any_order);
         let meta = options.meta_field.as_deref().filter(|name| columns.contains(name));
         let metas = meta.and_then(|name| Some((name, self.metas_of(run)?)));
         let mut first = 0;

@@ -3,11 +3,12 @@
 
 // Loaded later.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
 use super::find_cursor::{FindCursor, Next};
 use super::joined::joined;
+use super::whole_runs::places_among;
 use crate::block::{Block, Column};
 use crate::bucket::{BucketId, JoinedFields, KeptColumns, compact, joined_rows, unpack};
 use crate::engine::store::bucket_cache::BucketCache;
@@ -28,8 +29,19 @@ const CELL_BYTES: usize = 8;
 
 /// Rows whose metadata matches, and their numbers, if these are not all.
 pub(super) type MatchingRows = (Block, Option<Vec<u32>>);
+/// Makes rows with some columns, perhaps in any order. None if one of their buckets or records is damaged, or not in memory.
+pub(super) type MakeRows<'a> = dyn FnMut(&FieldSet, bool) -> Vec<Block> + 'a;
 /// Keeps the matching rows of a run, without most of their columns, and says whether it could.
 pub(super) type KeepLate<'a> = dyn FnMut(&mut FindCursor, MatchingRows, Option<Vec<u32>>) -> Result<bool> + 'a;
+
+/// The buckets or records of rows.
+#[derive(Clone, Copy)]
+pub(super) enum Among<'a> {
+    /// So many, of which each may have rows that match.
+    All(usize),
+    /// Those of them that have rows which match, of buckets whose rows end there.
+    Matching(&'a [u32]),
+}
 
 /// What a cursor knows of the runs before it.
 #[derive(Default)]
@@ -65,12 +77,20 @@ impl FindCursor {
             if *left == self.units.len() { runs.pop() } else { None }
         };
         let Some(run) = found.filter(|run| run.rows <= wanted) else { return Ok(false) };
-        let blocks = self.kept_rows(&run.kept, run.rows, &mut |columns| self.made(&run, cache, columns))?;
-        // Where the filter fails, it must meet buckets one by one.
+        let is_late = self.plan.is_late();
+        let mut made = |columns: &FieldSet, in_any_order| self.made(&run, cache, columns, in_any_order);
+        let (blocks, buckets) = if is_late {
+            (named_rows(&run.kept, run.rows, &self.fields(), &mut made), Among::All(run.buckets))
+        } else if self.plan.columns.is_all() {
+            self.whole_rows(&run, cache)?
+        } else {
+            (self.kept_rows(&run.kept, run.rows, &mut made)?, Among::All(run.buckets))
+        };
         let mut late = |cursor: &mut FindCursor, rows: MatchingRows, selected: Option<Vec<u32>>| {
             cursor.keep_late(&run, cache, rows, selected)
         };
-        if !self.collect_all(blocks, run.buckets, &mut late)? {
+        // Where the filter fails, it must meet buckets one by one.
+        if !self.collect_all(blocks, buckets, is_late.then_some(&mut late))? {
             return Ok(false);
         }
         if self.units.is_empty() {
@@ -83,36 +103,54 @@ impl FindCursor {
         Ok(true)
     }
 
-    /// Filters the rows of so many buckets or records, and passes on those that match, or keeps them `late`. False if there are none, if
+    /// Filters the rows of some buckets or records, and passes on those that match, or keeps them if they are `late`. False if there are none, if
     /// the filter fails, or if they cannot be kept.
     ///
     /// Errors: those of projections and of `late`.
-    pub(super) fn collect_all(&mut self, blocks: Vec<Block>, parts: usize, late: &mut KeepLate<'_>) -> Result<bool> {
+    pub(super) fn collect_all(
+        &mut self,
+        blocks: Vec<Block>,
+        parts: Among<'_>,
+        mut late: Option<&mut KeepLate<'_>>,
+    ) -> Result<bool> {
         let all_match = self.plan.is_decided_by_metadata();
         let before = *self.exec.counters();
         let mut selected = Vec::with_capacity(blocks.len());
+        let (mut first, mut count) = (0, 0);
         for block in blocks {
+            let rows = first..first + block.rows();
+            first = rows.end;
             let found = self.plan.of_matching_series(block);
             match found.and_then(|found| Ok((self.exec.select_complete(&found.0, all_match)?, found))) {
-                Ok(found) => selected.push(found),
+                Ok(found) => {
+                    if let Among::Matching(ends) = parts {
+                        count += places_among(ends, rows, found.1.1.as_deref(), found.0.as_deref()).len();
+                    }
+                    selected.push(found);
+                }
                 Err(_) => self.exec.has_failed = true,
             }
+        }
+        if let Among::All(parts) = parts {
+            count = parts;
         }
         if selected.is_empty() || self.exec.has_failed {
             return Ok(false);
         }
         for (rows, found) in selected {
-            if !self.is_late() {
+            let Some(late) = &mut late else {
                 self.scanned = self.exec.collect(found.0, rows)? == Flow::Enough;
-            } else if !late(self, found, rows)? {
+                continue;
+            };
+            if !late(self, found, rows)? {
                 // Others count them.
                 *self.exec.counters() = before;
                 return Ok(false);
             }
         }
         let counters = self.exec.counters();
-        counters.buckets_passed += parts as u64;
-        counters.unpacked(parts as u64, before.measurements_matched);
+        counters.buckets_passed += count as u64;
+        counters.unpacked(count as u64, before.measurements_matched);
         Ok(true)
     }
 
@@ -198,7 +236,8 @@ impl FindCursor {
                 break;
             }
             let (coverage, ends) = (std::mem::take(&mut coverage), std::mem::take(&mut row_ends).into());
-            let run = BucketRun { collection, range, buckets, rows, ends, coverage, kept: KeptColumns::default() };
+            let (unpacked, kept) = (Cell::default(), KeptColumns::default());
+            let run = BucketRun { collection, range, buckets, rows, size_bytes, ends, coverage, unpacked, kept };
             self.ahead.runs.1.insert(0, cache.borrow_mut().add_run(run));
             (buckets, rows, size_bytes) = (0, 0, 0);
         }
@@ -238,18 +277,19 @@ impl FindCursor {
         stored.view(&self.scan.collection().entry().options.timeseries).and_then(|view| view.count()).ok()
     }
 
-    /// The columns of a run that the plan reads.
-    fn fields(&self) -> FieldSet {
-        let first = self.plan.plan.decode_first.as_ref().filter(|_| self.is_late());
+    /// The columns of a run that the plan reads; of whole rows, those that say which of them matter.
+    pub(super) fn fields(&self) -> FieldSet {
+        let first = self.plan.plan.decode_first.as_ref().filter(|_| self.plan.columns.is_all());
         let mut fields = first.unwrap_or(&self.plan.columns).clone();
         let has_meta = self.has_meta();
         self.plan.plan.meta_field.iter().filter(|_| has_meta).for_each(|name| fields.add(name));
         fields
     }
 
-    /// True if the order of these columns does not matter.
-    pub(super) fn in_any_order(&self) -> bool {
-        self.plan.plan.in_any_order || self.is_late()
+    /// What the rows of a run are, if the order of their columns matters.
+    pub(super) fn joined_fields(&self) -> JoinedFields {
+        let (columns, has_meta) = (Rc::clone(&self.plan.columns), self.has_meta());
+        JoinedFields { columns, has_meta, in_any_order: false, only: None }
     }
 
     fn has_meta(&self) -> bool {
@@ -259,9 +299,7 @@ impl FindCursor {
     /// True if the rows of a run may be taken of its buckets. If the filter or a sort with a limit may leave out some of these, not for
     /// the first time, and not without room to keep what is decoded. But of buckets that come from storage, a look takes about as long.
     fn is_ready(&self, run: &BucketRun) -> bool {
-        let plan = &self.plan;
-        let reads_all = plan.split.as_ref().is_some_and(|split| split.bucket.is_trivial() && split.meta.is_trivial());
-        if reads_all && plan.plan.limit.is_none() {
+        if self.reads_all() && self.plan.plan.limit.is_none() {
             return true;
         }
         let known = run.kept.named(run.rows, &self.fields());
@@ -269,57 +307,42 @@ impl FindCursor {
         known.are_noted && (!self.scan.is_cached() || fits(&run.kept, run.rows, &known.missing))
     }
 
-    /// The rows of a run with the columns that the plan reads, as far as they are kept; the others are `made`. None if they cannot be.
-    pub(super) fn kept_rows(
-        &self,
-        kept: &KeptColumns,
-        rows: usize,
-        made: &mut dyn FnMut(&FieldSet) -> Vec<Block>,
-    ) -> Result<Vec<Block>> {
-        let in_any_order = self.in_any_order();
-        if !in_any_order {
-            let (columns, has_meta) = (Rc::clone(&self.plan.columns), self.has_meta());
-            let fields = JoinedFields { columns, has_meta, in_any_order, only: None };
-            return joined_rows(&[(kept, rows)], &fields, &mut || Ok(made(&self.fields())));
+    /// True if every bucket may have rows that match.
+    pub(super) fn reads_all(&self) -> bool {
+        self.plan.split.as_ref().is_some_and(|split| split.bucket.is_trivial() && split.meta.is_trivial())
+    }
+
+    /// The rows of a run with the columns that the plan reads, as far as they are kept; the others are `made`, perhaps in any order.
+    /// None if they cannot be.
+    pub(super) fn kept_rows(&self, kept: &KeptColumns, rows: usize, made: &mut MakeRows<'_>) -> Result<Vec<Block>> {
+        if self.plan.plan.in_any_order && !self.plan.columns.is_all() {
+            return Ok(named_rows(kept, rows, &self.fields(), made));
         }
-        // Each column is kept by itself.
-        let mut known = kept.named(rows, &self.fields());
-        if known.missing.is_empty() {
-            return Ok(vec![known.rows]);
-        }
-        let Some(mut made) = made(&known.missing).pop() else { return Ok(Vec::new()) };
-        if !known.are_noted && fits(kept, rows, &known.missing) {
-            // They take less room than their buckets, and longer to make again than others.
-            kept.keep_named(&known.missing, None);
-            known.are_noted = true;
-        }
-        if known.are_noted {
-            // As in `joined_rows`, it is worth it only where they stay.
-            compact(&mut made);
-        }
-        made.columns().iter().for_each(|(name, column)| known.rows.set_column(name, column.clone()));
-        kept.keep_named(&known.missing, Some(&known.rows));
-        Ok(vec![known.rows])
+        let mut columns = FieldSet::clone(&self.plan.columns);
+        let has_meta = self.has_meta();
+        self.plan.plan.meta_field.iter().filter(|_| has_meta).for_each(|name| columns.add(name));
+        joined_rows(&[(kept, rows)], &self.joined_fields(), &mut || Ok(made(&columns, false)))
     }
 
     /// Columns of the buckets of a run. None if one is damaged: whoever takes them one by one reports it.
-    fn made(&self, run: &BucketRun, cache: &RefCell<BucketCache>, columns: &FieldSet) -> Vec<Block> {
+    pub(super) fn made(
+        &self,
+        run: &BucketRun,
+        cache: &RefCell<BucketCache>,
+        columns: &FieldSet,
+        in_any_order: bool,
+    ) -> Vec<Block> {
         // Of those at hand, somebody has looked whether they are ready.
-        if self.units.is_empty() && !self.is_ready(run) {
-            return Vec::new();
-        }
-        // During a turn, a bucket may have changed: its new rows do not belong to columns that were made before.
-        let known = cache.borrow().run(&run.range, (false, false));
-        let is_known = known.is_some_and(|known| std::ptr::eq(&*known, run));
-        if !is_known {
+        if self.units.is_empty() && !self.is_ready(run) || !is_known(run, cache) {
             return Vec::new();
         }
         let buckets = self.buckets_of(run, cache).unwrap_or_default();
         let blocks = buckets.iter().map(|stored| self.made_of(stored, columns)).listed_if_all();
-        joined(blocks.unwrap_or_default(), self.in_any_order())
+        joined(blocks.unwrap_or_default(), in_any_order)
     }
 
-    fn made_of(&self, stored: &StoredBucket, columns: &FieldSet) -> Option<Block> {
+    /// Columns of a bucket; `None` if it is damaged.
+    pub(super) fn made_of(&self, stored: &StoredBucket, columns: &FieldSet) -> Option<Block> {
         let options = &self.scan.collection().entry().options.timeseries;
         let view = stored.view(options).ok()?.without_kept();
         let mut rows = unpack(&view, columns, options).ok()?;
@@ -328,6 +351,33 @@ impl FindCursor {
         rows.begin_with(&options.time_field, meta.map(|(name, meta)| (name, Column::constant(meta, count))));
         Some(rows)
     }
+}
+
+/// True if no bucket of a run has changed. During a turn, one may have: its new rows do not belong to columns that were made before.
+pub(super) fn is_known(run: &BucketRun, cache: &RefCell<BucketCache>) -> bool {
+    let known = cache.borrow().run(&run.range, (false, false));
+    known.is_some_and(|known| std::ptr::eq(&*known, run))
+}
+
+/// Columns that are kept each by itself, in any order; those that are not kept are `made`. None if they cannot be.
+pub(super) fn named_rows(kept: &KeptColumns, rows: usize, fields: &FieldSet, made: &mut MakeRows<'_>) -> Vec<Block> {
+    let mut known = kept.named(rows, fields);
+    if known.missing.is_empty() {
+        return vec![known.rows];
+    }
+    let Some(mut made) = made(&known.missing, true).pop() else { return Vec::new() };
+    if !known.are_noted && fits(kept, rows, &known.missing) {
+        // They take less room than their buckets, and longer to make again than others.
+        kept.keep_named(&known.missing, None);
+        known.are_noted = true;
+    }
+    if known.are_noted {
+        // As in `joined_rows`, it is worth it only where they stay.
+        compact(&mut made);
+    }
+    made.columns().iter().for_each(|(name, column)| known.rows.set_column(name, column.clone()));
+    kept.keep_named(&known.missing, Some(&known.rows));
+    vec![known.rows]
 }
 
 /// True if columns of so many rows need not replace others.

@@ -59,12 +59,7 @@ impl Scan {
     /// fields that are read in the order in which the groups do, or may show them `in_any_order`.
     pub(in crate::engine) fn prefers_records(&self, plan: &ReadPlan, in_any_order: bool) -> bool {
         let open = self.met.iter().filter(|met| !**met).count();
-        if open < RECORD_GROUPS_MIN
-            || self.is_ordered()
-            || self.collection().dedupes()
-            || !plan.may_take_runs()
-            || plan.columns.is_all()
-        {
+        if open < RECORD_GROUPS_MIN || self.is_ordered() || self.collection().dedupes() || !plan.may_take_runs() {
             return false;
         }
         let records = self.journal().records();

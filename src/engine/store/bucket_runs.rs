@@ -5,6 +5,7 @@
 //! bucket in its range is written or removed, cached or not. More columns are made of it only from buckets that are cached,
 //! or that were read while storage was at the epoch that memory knows (I26).
 
+use std::cell::Cell;
 use std::rc::Rc;
 
 use super::bucket_cache::BucketCache;
@@ -25,10 +26,14 @@ pub struct BucketRun {
     pub buckets: usize,
     /// How many rows they have together.
     pub rows: usize,
+    /// The bytes of their documents.
+    pub size_bytes: usize,
     /// How many rows the buckets up to each of them have, that one included.
     pub ends: Box<[u32]>,
     /// Which journal records one of them may hold.
     pub coverage: Coverage,
+    /// How many of them were unpacked for whole rows, again and again.
+    pub unpacked: Cell<usize>,
     /// Their joined columns.
     pub kept: KeptColumns,
 }
@@ -99,10 +104,23 @@ mod tests {
         cache.put(&COLLECTION, &id(number), Some(Rc::new(stored)));
     }
 
+    /// A run of two buckets.
+    fn run(range: KeyRange) -> BucketRun {
+        BucketRun {
+            collection: COLLECTION,
+            range,
+            buckets: 2,
+            rows: 5,
+            size_bytes: 1000,
+            ends: [2, 5].into(),
+            coverage: Coverage::default(),
+            unpacked: Cell::default(),
+            kept: KeptColumns::default(),
+        }
+    }
+
     fn add(cache: &mut BucketCache, low: u8, high: u8) -> Rc<BucketRun> {
-        let (range, coverage, kept) = (range(low, high), Coverage::default(), KeptColumns::default());
-        let ends = [2, 5].into();
-        cache.add_run(BucketRun { collection: COLLECTION, range, buckets: 2, rows: 5, ends, coverage, kept })
+        cache.add_run(run(range(low, high)))
     }
 
     /// Buckets 10 to 59, of which each ten are a run.
@@ -168,15 +186,7 @@ mod tests {
         for last in [19, 29, 39] {
             let range = KeyRange { start: end, end: range(last, last).end };
             end = range.end.clone();
-            cache.add_run(BucketRun {
-                collection: COLLECTION,
-                range,
-                buckets: 2,
-                rows: 5,
-                ends: [2, 5].into(),
-                coverage: Coverage::default(),
-                kept: KeptColumns::default(),
-            });
+            cache.add_run(run(range));
         }
         let all = |cache: &BucketCache| [cache.runs_of(&range(10, 39)), cache.runs_of(&range(10, 45))];
         assert_eq!(all(&cache), [(6, 15, true), (6, 15, false)]);
@@ -213,15 +223,7 @@ mod tests {
                 BucketId::from_bytes([a, b, c, d, 0, 0, 0, 0, 0, 0, 0, last])
             };
             let range = keyspace::buckets(&COLLECTION, &id(0), &id(9));
-            cache.add_run(BucketRun {
-                collection: COLLECTION,
-                range: range.clone(),
-                buckets: 2,
-                rows: 5,
-                ends: [2, 5].into(),
-                coverage: Coverage::default(),
-                kept: KeptColumns::default(),
-            });
+            cache.add_run(run(range.clone()));
             assert!(cache.run(&range, (false, false)).is_some());
         }
         assert_eq!(cache.runs.len(), RUNS_MAX);

@@ -250,10 +250,14 @@ impl ReadPlan {
         let takes_all = |wanted: &RowsPerGroup| wanted.which == Which::Extremes;
         !self.is_over_buckets()
             && !self.skips_closed
-            && (!self.columns.is_all() || self.plan.is_late())
             && self.plan.newest.is_none()
             && self.plan.rows_per_group.as_ref().is_none_or(takes_all)
             && self.stream.as_ref().is_none_or(|stream| stream.buckets.is_none())
+    }
+
+    /// True if runs give only what a sort with a small limit reads, and the buckets of the rows that are kept the rest.
+    pub fn is_late(&self) -> bool {
+        self.columns.is_all() && self.plan.is_late()
     }
 
     /// True if no row is returned before all have come.
