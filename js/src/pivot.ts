@@ -8,8 +8,11 @@ import { BadValueError } from "./errors.js";
 import type { ColumnInput } from "./shapes.js";
 import type { Document } from "./types.js";
 
+/** Of more columns, new ones come last, because to find their places would take long. */
+const ORDERED_MAX = 1024;
+
 /**
- * The block of `documents`; a key's column comes where the key was first seen.
+ * The block of `documents`; a key's column comes behind that of the key in front of it, in the first document that has it.
  *
  * `undefined` if the documents have so few keys in common that a block would be mostly empty. They are then sent as BSON.
  *
@@ -124,7 +127,7 @@ function checkName(name: string): void {
 interface Shape {
   /** How many values there are. */
   cells: number;
-  /** Every key, in the order first seen. */
+  /** Every key, behind the one that is in front of it in the first document that has it. */
   keys: string[];
   /** All documents have exactly these keys in this order. */
   uniform: boolean;
@@ -165,12 +168,14 @@ function shapeOf(documents: readonly Document[], firstRow: number): Shape {
       uniform = false;
     }
     known ??= new Set(keys);
+    let next = 0;
     for (const key of Object.keys(document)) {
       cells++;
       if (!known.has(key)) {
         known.add(key);
-        keys.push(key);
-      }
+        keys.splice(keys.length < ORDERED_MAX ? next : keys.length, 0, key);
+      } else if (key !== keys[next] && keys.length < ORDERED_MAX) next = keys.indexOf(key);
+      next++;
     }
   }
   return { cells, keys, uniform, plain };

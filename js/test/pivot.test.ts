@@ -109,9 +109,13 @@ test("a field that no row has gets no column", () => {
   assert.deepEqual(pivot([{ a: undefined }, { a: undefined }]).columns, []);
 });
 
-test("columns come in the order in which keys were first seen", () => {
-  const block = pivot([{ b: 1, a: 1 }, { a: 1, c: 1, b: 1 }, { d: 1 }]);
-  assert.deepEqual(block.columns.map((column) => column.name), ["b", "a", "c", "d"]);
+test("columns come in the order in which documents have their keys, also if the first documents lack some", () => {
+  const names = (documents: Document[]): string[] => pivot(documents).columns.map((column) => column.name);
+  assert.deepEqual(names([{ a: 1, e: 1 }, { a: 1, b: 1, c: 1, e: 1, f: 1 }, { a: 1, e: 1 }, { c: 1, d: 1 }]), ["a", "b", "c", "d", "e", "f"]);
+  // Where documents disagree, the first ones decide.
+  assert.deepEqual(names([{ b: 1, a: 1 }, { a: 1, c: 1, b: 1 }, { d: 1 }]), ["d", "b", "a", "c"]);
+  const wide = Object.fromEntries(Array.from({ length: 2000 }, (_, n) => [`f${n}`, n]));
+  assert.equal(names([wide, { new: 1, f7: 1 }, { f8: 1 }])[2000], "new");
 });
 
 test("keys that the prototype has too are only read where the document has them", () => {

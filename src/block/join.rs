@@ -8,8 +8,8 @@ use super::table::Block;
 use crate::listed::IntoList;
 
 impl Block {
-    /// All rows of `blocks`, one after another. Columns stand in first-seen order; if a block lacks a column, its rows
-    /// lack that field.
+    /// All rows of `blocks`, one after another. Columns stand as with `add_names`; if a block lacks a column, its rows lack that
+    /// field.
     pub fn concat(blocks: Vec<Block>) -> Block {
         let mut blocks = blocks;
         if blocks.len() == 1 {
@@ -21,17 +21,15 @@ impl Block {
 
     /// The given rows of the given blocks, one after another, as in `concat`.
     pub fn concat_slices(parts: &[(&Block, Range<usize>)]) -> Block {
-        let mut names: Vec<&str> = Vec::new();
+        let mut names = Vec::new();
         for (block, _) in parts {
-            for (at, (name, _)) in block.columns().iter().enumerate() {
-                // Blocks of one series have the same columns in the same order: look there first.
-                if names.get(at) != Some(&&**name) && !names.contains(&&**name) {
-                    names.push(name);
-                }
-            }
+            block.add_names(&mut names);
         }
-        let columns = names.iter().enumerate().map(|(at, name)| ((*name).into(), joined(parts, (at, name))));
-        let mut joined = Block::of(len_of(parts), columns.collect());
+        let column = |(at, name): (usize, Box<str>)| {
+            let column = joined(parts, (at, &name));
+            (name, column)
+        };
+        let mut joined = Block::of(len_of(parts), names.into_iter().enumerate().map(column).collect());
         joined.set_weights(joined_weights(parts));
         joined
     }

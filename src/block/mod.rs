@@ -8,6 +8,7 @@ mod forms;
 mod join;
 pub mod kernels;
 mod objects;
+mod order;
 mod pivot;
 #[cfg(test)]
 pub mod samples;
@@ -22,6 +23,7 @@ pub use builder::ColumnBuilder;
 pub use column::{Bytes12, Column, ColumnData, VarData};
 pub use join::joined_weights;
 pub use objects::{Objects, ShapePart, push_header, write_object};
+pub use order::common_order;
 pub use pivot::{DocPivot, pivot_docs};
 pub use table::Block;
 pub use tagged::of_kind;

@@ -1,16 +1,24 @@
 //! Turns documents into a block.
 
 use super::builder::ColumnBuilder;
+use super::column::Column;
 use super::table::Block;
 use crate::error::{Error, ErrorCode, Result};
+use crate::listed::IntoList;
 use crate::value::{Doc, Interner};
+
+/// Of more columns, new ones come last, because to find their places would take long.
+const ORDERED_MAX: usize = 1024;
 
 /// Collects documents row by row.
 #[derive(Default)]
 pub struct DocPivot {
     rows: usize,
     names: Interner,
+    /// In the order in which they came.
     columns: Vec<(Box<str>, ColumnBuilder)>,
+    /// Their numbers, in the order in which documents have them.
+    order: Vec<usize>,
 }
 
 impl DocPivot {
@@ -32,18 +40,25 @@ impl DocPivot {
         let row = self.rows;
         self.rows += 1;
         let mut twice = None;
-        for (position, (name, value)) in doc.iter().enumerate() {
-            // Documents of one shape have their fields in the same order: look there before asking the map.
-            let at = match self.columns.get(position) {
-                Some((n, _)) if &**n == name => position,
+        let mut next = 0;
+        for (name, value) in doc {
+            // Most documents have their fields in the same order: look there before asking the map.
+            let expected = self.order.get(next).copied();
+            let at = match expected.and_then(|at| Some((at, self.columns.get(at)?))) {
+                Some((at, (known, _))) if **known == *name => at,
                 _ => {
-                    let (at, new) = self.names.add(name.as_bytes());
-                    if new {
+                    let (at, is_new) = self.names.add(name.as_bytes());
+                    if is_new {
                         self.columns.push((name.into(), ColumnBuilder::new()));
+                        next = if at < ORDERED_MAX { next } else { self.order.len() };
+                        self.order.insert(next, at);
+                    } else if self.order.len() <= ORDERED_MAX {
+                        next = self.order.iter().position(|known| *known == at).unwrap_or(next);
                     }
                     at
                 }
             };
+            next += 1;
             if let Some((_, builder)) = self.columns.get_mut(at) {
                 if builder.len() > row {
                     twice.get_or_insert(name);
@@ -62,14 +77,16 @@ impl DocPivot {
         }
     }
 
-    /// The block; columns in first-seen order.
+    /// The block. Each column stands behind that of the field in front of it, in the first document that has both.
     pub fn finish(self) -> Block {
-        let mut block = Block::new(self.rows);
-        for (name, mut builder) in self.columns {
-            builder.push_absent(self.rows - builder.len());
-            block.push_new_column(&name, builder.finish());
-        }
-        block
+        let DocPivot { rows, columns, order, .. } = self;
+        let finish = |(name, mut builder): (Box<str>, ColumnBuilder)| {
+            builder.push_absent(rows - builder.len());
+            Some((name, builder.finish()))
+        };
+        let mut columns: Vec<Option<(Box<str>, Column)>> = columns.into_iter().map(finish).listed();
+        let next = |at: &usize| columns.get_mut(*at)?.take();
+        Block::of(rows, order.iter().filter_map(next).collect())
     }
 }
 
@@ -100,6 +117,24 @@ mod tests {
             block.write_row(row, &mut writer);
             assert_eq!(writer.finish().view().as_bytes(), doc.as_bytes());
         }
+    }
+
+    #[test]
+    fn columns_stand_in_the_order_of_documents_also_if_the_first_of_these_lack_some_fields() {
+        let names = |docs: &[bson::RawDocumentBuf]| {
+            let block = pivot_docs(docs.iter().map(|doc| Doc::parse(doc.as_bytes()).unwrap())).unwrap();
+            block.columns().iter().map(|(name, _)| name.to_string()).collect::<String>()
+        };
+        let (few, all) = (rawdoc! { "a": 1, "e": 1 }, rawdoc! { "a": 1, "b": 1, "c": 1, "e": 1, "f": 1 });
+        assert_eq!(names(&[few.clone(), all.clone()]), "abcef");
+        assert_eq!(names(&[rawdoc! { "c": 1 }, all.clone(), few.clone(), all]), "abcef");
+        // Where they disagree, the first one decides.
+        assert_eq!(names(&[few, rawdoc! { "e": 1, "b": 1, "a": 1 }]), "aeb");
+        let wide = |from: usize| {
+            let fields: bson::Document = (from..from + 2000).map(|n| (format!("{n:04}"), 1.into())).collect();
+            bson::RawDocumentBuf::try_from(&fields).unwrap()
+        };
+        assert_eq!(names(&[wide(0), rawdoc! { "new": 1, "0007": 2 }]).len(), 8003);
     }
 
     #[test]

@@ -204,17 +204,19 @@ impl Block {
         let mut columns: Vec<(Box<str>, ColumnBuilder)> =
             std::mem::take(&mut self.columns).into_iter().map(resume).listed();
         for (block, range) in parts {
-            for (at, (name, column)) in block.columns.iter().enumerate() {
-                let known = columns.get(at).is_some_and(|(n, _)| n == name);
-                let place = if known { Some(at) } else { columns.iter().position(|(n, _)| n == name) };
-                if place.is_none() {
-                    columns.push((name.clone(), ColumnBuilder::with_capacity(self.rows + range.len())));
-                }
-                let last = columns.len() - 1;
-                if let Some((_, builder)) = columns.get_mut(place.unwrap_or(last)) {
+            let mut next = 0;
+            for (name, column) in &block.columns {
+                let known = columns.get(next).is_some_and(|(n, _)| n == name);
+                let place = if known { Some(next) } else { columns.iter().position(|(n, _)| n == name) };
+                let place = place.unwrap_or_else(|| {
+                    columns.insert(next, (name.clone(), ColumnBuilder::with_capacity(self.rows + range.len())));
+                    next
+                });
+                if let Some((_, builder)) = columns.get_mut(place) {
                     builder.push_absent(self.rows - builder.len());
                     builder.extend(column, range.clone());
                 }
+                next = place + 1;
             }
             self.rows += range.len();
         }

@@ -4,11 +4,11 @@ use super::document::{BucketVersion, COLUMN_SUBTYPE};
 use super::id::BucketId;
 use super::min_max::MinMax;
 use super::row_key::{CellHead, ROWS_MAX};
-use super::rows::{Rows, first_seen};
 use crate::block::{Bitmap, Block, Column, ColumnData};
 use crate::column;
 use crate::error::{Error, ErrorCode, Result};
 use crate::limits::{COLUMN_SIZE_BYTES_MAX, DOCUMENT_SIZE_BYTES_MAX};
+use crate::listed::IntoList;
 use crate::value::{Doc, DocBuf, DocWriter, Kind, Value};
 
 /// Everything in a bucket document besides its rows and summaries.
@@ -28,12 +28,14 @@ pub struct Header<'a> {
 /// and 3).
 ///
 /// `rows` holds the time column, called `time_field`, and the other fields without the metadata; `summary` has seen
-/// exactly these rows. In `data` the time column comes first, then the others in the order in which the rows show them.
+/// exactly these rows. In `data` the time column comes first, then the others in the order of the block.
 /// If a column is too large to be decoded again, nothing is compressed and the bucket has version 1.
 ///
 /// Errors: `BSONObjectTooLarge` beyond 16 MiB.
 pub fn build(header: &Header<'_>, rows: &Block, summary: &MinMax, time_field: &str) -> Result<DocBuf> {
-    let columns: Vec<_> = first_seen(rows, Rows::from(0..rows.rows())).collect();
+    let has_cells = |column: &Column| column.presence().is_none_or(|presence| !presence.none());
+    let columns = rows.columns().iter().filter(|(_, column)| has_cells(column));
+    let columns: Vec<_> = columns.map(|(name, column)| (&**name, column)).listed();
     let (min, max) = (summary.min_doc(), summary.max_doc());
     write(header, rows, &columns, (min.view(), max.view()), time_field)
 }
@@ -152,6 +154,7 @@ fn write_values(out: &mut Vec<u8>, column: &Column) {
 
 #[cfg(test)]
 mod tests {
+    use super::super::rows::Rows;
     use super::super::samples::{self, view};
     use super::*;
     use crate::value::Collation;

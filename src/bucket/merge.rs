@@ -139,7 +139,7 @@ pub fn rebuild(
 mod tests {
     use super::super::samples::{any_docs, block, by_name, documents, options, pivot};
     use super::*;
-    use crate::value::{Collation, OwnedValue};
+    use crate::value::{Collation, Doc, OwnedValue};
     use bson::rawdoc;
     use proptest::prelude::*;
 
@@ -168,6 +168,24 @@ mod tests {
         (bucket.version(), by_name(&unpack(&bucket, &FieldSet::All, &options).unwrap()))
     }
 
+    /// All of a bucket but the order of its columns.
+    fn unordered(document: &DocBuf) -> Row {
+        fn add(to: &mut Row, within: &str, doc: Doc<'_>) {
+            for (name, value) in doc {
+                let path = format!("{within}.{name}");
+                let of_columns = matches!(path.as_str(), ".data" | ".control" | ".control.min" | ".control.max");
+                match value.as_doc().filter(|_| of_columns) {
+                    Some(doc) => add(to, &path, doc),
+                    None => to.push((path, value.to_owned())),
+                }
+            }
+        }
+        let mut parts = Vec::new();
+        add(&mut parts, "", document.view());
+        parts.sort_by(|(a, _), (b, _)| a.cmp(b));
+        parts
+    }
+
     fn time_of(row: &Row) -> i64 {
         let time = row.iter().find(|(name, _)| name == "t").and_then(|(_, time)| time.view().as_date_ms());
         time.unwrap()
@@ -190,7 +208,7 @@ mod tests {
             let stored = merged(None, &[(&whole, 0..first)]);
             let rest = pivot(&docs[second..third]);
             let additions = [(&whole, first..second), (&rest, 0..rest.rows()), (&whole, third..docs.len())];
-            prop_assert_eq!(merged(Some(&stored), &additions), at_once);
+            prop_assert_eq!(unordered(&merged(Some(&stored), &additions)), unordered(&at_once));
         }
 
         #[test]
@@ -225,7 +243,7 @@ mod tests {
             let rest = rebuild(&bucket, &rows, &keep, BucketFormat::Uncompressed, &options).unwrap();
             let kept: Vec<_> = documents(&rows).into_iter().zip(0..).filter(|(_, row)| keep.get(*row)).map(|(d, _)| d).collect();
             let expected = (!kept.is_empty()).then(|| merged(None, &[(&pivot(&kept), 0..kept.len())]));
-            prop_assert_eq!(rest, expected);
+            prop_assert_eq!(rest.as_ref().map(unordered), expected.as_ref().map(unordered));
         }
     }
 

@@ -162,6 +162,7 @@ impl FindCursor {
         let takes_many = self.pipeline.is_none()
             || plan.plan.is_narrowed && reads_rows
             || plan.sorts_all()
+            || plan.plan.waits_for_all && reads_rows
             || self.scan.examined() > self.units.len() + SCAN_PAGE_BUCKETS / 4;
         // A limit may be reached with few buckets.
         let is_far = self.scan.examined() > self.units.len() + SCAN_PAGE_BUCKETS;
@@ -202,20 +203,24 @@ impl FindCursor {
             return;
         }
         self.ahead.runs.1.clear();
-        let begins = std::mem::take(&mut self.ahead.begins);
-        let are_small = page == self.units.len() && self.are_small();
-        let may_read_again = self.scan.enlarge_pages(are_small, page);
+        let count = self.units.len();
+        // Others may have taken the first buckets of the page.
+        let begins = std::mem::take(&mut self.ahead.begins) && count == page;
+        let are_small = count <= page && self.are_small();
+        let may_read_again = self.scan.enlarge_pages(are_small && count == page, page);
         let Some(covered) = self.scan.page_for_runs().filter(|_| are_small) else { return };
+        let Some(next) = self.units.last() else { return };
         let collection = self.scan.collection().id();
-        let mut start = covered.start.clone();
+        let next = keyspace::buckets(&collection, &next.unit.id, &next.unit.id);
+        let mut start = if count == page { covered.start.clone() } else { next.start };
         let end = Some(&covered.end).filter(|end| {
             begins
                 && self.scan.range().is_none()
                 && **end == keyspace::buckets(&collection, &BucketId::MIN, &BucketId::MAX).end
         });
-        let (mut left, mut buckets, mut rows, mut size_bytes) = (page, 0, 0, 0);
+        let (mut left, mut buckets, mut rows, mut size_bytes) = (count, 0, 0, 0);
         let (mut coverage, mut row_ends) = (Coverage::default(), Vec::new());
-        for (at, next) in (0..page).zip(&self.units).rev() {
+        for (at, next) in (0..count).zip(&self.units).rev() {
             (buckets, rows) = (buckets + 1, rows + self.small_rows(next).unwrap_or_default());
             row_ends.push(u32::try_from(rows).unwrap_or(u32::MAX));
             let stored = next.unit.stored.iter();
@@ -241,15 +246,15 @@ impl FindCursor {
             self.ahead.runs.1.insert(0, cache.borrow_mut().add_run(run));
             (buckets, rows, size_bytes) = (0, 0, 0);
         }
-        if left == page && begins && may_read_again {
+        if left == count && begins && may_read_again {
             // The run ends behind the page.
             self.units.clear();
             self.scan.read_again(start, page);
             self.ahead.begins = true;
             return;
         }
-        self.ahead.begins = left < page;
-        if left > 0 && left < page {
+        self.ahead.begins = left < count;
+        if left > 0 && left < count {
             self.units.drain(..left);
             self.scan.go_back(start, left);
         }

@@ -8,6 +8,7 @@ use std::ops::Range;
 use std::rc::Rc;
 
 use super::entry::{JournalEntry, RecordKey};
+use crate::block::{Block, common_order};
 use crate::bucket::KeptColumns;
 use crate::catalog::Section;
 use crate::engine::store::stored_bucket::Coverage;
@@ -32,12 +33,12 @@ pub struct Records {
     runs: RefCell<Vec<Rc<RecordRun>>>,
 }
 
-/// The columns that records have, each list once, up to `SHAPES_MAX` of them.
+/// The columns that records have, without rows, each list once, up to `SHAPES_MAX` of them.
 #[derive(Clone, Default)]
 struct Shapes {
     /// Of how many records they are known.
     records: usize,
-    lists: Vec<Vec<Box<str>>>,
+    lists: Vec<Block>,
 }
 
 /// Neighbouring records.
@@ -98,30 +99,20 @@ impl Records {
         })
     }
 
-    /// True if all records show these columns in the order in which the buckets of their rows do: those of some are the first ones of
-    /// those of the others.
+    /// True if all records can show these columns in one order.
     // Loaded later.
     #[inline(never)]
     pub fn have_one_order(&self, is_wanted: &dyn Fn(&str) -> bool) -> bool {
         let Shapes { records, lists } = &mut *self.shapes.borrow_mut();
         for entry in self.entries.iter().skip(*records) {
-            let names = || entry.record.rows.columns().iter().map(|(name, _)| name);
-            if lists.len() < SHAPES_MAX && !lists.iter().rev().any(|known| names().eq(known)) {
-                lists.push(names().cloned().listed());
+            let rows = &entry.record.rows;
+            if lists.len() < SHAPES_MAX && !lists.iter().rev().any(|known| known.has_fields_of(rows)) {
+                lists.push(rows.slice(0..0));
             }
         }
         *records = self.entries.len();
-        let mut all: Vec<&str> = Vec::new();
-        for list in &*lists {
-            let names: Vec<&str> = list.iter().map(|name| &**name).filter(|name| is_wanted(name)).listed();
-            if !names.iter().zip(&all).all(|(name, known)| name == known) {
-                return false;
-            }
-            if names.len() > all.len() {
-                all = names;
-            }
-        }
-        lists.len() < SHAPES_MAX
+        let wanted: Vec<Block> = lists.iter().map(|rows| rows.slice_columns(0..0, is_wanted)).listed();
+        lists.len() < SHAPES_MAX && common_order(&mut wanted.iter()).is_some()
     }
 
     /// True if a bucket with this coverage may hold rows of a record.
@@ -172,6 +163,7 @@ mod tests {
     use super::super::samples::shared;
     use super::super::sections::ByBucket;
     use super::*;
+    use crate::block::ColumnBuilder;
 
     fn run(by_bucket: &ByBucket, at: usize) -> Option<(Range<usize>, usize, (i64, i64))> {
         by_bucket.records().run(at).map(|run| (run.records.clone(), run.rows, run.times))
@@ -219,10 +211,14 @@ mod tests {
     }
 
     #[test]
-    fn records_have_one_order_if_the_columns_of_some_are_the_first_of_those_of_others() {
+    fn records_have_one_order_if_no_two_disagree() {
         let of = |all: &[&[&str]]| {
             let records = Records::default();
-            let list = |names: &&[&str]| names.iter().map(|name| Box::from(*name)).collect();
+            let list = |names: &&[&str]| {
+                let mut rows = Block::new(0);
+                names.iter().for_each(|name| rows.set_column(name, ColumnBuilder::new().finish()));
+                rows
+            };
             records.shapes.borrow_mut().lists = all.iter().map(list).collect();
             move |wanted: &str| records.have_one_order(&|name| wanted.contains(name))
         };
@@ -230,9 +226,10 @@ mod tests {
         assert!(alike("abc") && alike("b") && alike("bc") && alike("ac") && alike(""));
         let others = of(&[&["a", "b", "c"], &["b", "a", "c"]]);
         assert!(others("ac") && others("bc") && others("c") && !others("ab"));
-        // Whose bucket has only `b` at first shows it in front of `a`.
-        let without_first = of(&[&["a", "b"], &["b"]]);
-        assert!(without_first("b") && !without_first("ab"));
+        let parts = of(&[&["b"], &["a", "b"], &["a", "c"], &["b", "c"]]);
+        assert!(parts("b") && parts("ab") && parts("abc"));
+        let circle = of(&[&["a", "b"], &["b", "c"], &["c", "a"]]);
+        assert!(circle("ab") && !circle("abc"));
         assert!(!of(&vec![&["a"][..]; SHAPES_MAX])("a"));
     }
 

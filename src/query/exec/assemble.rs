@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use kernels::{gather, runs};
 
-use crate::block::{Bitmap, Block, Bytes12, Column, ColumnBuilder, ColumnData, VarData, joined_weights};
+use crate::block::{Bitmap, Block, Bytes12, Column, ColumnBuilder, ColumnData, VarData, common_order, joined_weights};
 use crate::listed::IntoList;
 use crate::value::{Interner, Value};
 
@@ -44,10 +44,11 @@ pub(super) fn assemble(blocks: &[Block], runs: &[RowRun]) -> Block {
         pieces.push(Piece { slot, rows: run.rows.clone() });
     }
     let rows = pieces.iter().map(|piece| piece.rows.len()).sum();
-    let mut names = Vec::new();
-    for block in &used {
-        block.add_names(&mut names);
-    }
+    let names = common_order(&mut used.iter().copied()).unwrap_or_else(|| {
+        let mut names = Vec::new();
+        used.iter().for_each(|block| _ = block.add_names(&mut names));
+        names
+    });
     let mut places = Interner::default();
     names.iter().for_each(|name| {
         places.add(name.as_bytes());
@@ -343,7 +344,7 @@ mod tests {
             block(&[rawdoc! { "t": 1, "m": 1, "a": 1, "b": 1, "d": 1, "e": 1 }]),
             block(&[rawdoc! { "c": 1, "d": 1 }]),
         ];
-        assert_eq!(names(&whole(&blocks)), ["c", "t", "m", "a", "b", "d", "e"]);
+        assert_eq!(names(&whole(&blocks)), ["t", "m", "a", "b", "c", "d", "e"]);
     }
 
     #[test]

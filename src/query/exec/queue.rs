@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use super::assemble::{RowRun, assemble};
-use crate::block::Block;
+use crate::block::{Block, common_order};
 use crate::limits::BLOCK_ROWS_MAX;
 
 /// A queue of blocks, taken row by row.
@@ -45,7 +45,8 @@ impl Queue {
     /// The next rows, up to those that have some fields in another order.
     pub fn take_alike(&mut self) -> Block {
         let mut names = Vec::new();
-        let alike = self.blocks.iter().take_while(|block| block.add_names(&mut names));
+        let agree = common_order(&mut self.blocks.iter()).is_some();
+        let alike = self.blocks.iter().take_while(|block| agree || block.add_names(&mut names));
         let rows: usize = alike.map(Block::rows).sum();
         self.take(rows - self.taken, usize::MAX)
     }
@@ -53,7 +54,8 @@ impl Queue {
     /// The same without those that take long to join with others: these come by themselves. Perhaps in any order of fields.
     pub fn take_together(&mut self, in_any_order: bool) -> Block {
         let mut names = Vec::new();
-        let suits = |block: &&Block| !block.stands_alone() && (in_any_order || block.add_names(&mut names));
+        let agree = in_any_order || common_order(&mut self.blocks.iter()).is_some();
+        let suits = |block: &&Block| !block.stands_alone() && (agree || block.add_names(&mut names));
         let together: usize = self.blocks.iter().take_while(suits).map(Block::rows).sum();
         let rows = if together > 0 { together } else { self.blocks.front().map_or(0, Block::rows) };
         self.take((rows - self.taken).min(BLOCK_ROWS_MAX), usize::MAX)

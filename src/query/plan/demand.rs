@@ -15,6 +15,8 @@ pub struct Demand {
     pub is_narrowed: bool,
     /// True if the order that the command asks for does not matter.
     pub takes_any_order: bool,
+    /// True if stages never have enough before all rows have come.
+    pub waits_for_all: bool,
     /// Set if only the rows with the latest times matter.
     pub newest: Option<NewestBins>,
     /// True for writes: closed buckets are skipped.
@@ -40,6 +42,7 @@ impl Default for Demand {
             fields: FieldSet::All,
             is_narrowed: false,
             takes_any_order: false,
+            waits_for_all: false,
             newest: None,
             skips_closed: false,
         }

@@ -49,6 +49,8 @@ pub struct Plan {
     /// True if the projection is not that of the command, but lists the fields that the stages read, of which a `$group` hides the
     /// order.
     pub is_narrowed: bool,
+    /// True if stages never have enough before all rows have come.
+    pub waits_for_all: bool,
     /// True if nobody sees the order of the fields that are decoded, or if there is only one besides the time.
     pub in_any_order: bool,
 }
@@ -65,7 +67,7 @@ impl Plan {
         let Query { find, demand } = query;
         let sorts = demand.sorts(&find);
         let FindCommand { filter, mut projection, sort, skip, limit, collation, .. } = find;
-        let Demand { rows_per_group, fields, is_narrowed, newest, .. } = demand;
+        let Demand { rows_per_group, fields, is_narrowed, waits_for_all, newest, .. } = demand;
         let residual = filter;
         // Rows that are not examined would hide an error of the filter.
         let newest = newest.filter(|_| !residual.can_fail());
@@ -116,6 +118,7 @@ impl Plan {
             rows_per_group,
             newest,
             is_narrowed,
+            waits_for_all,
             in_any_order,
         }
     }

@@ -9,7 +9,9 @@ use super::optimise::optimise;
 use super::parse::{FindPart, PipelineParser};
 use super::pipeline::Pipeline;
 use super::source::documents;
-use super::spec::{ShownStep, Step, check_unpacking, hides_order, leave_out_ids, narrow_appended, read_through};
+use super::spec::{
+    ShownStep, Step, check_unpacking, hides_order, leave_out_ids, narrow_appended, read_through, wait_for_all,
+};
 use crate::block::Block;
 use crate::error::{Error, Result};
 use crate::limits::THRESHOLD_ROWS_MAX;
@@ -189,9 +191,12 @@ impl PipelineParser<'_> {
         {
             demand = demand_of(group, &find, shown, time_field);
             demand.newest = newest_bins(&find, &demand, &steps, time_field);
+            // Behind a sort, groups may be complete before all rows have come.
+            demand.waits_for_all = find.sort.is_none();
         } else if source.is_none() {
             demand.fields = read_through(&steps, fields.clone());
             demand.is_narrowed = find.projection.is_all() && !demand.fields.is_all() && hides_order(&steps);
+            demand.waits_for_all = wait_for_all(&steps, false);
         }
         Ok(Aggregation { find: *find, demand, steps, source, out, others })
     }

@@ -9,7 +9,7 @@ use super::optimise::optimise;
 use super::parse::PipelineParser;
 use super::pipeline::Pipeline;
 use super::running::Stage;
-use super::spec::{ShownStep, Spec, check_unpacking, narrow_appended, reads};
+use super::spec::{ShownStep, Spec, check_unpacking, narrow_appended, reads, wait_for_all};
 use super::table::{StagePlace, place_of};
 use crate::block::{Block, ColumnBuilder};
 use crate::error::{Error, ErrorCode, Result};
@@ -76,6 +76,10 @@ impl Spec for FacetSpec {
 
     fn shows_rows(&self) -> bool {
         true
+    }
+
+    fn waits_for_all(&self) -> bool {
+        self.0.iter().any(|(_, steps)| wait_for_all(steps, true))
     }
 
     fn start(self: Rc<Self>, others: &Others) -> Box<dyn Stage> {

@@ -41,6 +41,11 @@ pub(super) trait Spec {
         false
     }
 
+    /// True if it returns nothing before all rows have come, so that it never has enough of them.
+    fn waits_for_all(&self) -> bool {
+        false
+    }
+
     /// What `explain` shows with it, if that is how its rows among the others of the pipeline were read: their place.
     fn looked_up(&self) -> Option<usize> {
         None
@@ -122,6 +127,18 @@ pub(super) fn hides_order(steps: &[ShownStep]) -> bool {
     };
     let behind = steps.iter().map(|(step, _)| step).find(|step| !shows_none(step));
     matches!(behind, Some(Step::Group(_)))
+}
+
+/// True if the steps never have enough before all rows have come. `at_end`: whether a consumer of rows as they come does not, either.
+pub(super) fn wait_for_all(steps: &[ShownStep], at_end: bool) -> bool {
+    let waits = |(step, _): &ShownStep| match step {
+        Step::Group(_) => Some(true),
+        Step::Find(find) if find.sort.is_some() => Some(true),
+        Step::Find(find) => find.limit.map(|_| false),
+        Step::Unpack(_) => None,
+        Step::Other(spec) => spec.waits_for_all().then_some(true),
+    };
+    steps.iter().find_map(waits).unwrap_or(at_end)
 }
 
 /// Tells groups whether later steps read their ids, and whether as columns; `behind` as in `read_through`.
