@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Page } from "playwright-core";
-import { BROWSER, IN_WORKER, errors, tab, useBrowser } from "./harness.js";
+import { BROWSER, IN_WORKER, errors, running, tab, useBrowser } from "./harness.js";
 
 declare const timepail: typeof import("../../src/index.js");
 
@@ -16,6 +16,8 @@ interface Told {
   sent?: number;
   numbers?: number[];
   error?: string;
+  /** Why Chromium has not kept the page, for whoever reads that a test has failed. */
+  why?: string[];
 }
 
 /** WebKit would suspend a worker in the middle of a transaction, so it is ended, and an insert that is under way fails. */
@@ -31,12 +33,19 @@ async function left(name: string, isSettled = false): Promise<Page> {
 
 /** Goes back. `other` is a tab that receives the page's report. */
 async function back(page: Page, other: Page, name: string): Promise<Told> {
+  const why: string[] = [];
+  if (BROWSER.startsWith("chromium")) {
+    const inspector = await running().newCDPSession(page);
+    await inspector.send("Page.enable");
+    inspector.on("Page.backForwardCacheNotUsed", (event) => why.push(...event.notRestoredExplanations.map(({ reason }) => reason)));
+  }
   // WebKit's driver loses the result of a script if its page navigates away; Chromium's waits for a load that never happens.
   if (BROWSER === "webkit") await page.goBack();
   else await page.evaluate(() => void setTimeout(() => history.back()));
   await other.evaluate((name) => void Object.assign(globalThis, { told: () => localStorage.getItem(name) }), name);
   const told = await other.waitForFunction(() => (globalThis as unknown as { told: () => string | null }).told());
   const found = JSON.parse((await told.jsonValue())!) as Told;
+  if (why.length > 0) found.why = why;
   if (!endsWorkers || !found.pending?.startsWith("WorkerError")) return found;
   assert.match(found.pending, /the page was left during the call; what was acknowledged is stored, of this call it is not known/);
   assert.ok(found.sent! <= 1);

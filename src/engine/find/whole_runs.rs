@@ -85,13 +85,17 @@ pub(super) fn places_among(
     numbers: Option<&[u32]>,
     selected: Option<&[u32]>,
 ) -> Vec<usize> {
-    let count = selected.or(numbers).map_or(rows.len(), <[u32]>::len);
+    let place = |row: usize| ends.partition_point(|end| *end as usize <= row);
+    let Some(first) = selected.or(numbers) else { return (place(rows.start)..place(rows.end.max(1) - 1) + 1).listed() };
     let (mut places, mut end) = (Vec::new(), 0);
-    for at in 0..count {
-        let at = selected.map_or(at, |selected| selected.get(at).map_or(at, |row| *row as usize));
-        let row = rows.start + numbers.map_or(at, |numbers| numbers.get(at).map_or(at, |row| *row as usize));
+    for at in first {
+        let at = match (selected, numbers) {
+            (Some(_), Some(numbers)) => numbers.get(*at as usize).unwrap_or(at),
+            _ => at,
+        };
+        let row = rows.start + *at as usize;
         if row >= end {
-            let place = ends.partition_point(|end| *end as usize <= row);
+            let place = place(row);
             end = ends.get(place).map_or(usize::MAX, |end| *end as usize);
             places.push(place);
         }
