@@ -5,7 +5,7 @@ use super::column::Column;
 use super::table::Block;
 use crate::error::{Error, ErrorCode, Result};
 use crate::listed::IntoList;
-use crate::value::{Doc, Interner};
+use crate::value::{Doc, Interner, Value};
 
 /// Of more columns, new ones come last, because to find their places would take long.
 const ORDERED_MAX: usize = 1024;
@@ -19,7 +19,12 @@ pub struct DocPivot {
     columns: Vec<(Box<str>, ColumnBuilder)>,
     /// Their numbers, in the order in which documents have them.
     order: Vec<usize>,
+    /// True if some document has its fields in another order.
+    disagrees: bool,
 }
+
+/// Where the next field of a row probably is among the columns.
+pub struct Place(usize);
 
 impl DocPivot {
     /// A pivot without rows.
@@ -37,35 +42,10 @@ impl DocPivot {
     /// Errors: 12602102 if the document names a top-level field twice. The row then holds the first of the two, and the
     /// caller must drop the row or give up.
     pub fn push(&mut self, doc: Doc<'_>) -> Result<()> {
-        let row = self.rows;
-        self.rows += 1;
-        let mut twice = None;
-        let mut next = 0;
+        let (mut place, mut twice) = (self.begin_row(), None);
         for (name, value) in doc {
-            // Most documents have their fields in the same order: look there before asking the map.
-            let expected = self.order.get(next).copied();
-            let at = match expected.and_then(|at| Some((at, self.columns.get(at)?))) {
-                Some((at, (known, _))) if **known == *name => at,
-                _ => {
-                    let (at, is_new) = self.names.add(name.as_bytes());
-                    if is_new {
-                        self.columns.push((name.into(), ColumnBuilder::new()));
-                        next = if at < ORDERED_MAX { next } else { self.order.len() };
-                        self.order.insert(next, at);
-                    } else if self.order.len() <= ORDERED_MAX {
-                        next = self.order.iter().position(|known| *known == at).unwrap_or(next);
-                    }
-                    at
-                }
-            };
-            next += 1;
-            if let Some((_, builder)) = self.columns.get_mut(at) {
-                if builder.len() > row {
-                    twice.get_or_insert(name);
-                    continue;
-                }
-                builder.push_absent(row - builder.len());
-                builder.push(value);
+            if !self.push_field(&mut place, name, value) {
+                twice.get_or_insert(name);
             }
         }
         match twice {
@@ -75,6 +55,49 @@ impl DocPivot {
                 format!("Field '{name}' appears more than once at the top level of a measurement"),
             )),
         }
+    }
+
+    /// Appends a row without fields.
+    pub fn begin_row(&mut self) -> Place {
+        self.rows += 1;
+        Place(0)
+    }
+
+    /// Appends a field to the last row, behind those that it has. False if it has one of that name.
+    pub fn push_field(&mut self, Place(next): &mut Place, name: &str, value: Value<'_>) -> bool {
+        // Most documents have their fields in the same order: look there before asking the map.
+        let expected = self.order.get(*next).copied();
+        let at = match expected.and_then(|at| Some((at, self.columns.get(at)?))) {
+            Some((at, (known, _))) if **known == *name => at,
+            _ => {
+                let (at, is_new) = self.names.add(name.as_bytes());
+                if is_new {
+                    self.columns.push((name.into(), ColumnBuilder::new()));
+                    *next = if at < ORDERED_MAX { *next } else { self.order.len() };
+                    self.order.insert(*next, at);
+                } else if self.order.len() <= ORDERED_MAX {
+                    let found = self.order.iter().position(|known| *known == at).unwrap_or(*next);
+                    self.disagrees |= found < *next;
+                    *next = found;
+                } else {
+                    self.disagrees = true;
+                }
+                at
+            }
+        };
+        *next += 1;
+        let Some((_, builder)) = self.columns.get_mut(at) else { return true };
+        if builder.len() == self.rows {
+            return false;
+        }
+        builder.push_absent(self.rows - 1 - builder.len());
+        builder.push(value);
+        true
+    }
+
+    /// True if the columns stand in the order in which each row has its fields.
+    pub fn agrees(&self) -> bool {
+        !self.disagrees
     }
 
     /// The block. Each column stands behind that of the field in front of it, in the first document that has both.
@@ -128,6 +151,14 @@ mod tests {
         let (few, all) = (rawdoc! { "a": 1, "e": 1 }, rawdoc! { "a": 1, "b": 1, "c": 1, "e": 1, "f": 1 });
         assert_eq!(names(&[few.clone(), all.clone()]), "abcef");
         assert_eq!(names(&[rawdoc! { "c": 1 }, all.clone(), few.clone(), all]), "abcef");
+        let agree = |docs: &[bson::RawDocumentBuf]| {
+            let mut pivot = DocPivot::new();
+            docs.iter().for_each(|doc| pivot.push(Doc::parse(doc.as_bytes()).unwrap()).unwrap());
+            pivot.agrees()
+        };
+        assert!(
+            agree(&[few.clone(), rawdoc! { "b": 1, "e": 1 }]) && !agree(&[few.clone(), rawdoc! { "e": 1, "a": 1 }])
+        );
         // Where they disagree, the first one decides.
         assert_eq!(names(&[few, rawdoc! { "e": 1, "b": 1, "a": 1 }]), "aeb");
         let wide = |from: usize| {

@@ -25,6 +25,7 @@ mod salvage;
 #[cfg(test)]
 mod samples;
 mod schema;
+mod single;
 mod summary;
 mod time;
 mod time_order;
@@ -52,6 +53,7 @@ pub use rows::Rows;
 pub use run_columns::RunColumns;
 pub use salvage::{Salvaged, salvage};
 pub use schema::Schema;
+pub use single::push_single;
 pub use summary::extreme_rows;
 pub use time::{bucket_start_ms, is_extended_range};
 pub use time_order::times_of;

@@ -16,7 +16,7 @@ mod write;
 
 pub use error::ColumnError;
 pub use growing::{GrowingObjects, aligned};
-pub use read::{count, decode, decode_from, decode_scalars};
+pub use read::{count, decode, decode_from, decode_scalars, single};
 pub use write::{ColumnWriter, encode};
 
 /// The same cells as a bucket's column gives them that is read scalar by scalar.

@@ -9,7 +9,9 @@ mod sort;
 mod stage;
 mod update;
 
-pub use exec::{Count, Counters, Distinct, Ends, Exec, Flow, Late, LateColumns, Queue, Sink, TimeBound, join_blocks};
+pub use exec::{
+    Count, Counters, Distinct, Ends, Exec, Flow, Late, LateColumns, Queue, Sink, TimeBound, among, join_blocks,
+};
 pub use explain::{ExecutionStats, Explain, ExplainedGroup, Write};
 pub use expr::Globals;
 pub use filter::Filter;

@@ -1,6 +1,7 @@
 //! Queries: plans and their scans, cursors between batches, and the search for the ends of series.
 
 pub mod aim;
+mod bucket_rows;
 pub mod cursor;
 mod expect_runs;
 pub mod find_cursor;

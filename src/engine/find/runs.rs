@@ -7,19 +7,17 @@ use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
 use super::find_cursor::{FindCursor, Next};
-use super::joined::joined;
 use super::whole_runs::places_among;
-use crate::block::{Block, Column};
-use crate::bucket::{BucketId, JoinedFields, KeptColumns, compact, joined_rows, unpack};
+use crate::block::Block;
+use crate::bucket::{BucketId, JoinedFields, KeptColumns, compact, joined_rows};
 use crate::engine::store::bucket_cache::BucketCache;
 use crate::engine::store::bucket_runs::BucketRun;
 use crate::engine::store::keyspace;
-use crate::engine::store::stored_bucket::{Coverage, StoredBucket};
+use crate::engine::store::stored_bucket::Coverage;
 use crate::error::Result;
 use crate::limits::{
     ROWS_TOGETHER, ROWS_TOGETHER_SIZE_BYTES_MAX, RUN_BUCKETS_MAX, RUN_ENDS_AT, SCAN_PAGE_BUCKETS, SMALL_BUCKET_ROWS,
 };
-use crate::listed::IntoList;
 use crate::query::{Flow, Sink};
 use crate::storage::KeyRange;
 use crate::value::{FieldSet, hash, sort_by};
@@ -342,19 +340,7 @@ impl FindCursor {
             return Vec::new();
         }
         let buckets = self.buckets_of(run, cache).unwrap_or_default();
-        let blocks = buckets.iter().map(|stored| self.made_of(stored, columns)).listed_if_all();
-        joined(blocks.unwrap_or_default(), in_any_order)
-    }
-
-    /// Columns of a bucket; `None` if it is damaged.
-    pub(super) fn made_of(&self, stored: &StoredBucket, columns: &FieldSet) -> Option<Block> {
-        let options = &self.scan.collection().entry().options.timeseries;
-        let view = stored.view(options).ok()?.without_kept();
-        let mut rows = unpack(&view, columns, options).ok()?;
-        let meta = options.meta_field.as_deref().filter(|name| columns.contains(name)).zip(view.meta());
-        let count = rows.rows();
-        rows.begin_with(&options.time_field, meta.map(|(name, meta)| (name, Column::constant(meta, count))));
-        Some(rows)
+        self.rows_of(&buckets, columns, in_any_order)
     }
 }
 

@@ -6,7 +6,6 @@ use std::cell::RefCell;
 use std::ops::Range;
 
 use super::find_cursor::FindCursor;
-use super::joined::joined;
 use super::runs::{Among, is_known, named_rows};
 use crate::block::Block;
 use crate::bucket::{joined_rows, note_rows};
@@ -44,7 +43,7 @@ impl FindCursor {
                 }
                 if unpacked <= run.buckets || !run.kept.fits(run.size_bytes) {
                     run.unpacked.set(unpacked);
-                    return Ok((self.rows_of_buckets(run, cache, &matching), Among::All(matching.len())));
+                    return Ok((self.rows_of_some(run, cache, &matching), Among::All(matching.len())));
                 }
                 // It would have been cheaper to unpack all of them once. They take no more room than their documents.
                 note_rows(&parts, &fields);
@@ -69,11 +68,10 @@ impl FindCursor {
     }
 
     /// The rows of those buckets of a run at these places.
-    fn rows_of_buckets(&self, run: &BucketRun, cache: &RefCell<BucketCache>, places: &[usize]) -> Vec<Block> {
+    fn rows_of_some(&self, run: &BucketRun, cache: &RefCell<BucketCache>, places: &[usize]) -> Vec<Block> {
         let buckets = Some(()).filter(|()| is_known(run, cache)).and_then(|()| self.buckets_of(run, cache));
-        let Some(buckets) = buckets else { return Vec::new() };
-        let made = |at: &usize| self.made_of(buckets.get(*at)?, &self.plan.columns);
-        joined(places.iter().map(made).listed_if_all().unwrap_or_default(), false)
+        let some = buckets.and_then(|buckets| places.iter().map(|at| buckets.get(*at).cloned()).listed_if_all());
+        self.rows_of(&some.unwrap_or_default(), &self.plan.columns, false)
     }
 }
 

@@ -27,6 +27,24 @@ pub fn join_blocks(mut blocks: Vec<Block>) -> Block {
     assemble(&blocks, &runs)
 }
 
+/// The rows of the first of two blocks among those of the second: for each part, how many rows come next, and whether they are of the
+/// first.
+pub fn among(first: Block, second: Block, parts: &mut dyn Iterator<Item = (bool, usize)>) -> Block {
+    let (mut runs, mut taken) = (Vec::<RowRun>::new(), [0; 2]);
+    for (is_first, rows) in parts {
+        let block = usize::from(!is_first);
+        let [of_first, of_second] = &mut taken;
+        let start = if is_first { of_first } else { of_second };
+        let rows = *start..*start + rows;
+        *start = rows.end;
+        match runs.last_mut().filter(|run| run.block == block) {
+            Some(run) => run.rows.end = rows.end,
+            None => runs.push(RowRun { block, rows }),
+        }
+    }
+    assemble(&[first, second], &runs)
+}
+
 /// The rows of `runs`, one after another.
 ///
 /// The order of columns agrees with that of each block, as far as the blocks agree. Dictionaries stay dictionaries;
@@ -335,6 +353,13 @@ mod tests {
 
     fn names(block: &Block) -> Vec<&str> {
         block.columns().iter().map(|(name, _)| &**name).collect()
+    }
+
+    #[test]
+    fn rows_of_two_blocks_are_put_among_each_other() {
+        let rows = |all: &[i32]| block(&all.iter().map(|n| rawdoc! { "n": *n }).collect::<Vec<_>>());
+        let parts = [(true, 1), (false, 2), (false, 1), (true, 1), (true, 1)];
+        assert_eq!(among(rows(&[1, 5, 6]), rows(&[2, 3, 4]), &mut parts.into_iter()), rows(&[1, 2, 3, 4, 5, 6]));
     }
 
     #[test]

@@ -19,7 +19,7 @@ mod sink;
 mod sorter;
 mod threshold;
 
-pub use assemble::join_blocks;
+pub use assemble::{among, join_blocks};
 #[cfg(test)]
 pub use coding::samples;
 pub use coding::{Coder, MissingAs, NOTHING, Numbers, Pairs, Tuples};
