@@ -24,7 +24,7 @@ pub struct DocPivot {
 }
 
 /// Where the next field of a row probably is among the columns.
-pub struct Place(usize);
+pub struct FieldPlace(usize);
 
 impl DocPivot {
     /// A pivot without rows.
@@ -58,13 +58,13 @@ impl DocPivot {
     }
 
     /// Appends a row without fields.
-    pub fn begin_row(&mut self) -> Place {
+    pub fn begin_row(&mut self) -> FieldPlace {
         self.rows += 1;
-        Place(0)
+        FieldPlace(0)
     }
 
     /// Appends a field to the last row, behind those that it has. False if it has one of that name.
-    pub fn push_field(&mut self, Place(next): &mut Place, name: &str, value: Value<'_>) -> bool {
+    pub fn push_field(&mut self, FieldPlace(next): &mut FieldPlace, name: &str, value: Value<'_>) -> bool {
         // Most documents have their fields in the same order: look there before asking the map.
         let expected = self.order.get(*next).copied();
         let at = match expected.and_then(|at| Some((at, self.columns.get(at)?))) {
