@@ -101,8 +101,8 @@ impl FindCursor {
         Ok(true)
     }
 
-    /// Filters the rows of some buckets or records, and passes on those that match, or keeps them if they are `late`. False if there are none, if
-    /// the filter fails, or if they cannot be kept.
+    /// Filters the rows of some buckets or records, and passes on those that match, or keeps them if they are `late`. False if
+    /// there are none, if the filter fails, or if they cannot be kept.
     ///
     /// Errors: those of projections and of `late`.
     pub(super) fn collect_all(
