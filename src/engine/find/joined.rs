@@ -6,7 +6,7 @@
 use std::rc::Rc;
 
 use super::sieve::Sieve;
-use crate::block::Block;
+use crate::block::{Block, common_order};
 use crate::bucket::{ColumnRoom, JoinedFields, KeptColumns, TimeseriesOptions, joined_rows, unpack};
 use crate::engine::collections::collection::Collection;
 use crate::engine::journal::{SectionGroup, Tail};
@@ -229,11 +229,12 @@ fn ends_here(unit: &Unit, rows: usize) -> bool {
 /// Joins neighbours, unless they have the same fields in another order: the order of fields, which whole documents show,
 /// must not depend on which rows are joined. It may if `in_any_order`.
 pub(super) fn joined(blocks: Vec<Block>, in_any_order: bool) -> Vec<Block> {
+    let together = in_any_order || common_order(&mut blocks.iter()).is_some();
     let mut queue = Queue::default();
     blocks.into_iter().for_each(|block| queue.push(block));
     let mut runs = Vec::new();
     while queue.rows() > 0 {
-        runs.push(if in_any_order { queue.take(usize::MAX, usize::MAX) } else { queue.take_alike() });
+        runs.push(if together { queue.take(usize::MAX, usize::MAX) } else { queue.take_alike() });
     }
     runs
 }

@@ -45,8 +45,7 @@ impl Queue {
     /// The next rows, up to those that have some fields in another order.
     pub fn take_alike(&mut self) -> Block {
         let mut names = Vec::new();
-        let agree = common_order(&mut self.blocks.iter()).is_some();
-        let alike = self.blocks.iter().take_while(|block| agree || block.add_names(&mut names));
+        let alike = self.blocks.iter().take_while(|block| block.add_names(&mut names));
         let rows: usize = alike.map(Block::rows).sum();
         self.take(rows - self.taken, usize::MAX)
     }
