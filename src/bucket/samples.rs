@@ -28,8 +28,7 @@ pub fn view(doc: &bson::RawDocumentBuf) -> Doc<'_> {
     Doc::parse(doc.as_bytes()).unwrap()
 }
 
-/// The rows of a block, with the fields of each sorted by name. Columns stand in first-seen order, which sorting the
-/// rows may change.
+/// The rows of a block, with the fields of each sorted by name, where the order of columns does not matter.
 pub fn by_name(block: &Block) -> Vec<Vec<(String, OwnedValue)>> {
     let fields = |doc: DocBuf| {
         let mut fields: Vec<_> = doc.view().iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
