@@ -197,3 +197,43 @@ pub(super) fn check_unpacking(steps: &mut [ShownStep], has_measurements: bool) -
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::query::Aggregation;
+    use crate::query::filter::samples::globals;
+    use crate::value::Doc;
+    use bson::{Bson, RawDocumentBuf, bson, doc};
+
+    fn waits_for_all(stages: Bson) -> bool {
+        let pipeline = RawDocumentBuf::try_from(&doc! { "pipeline": stages }).unwrap();
+        let pipeline = Doc::parse(pipeline.as_bytes()).unwrap().get("pipeline").unwrap().as_array().unwrap();
+        Aggregation::parse(pipeline, &globals(), "at").unwrap().into_query().demand.waits_for_all
+    }
+
+    #[test]
+    fn stages_wait_for_all_rows_if_one_of_them_does_and_no_limit_comes_before_it() {
+        let unwind = bson!({ "$unwind": "$a" });
+        let group =
+            bson!({ "$group": { "_id": "$b", "top": { "$top": { "sortBy": { "at": -1 }, "output": "$$ROOT" } } } });
+        let (sort, limit) = (bson!({ "$sort": { "a": 1 } }), bson!({ "$limit": 3 }));
+        let facet = |stages: Bson| bson!({ "$facet": { "few": [limit.clone()], "other": stages } });
+        for waiting in [
+            bson!([group.clone(), limit.clone()]),
+            bson!([unwind.clone(), group.clone()]),
+            bson!([unwind.clone(), sort.clone(), limit.clone()]),
+            bson!([facet(bson!([{ "$count": "n" }]))]),
+            bson!([facet(bson!([unwind.clone()]))]),
+        ] {
+            assert!(waits_for_all(waiting.clone()), "{waiting}");
+        }
+        for other in [
+            bson!([unwind.clone()]),
+            bson!([unwind.clone(), limit.clone(), group.clone()]),
+            bson!([{ "$sort": { "at": 1 } }, group]),
+            bson!([facet(bson!([unwind, limit.clone()]))]),
+        ] {
+            assert!(!waits_for_all(other.clone()), "{other}");
+        }
+    }
+}
