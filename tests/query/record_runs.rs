@@ -56,7 +56,8 @@ fn pipelines() -> Vec<Vec<Document>> {
         vec![doc! { "$match": { "m.id": { "$in": [3, 44, 170] } } }, by_n.clone(), shown.clone()],
         vec![half.clone(), count("$m.odd"), in_order.clone()],
         vec![half, doc! { "$sort": { "at": 1, "n": 1 } }, shown.clone()],
-        vec![doc! { "$match": product }, by_n.clone(), shown.clone()],
+        vec![doc! { "$match": &product }, by_n.clone(), shown.clone()],
+        vec![doc! { "$match": product }, doc! { "$unset": "_id" }, by_n.clone()],
         vec![doc! { "$setWindowFields": &window }, by_n.clone(), doc! { "$project": { "_id": 0, "n": 1, "sum": 1 } }],
         vec![doc! { "$sort": { "m.id": 1, "n": 1 } }, shown],
         vec![doc! { "$unset": "_id" }, by_n.clone()],
@@ -152,6 +153,25 @@ fn each_kind_of_query_takes_records_and_not_buckets() {
                 let unpacked = explain(&db, command).await.counts()[2];
                 let stored = if folded > 0 { i64::from(SERIES) } else { 0 };
                 assert!(unpacked <= stored + i64::from(COMMITS), "{folded}: {unpacked} of {pipeline:?}");
+            }
+        }
+    });
+}
+
+#[test]
+fn rows_are_not_taken_together_before_a_filter_that_may_take_long() {
+    block_on(async {
+        let db = Db::open(Rc::new(MemoryStorage::new()), TestEnv::new(1));
+        created(&db).await;
+        add(&db, 0).await;
+        let among = |low: i32| doc! { "$in": ["$n", { "$range": [low, { "$add": ["$n", 1] }] }] };
+        for (filter, together) in [(among(0), false), (doc! { "$gt": [{ "$add": ["$n", 1] }, 0] }, true)] {
+            for rest in [vec![], vec![doc! { "$count": "rows" }]] {
+                let pipeline =
+                    [vec![doc! { "$match": { "$expr": &filter } }, doc! { "$sort": { "n": 1 } }], rest].concat();
+                let command = raw(&doc! { "aggregate": "weather", "pipeline": pipeline, "cursor": {} });
+                let unpacked = explain(&db, command).await.counts()[2];
+                assert_eq!(unpacked, if together { 1 } else { i64::from(SERIES) }, "{filter}");
             }
         }
     });

@@ -76,6 +76,24 @@ impl Expr {
         is_random
     }
 
+    /// True if it may take long for a row that has little in it: it makes a range of numbers, or goes through elements for each element
+    /// of another array.
+    pub fn may_take_long(&self) -> bool {
+        let (mut takes_long, mut loops) = (false, 0);
+        self.visit(&mut |expr| {
+            let Expr::Call(operator, arguments) = expr else { return };
+            match operator.op {
+                Op::Map | Op::Filter | Op::Reduce => {
+                    loops += 1;
+                    // Constants may be the range of numbers that was written.
+                    takes_long |= loops > 1 || !matches!(arguments.first(), Some(Expr::Field(Variable::Root, _)));
+                }
+                _ => takes_long |= operator.name() == "$range",
+            }
+        });
+        takes_long
+    }
+
     /// True if it reads a variable of an enclosing pipeline.
     pub fn reads_outer(&self) -> bool {
         let mut reads_outer = false;

@@ -294,6 +294,21 @@ mod tests {
     }
 
     #[test]
+    fn a_filter_may_take_long_if_it_makes_numbers_or_goes_through_elements_for_each_element() {
+        let takes = |expr: bson::RawDocumentBuf| filter(&rawdoc! { "a": 1, "$expr": expr }).may_take_long();
+        let each = |input: RawBson, body: RawBson| rawdoc! { "$map": { "input": input, "in": body } };
+        let of = |input: &str, body: RawBson| each(input.into(), body);
+        assert!(!filter(&rawdoc! { "a": { "$gt": 1 } }).may_take_long());
+        assert!(!takes(rawdoc! { "$gt": [{ "$multiply": ["$a", "$b.c"] }, 3] }));
+        assert!(!takes(rawdoc! { "$in": [3, of("$a", "$$this.x".into())] }));
+        assert!(takes(rawdoc! { "$in": [3, { "$range": [0, "$a"] }] }));
+        // The range is made when the filter is parsed.
+        let constant = rawdoc! { "$range": [0, 300] };
+        assert!(takes(rawdoc! { "$in": [3, each(constant.into(), "$a".into())] }));
+        assert!(takes(rawdoc! { "$in": [3, of("$a", of("$b", "$$this".into()).into())] }));
+    }
+
+    #[test]
     fn all_spellings_of_a_filter_give_the_same_tree() {
         let plain = filter(&rawdoc! { "a": 1, "b": { "$gt": 2, "$lt": 5 } });
         assert_eq!(

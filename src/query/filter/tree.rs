@@ -202,6 +202,15 @@ impl Filter {
         is_random
     }
 
+    /// True if it may take long for a row that has little in it.
+    pub fn may_take_long(&self) -> bool {
+        let mut takes_long = false;
+        self.for_each_leaf(&mut |leaf| {
+            takes_long |= matches!(leaf, Filter::Expr(condition) if condition.expr().may_take_long());
+        });
+        takes_long
+    }
+
     /// True if an expression is in it.
     pub fn has_expressions(&self) -> bool {
         self.can_fail()

@@ -245,23 +245,17 @@ impl ReadPlan {
         self.lists_series && matches!(self.access, ReadAccess::Buckets { .. })
     }
 
-    /// True if the rows of small buckets may be taken together before any filter is asked.
+    /// True if the rows of small buckets may be taken together before any filter is asked. It must not take a millisecond a row: the
+    /// event loop would wait for thousands of rows.
     #[inline(never)]
     pub fn may_take_runs(&self) -> bool {
         let takes_all = |wanted: &RowsPerGroup| wanted.which == Which::Extremes;
         !self.is_over_buckets()
             && !self.skips_closed
-            && (self.plan.is_late() || self.may_take_whole_rows())
+            && !self.plan.residual.may_take_long()
             && self.plan.newest.is_none()
             && self.plan.rows_per_group.as_ref().is_none_or(takes_all)
             && self.stream.as_ref().is_none_or(|stream| stream.buckets.is_none())
-    }
-
-    /// True if not all fields are read, or if the filter cannot fail. Others may take a millisecond a row, and the event loop must not
-    /// wait for thousands of rows.
-    #[inline(never)]
-    pub fn may_take_whole_rows(&self) -> bool {
-        !self.columns.is_all() || !self.plan.residual.can_fail()
     }
 
     /// True if runs give only what a sort with a small limit reads, and the buckets of the rows that are kept the rest.
