@@ -1,12 +1,13 @@
 //! The `_id` of a bucket: its start in seconds, then a counter.
 
+use std::cmp::Ordering;
 use std::fmt;
 
 /// Twelve bytes that sort by the bucket's start, as long as all starts lie in the standard range.
 ///
 /// Bytes 0 to 3 are the low 32 bits of the start in whole seconds, bytes 4 to 11 a counter; both big-endian. If the
 /// seconds do not fit 32 bits, the highest bit is set, so that such buckets sort last.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy)]
 pub struct BucketId([u8; 12]);
 
 impl BucketId {
@@ -80,6 +81,30 @@ impl BucketId {
         self.time_seconds() > i32::MAX.unsigned_abs()
     }
 }
+
+// Two numbers: WebAssembly compares bytes one by one.
+impl Ord for BucketId {
+    fn cmp(&self, other: &BucketId) -> Ordering {
+        match self.time_seconds().cmp(&other.time_seconds()) {
+            Ordering::Equal => self.counter().cmp(&other.counter()),
+            unequal => unequal,
+        }
+    }
+}
+
+impl PartialOrd for BucketId {
+    fn partial_cmp(&self, other: &BucketId) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl PartialEq for BucketId {
+    fn eq(&self, other: &BucketId) -> bool {
+        self.cmp(other).is_eq()
+    }
+}
+
+impl Eq for BucketId {}
 
 fn clamped_seconds(ms: i64) -> [u8; 4] {
     let seconds = ms.div_euclid(1000).clamp(0, i64::from(u32::MAX));

@@ -76,6 +76,48 @@ fn the_oldest_measurements_are_found_without_reading_later_buckets() {
     });
 }
 
+/// Of rows of the same time, those that came first stay in front, also where only the ends of buckets are decoded.
+#[test]
+fn a_limit_returns_the_first_rows_of_the_whole_sort_where_many_have_the_same_time() {
+    block_on(async {
+        let storage = Rc::new(MemoryStorage::new());
+        let db = Db::open(storage, TestEnv::new(1));
+        db.ok(rawdoc! { "create": "c", "timeseries": { "timeField": "t", "metaField": "m" } }).await;
+        // Runs of one to six rows of a time, in buckets of two series, with a field that only some have.
+        let times = (0..60).flat_map(|n| std::iter::repeat_n(n, n as usize % 7 % 6 + 1));
+        let row = |(n, at): (i64, i64)| {
+            let mut row = doc! { "t": DateTime::from_millis(at * 150_000), "m": n % 2, "n": n };
+            if n % 3 == 0 {
+                row.insert("x", "text");
+            }
+            raw(&row)
+        };
+        db.insert("c", &(0..).zip(times).map(row).collect::<Vec<_>>()).await;
+        for is_folded in [false, true] {
+            if is_folded {
+                db.ok(rawdoc! { "flush": 1 }).await;
+            }
+            for filter in [rawdoc! {}, rawdoc! { "m": 1_i64 }, rawdoc! { "n": { "$mod": [5, 2] } }] {
+                for sort in [rawdoc! { "t": 1 }, rawdoc! { "t": -1 }, rawdoc! { "m": 1, "t": -1 }] {
+                    for fields in [rawdoc! {}, rawdoc! { "n": 1 }] {
+                        let find = async |skip: i64, limit: i64| {
+                            let (filter, sort, fields) = (filter.clone(), sort.clone(), fields.clone());
+                            let command = rawdoc! { "find": "c", "filter": filter, "sort": sort, "projection": fields, "skip": skip, "limit": limit };
+                            db.find(command).await
+                        };
+                        let all = find(0, 0).await;
+                        for (skip, limit) in [(0, 1), (0, 2), (0, 3), (0, 7), (1, 1), (3, 4), (0, 20), (30, 90)] {
+                            let (from, end) = (skip.min(all.len()), (skip + limit).min(all.len()));
+                            let found = find(skip as i64, limit as i64).await;
+                            assert_eq!(found, all[from..end], "{is_folded} {filter:?} {sort:?} {skip} {limit}");
+                        }
+                    }
+                }
+            }
+        }
+    });
+}
+
 #[test]
 fn streaming_sorts_include_newer_journal_rows_and_apply_other_filters() {
     block_on(async {

@@ -46,7 +46,7 @@ impl FindCursor {
             let rows = places.get(taken..until).unwrap_or_default().iter().map(|place| place - start).listed();
             let collection = self.scan.collection();
             let meta = stored.view(&collection.entry().options.timeseries)?.meta().map(Value::to_owned);
-            let late = Late { rest: late_columns(collection, &self.plan, stored), meta, rows };
+            let late = Late { rest: late_columns(collection, &self.plan, stored, 0), meta, rows };
             self.exec.push_late(best.slice(taken..until), late)?;
             taken = until;
         }

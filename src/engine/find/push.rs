@@ -105,19 +105,26 @@ struct StoredColumns {
     stored: Rc<StoredBucket>,
     columns: Rc<FieldSet>,
     entry: Rc<CollectionEntry>,
+    /// How many of its rows in front are left out.
+    left_out: usize,
 }
 
 impl LateColumns for StoredColumns {
     fn rows(&self, known: &Block, from: usize) -> Result<Block> {
         let options = &self.entry.options.timeseries;
-        unpack_rest(&self.stored.view(options)?, &self.columns, options, known, from)
+        unpack_rest(&self.stored.view(options)?, &self.columns, options, known, self.left_out + from)
     }
 }
 
-/// What reads all columns of a stored bucket that the plan wants.
-pub(super) fn late_columns(collection: &Collection, plan: &ReadPlan, stored: &Rc<StoredBucket>) -> Rc<dyn LateColumns> {
+/// What reads all columns of a stored bucket that the plan wants, without some rows in front.
+pub(super) fn late_columns(
+    collection: &Collection,
+    plan: &ReadPlan,
+    stored: &Rc<StoredBucket>,
+    left_out: usize,
+) -> Rc<dyn LateColumns> {
     let (stored, columns) = (Rc::clone(stored), Rc::clone(&plan.columns));
-    Rc::new(StoredColumns { stored, columns, entry: collection.entry() })
+    Rc::new(StoredColumns { stored, columns, entry: collection.entry(), left_out })
 }
 
 /// Where the rows of a bucket are.
@@ -171,11 +178,19 @@ fn push_bucket(
                 .decode_first
                 .as_ref()
                 .filter(|_| !all_match || plan.plan.sort.is_some() || plan.plan.newest.is_some());
-            let Some(first) = first else {
-                return sink.push(unpack(view, &plan.columns, options)?, view.meta(), all_match);
+            let columns = first.unwrap_or(&plan.columns);
+            let ends = plan.plan.sorted_ends.filter(|_| all_match);
+            let rows = match ends {
+                // One row alone would not tell whether others have its time.
+                Some((is_last, count)) => unpack_first_or_last(view, columns, options, (is_last, count.max(2)))?,
+                None => unpack(view, columns, options)?,
             };
-            let first = unpack(view, first, options)?;
-            return sink.push_in_steps(first, view.meta(), all_match, late_columns(collection, plan, stored));
+            if first.is_none() {
+                return sink.push(rows, view.meta(), all_match);
+            }
+            let left_out = if matches!(ends, Some((true, _))) { view.count()? - rows.rows() } else { 0 };
+            let rest = late_columns(collection, plan, stored, left_out);
+            return sink.push_in_steps(rows, view.meta(), all_match, rest);
         }
         (RowSource::Counted, None) => unpack(view, &plan.columns, options)?,
     };

@@ -7,7 +7,7 @@ use super::scan::{Rest, Scan};
 use crate::bucket::BucketId;
 use crate::engine::Engine;
 use crate::engine::collections::collection::Collection;
-use crate::engine::store::keyspace;
+use crate::engine::store::keyspace::{self, CollectionId};
 use crate::error::Result;
 use crate::index;
 use crate::limits::{DECODED_BUCKETS_MIN, FIRST_PART_SPANS, KEYS_A_MISS, MISSED_BUCKETS_MIN};
@@ -124,29 +124,42 @@ impl Engine {
                     continue;
                 }
             };
-            let kept = self.buckets.borrow().scan(&id, &range, usize::MAX);
-            if let Some((kept, covered)) = kept
-                && range.end <= covered.end
-            {
-                scan.rest = Rest::Ids(kept.into_iter().map(|(id, _)| id).collect());
-                break;
-            }
-            let start = keyspace::bucket(&id, &BucketId::lowest_at(start_ms)).max(range.start.clone());
-            let part = KeyRange { start: start.clone(), end: range.end };
-            let ids = buckets_of(&self.scan_keys(vec![part.clone()]).await?)?;
-            // The second half of the module would have found the end with fewer keys.
-            self.note_missed(ids.len() as u64 / KEYS_A_MISS);
-            let mut cache = self.buckets.borrow_mut();
-            // If earlier scans have fetched all of them, later ones need no storage.
-            if collection.journal.epoch() == epoch && ids.iter().all(|one| cache.get(&id, one).flatten().is_some()) {
-                cache.cover(&id, &part);
-            }
+            let in_memory = self.buckets.borrow().scan_end(&id, &range);
+            let is_listed = in_memory.is_none();
+            let (ids, start) = match in_memory {
+                Some(found) => found,
+                None => {
+                    let start = keyspace::bucket(&id, &BucketId::lowest_at(start_ms)).max(range.start.clone());
+                    let part = KeyRange { start: start.clone(), end: range.end };
+                    let ids = buckets_of(&self.scan_keys(vec![part.clone()]).await?)?;
+                    // The second half of the module would have found the end with fewer keys.
+                    self.note_missed(ids.len() as u64 / KEYS_A_MISS);
+                    if collection.journal.epoch() == epoch {
+                        self.cover_end(&id, part, &ids);
+                    }
+                    (ids, start)
+                }
+            };
             scan.rest = Rest::Ids(ids);
             let left = KeyRange { start: range.start, end: start };
-            scan.older = (!left.is_empty()).then_some(Older::Range(left, parts + 1));
+            scan.older = (!left.is_empty()).then_some(Older::Range(left, parts + u32::from(is_listed)));
         }
         scan.lacks |= scan.older.is_none() && matches!(&scan.rest, Rest::Ids(ids) if ids.is_empty());
         Ok(())
+    }
+
+    /// Notes that earlier scans have fetched the last of these buckets, which are all of `part`: later scans of its end need no storage.
+    fn cover_end(&self, collection: &CollectionId, part: KeyRange, ids: &[BucketId]) {
+        let mut cache = self.buckets.borrow_mut();
+        let is_missing = |one: &BucketId| cache.get(collection, one).flatten().is_none();
+        match ids.iter().rposition(is_missing).and_then(|at| ids.get(at)) {
+            None => cache.cover(collection, &part),
+            Some(last) if Some(last) != ids.last() => {
+                let start = keyspace::buckets(collection, last, last).end;
+                cache.cover(collection, &KeyRange { start, end: part.end });
+            }
+            Some(_) => {}
+        }
     }
 }
 

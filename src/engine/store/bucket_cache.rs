@@ -17,7 +17,8 @@ use crate::bucket::{BucketId, ColumnRoom};
 use crate::limits::{COVERED_RANGES_MAX, bucket_cache_bytes, kept_columns_bytes};
 use crate::storage::{Bytes, KeyRange, PartPlace, SortedParts};
 
-type CacheKey = (CollectionId, BucketId);
+/// The collection as a number, which sorts as its bytes do and is compared at once; and the bucket.
+type CacheKey = (u64, BucketId);
 /// What is known of a bucket, and which entry of `order` is current.
 type CacheEntry = (CacheKey, u64, Option<Rc<StoredBucket>>);
 /// A stored bucket.
@@ -62,7 +63,7 @@ impl BucketCache {
 
     /// What is known of a bucket: its stored form, or that it is not stored. `None` if nothing is known.
     pub fn get(&self, collection: &CollectionId, bucket: &BucketId) -> Option<Option<Rc<StoredBucket>>> {
-        let key = (*collection, *bucket);
+        let key = key_of(collection, bucket);
         self.kept.get(self.place(&key)).filter(|kept| kept.0 == key).map(|(_, _, stored)| stored.clone())
     }
 
@@ -79,7 +80,7 @@ impl BucketCache {
         stored: Option<Rc<StoredBucket>>,
         stands: bool,
     ) {
-        let key = (*collection, *bucket);
+        let key = key_of(collection, bucket);
         if !stands {
             self.drop_run(&key);
         }
@@ -98,7 +99,7 @@ impl BucketCache {
             && let Some((oldest, number)) = self.order.pop_front()
         {
             if self.take(&oldest, Some(number)) {
-                let gone = keyspace::buckets(&oldest.0, &oldest.1, &oldest.1);
+                let gone = keyspace::buckets(&oldest.0.to_be_bytes(), &oldest.1, &oldest.1);
                 // The oldest bucket comes first in its range, because scans go forwards.
                 self.covered.retain_mut(|(_, range)| {
                     if range.start <= gone.start && gone.start < range.end {
@@ -138,19 +139,32 @@ impl BucketCache {
         let mut found = Vec::new();
         let [place, until] = [&range.start, &end].map(|key| self.place_of_key(key));
         let mut left = self.kept.rank(until).saturating_sub(self.kept.rank(place));
+        let (number, _) = key_of(collection, &BucketId::MIN);
         self.kept.visit(place, &mut |((of, id), _, stored)| {
-            if of != collection || left == 0 {
+            if *of != number || left == 0 {
                 return false;
             }
             left -= 1;
             found.extend(stored.iter().map(|stored| (*id, Rc::clone(stored))));
             if stored.is_some() && found.len() == count {
-                end = keyspace::buckets(of, id, id).end;
+                end = keyspace::buckets(collection, id, id).end;
                 return false;
             }
             true
         });
         Some((found, KeyRange { start: range.start.clone(), end }))
+    }
+
+    /// The stored buckets at the end of `range` that are cached without a gap, ascending, and where they begin; `None` if the cache
+    /// does not cover the end.
+    pub fn scan_end(&self, collection: &CollectionId, range: &KeyRange) -> Option<(Vec<BucketId>, Bytes)> {
+        let known = |(of, known): &&(CollectionId, KeyRange)| {
+            of == collection && known.start < range.end && range.end <= known.end
+        };
+        let (_, known) = self.covered.iter().find(known)?;
+        let covered = KeyRange { start: known.start.clone().max(range.start.clone()), end: range.end.clone() };
+        let (found, covered) = self.scan(collection, &covered, usize::MAX)?;
+        Some((found.into_iter().map(|(id, _)| id).collect(), covered.start))
     }
 
     /// The number of entries in `range`, and whether all buckets stored there are cached. A range that ends before it begins is empty.
@@ -164,8 +178,9 @@ impl BucketCache {
 
     /// Drops a bucket.
     pub fn remove(&mut self, collection: &CollectionId, bucket: &BucketId) {
-        self.drop_run(&(*collection, *bucket));
-        self.take(&(*collection, *bucket), None);
+        let key = key_of(collection, bucket);
+        self.drop_run(&key);
+        self.take(&key, None);
         self.drop_outdated();
     }
 
@@ -174,15 +189,16 @@ impl BucketCache {
         if self.order.len() > 2 * self.kept.len() + 16 {
             let kept = &self.kept;
             self.order.retain(|(key, number)| {
-                kept.get(kept.place(&|kept| kept.0 < *key)).is_some_and(|kept| kept.0 == *key && kept.1 == *number)
+                kept.get(place_in(kept, key)).is_some_and(|kept| kept.0 == *key && kept.1 == *number)
             });
         }
     }
 
     /// Drops every bucket of a collection.
     pub fn forget(&mut self, collection: &CollectionId) {
-        self.kept.remove_before(self.kept.place(&|kept| kept.0.0 <= *collection), &mut |(key, _, stored)| {
-            let is_doomed = key.0 == *collection;
+        let (number, _) = key_of(collection, &BucketId::MIN);
+        self.kept.remove_before(self.kept.place(&|kept| kept.0.0 <= number), &mut |(key, _, stored)| {
+            let is_doomed = key.0 == number;
             self.size_bytes -= if is_doomed { size_bytes(stored.as_deref()) } else { 0 };
             is_doomed
         });
@@ -198,7 +214,7 @@ impl BucketCache {
 
     /// Drops the run in whose range a bucket lies.
     fn drop_run(&mut self, (of, id): &CacheKey) {
-        let key = keyspace::bucket_key(of, id);
+        let key = keyspace::bucket_key(&of.to_be_bytes(), id);
         let at = self.runs.partition_point(|run| run.range.end[..] <= key[..]);
         if self.runs.get(at).is_some_and(|run| run.range.start[..] <= key[..]) {
             self.runs.remove(at);
@@ -219,12 +235,23 @@ impl BucketCache {
 
     /// The place of the first entry that is not before `key`.
     fn place(&self, key: &CacheKey) -> PartPlace {
-        self.kept.place(&|kept| kept.0 < *key)
+        place_in(&self.kept, key)
     }
 
+    /// The place of the first entry whose key in storage is not before `key`.
     fn place_of_key(&self, key: &Bytes) -> PartPlace {
-        self.kept.place(&|((of, id), ..)| keyspace::bucket_key(of, id)[..] < key[..])
+        let (collection, bucket, is_in_front) = keyspace::bucket_from(key);
+        let key = key_of(&collection, &bucket);
+        self.kept.place(&|kept| kept.0 < key || is_in_front && kept.0 == key)
     }
+}
+
+fn key_of(collection: &CollectionId, bucket: &BucketId) -> CacheKey {
+    (u64::from_be_bytes(*collection), *bucket)
+}
+
+fn place_in(kept: &SortedParts<CacheEntry>, key: &CacheKey) -> PartPlace {
+    kept.place(&|kept| kept.0 < *key)
 }
 
 /// Approximate bytes of an entry.
@@ -276,6 +303,24 @@ mod tests {
         (1..9).for_each(|number| cache.put(&[1; 8], &id(number), stored(1)));
         let range = |low, high| keyspace::buckets(&[1; 8], &id(low), &id(high));
         assert_eq!([cache.count(&[1; 8], &range(3, 6)), cache.count(&[1; 8], &range(6, 3))], [(4, false), (0, false)]);
+    }
+
+    #[test]
+    fn keys_of_every_kind_are_found_among_those_of_buckets() {
+        let mut cache = BucketCache::new(READ_CACHE_BYTES);
+        let all: Vec<_> =
+            [1, 2, 0xFF].into_iter().flat_map(|of| [0, 7, 0xFF].map(|number| ([of; 8], id(number)))).collect();
+        all.iter().for_each(|(of, bucket)| cache.put(of, bucket, stored(1)));
+        let keys = all.iter().map(|(of, bucket)| keyspace::bucket(of, bucket));
+        let whole = keyspace::bucket(&[2; 8], &id(7));
+        let others = (0..whole.len()).map(|len| whole[..len].to_vec());
+        let foreign = [vec![1], vec![0x7F], vec![0x7F; 30], Vec::new()];
+        for key in keys.clone().chain(others).chain(foreign) {
+            for key in [[&key[..], &[0]].concat(), [&key[..], &[0xFF]].concat(), key] {
+                let in_front = keys.clone().filter(|one| *one < key).count();
+                assert_eq!(cache.kept.rank(cache.place_of_key(&key)), in_front, "{key:?}");
+            }
+        }
     }
 
     #[test]

@@ -250,6 +250,15 @@ pub fn bucket_key(collection: &CollectionId, id: &BucketId) -> [u8; BUCKET_KEY_L
     key
 }
 
+/// The parts of the first key of a bucket that could be at or behind `key`; and true if that key itself is in front of it.
+pub fn bucket_from(key: &[u8]) -> (CollectionId, BucketId, bool) {
+    let fill = if key.first() > Some(&BUCKET) { 0xFF } else { 0 };
+    let (mut of, mut id) = ([fill; size_of::<CollectionId>()], [fill; size_of::<BucketId>()]);
+    let mut rest = key.strip_prefix(&[BUCKET]).unwrap_or_default().iter();
+    of.iter_mut().chain(&mut id).zip(&mut rest).for_each(|(to, byte)| *to = *byte);
+    (of, BucketId::from_bytes(id), fill > 0 || rest.next().is_some())
+}
+
 /// All buckets of a collection whose ids lie in `[low, high]`, both inclusive.
 pub fn buckets(collection: &CollectionId, low: &BucketId, high: &BucketId) -> KeyRange {
     KeyRange { start: bucket(collection, low), end: [&bucket(collection, high)[..], &[0]].concat() }

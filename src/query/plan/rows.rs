@@ -44,6 +44,9 @@ pub struct Plan {
     pub collation: Collation,
     /// Set if only some of the matches of one push matter.
     pub rows_per_group: Option<RowsPerGroup>,
+    /// Set if of the rows of a bucket that all match only the first or the last ones matter to a sort by time, besides those of the same
+    /// time: whether the last, and how many.
+    pub sorted_ends: Option<(bool, usize)>,
     /// Set if only the rows with the latest times matter.
     pub newest: Option<NewestBins>,
     /// True if the projection is not that of the command, but lists the fields that the stages read, of which a `$group` hides the
@@ -92,6 +95,9 @@ impl Plan {
             }
             [] => false,
         };
+        let kept = limit.map_or(u64::MAX, |limit| skip.saturating_add(limit));
+        let sorted_ends = sort.as_ref().filter(|sort| kept <= LATE_ROWS_MAX as u64 && by_time(sort));
+        let sorted_ends = sorted_ends.and_then(|sort| Some((!sort.parts().last()?.ascending, kept as usize)));
         let in_order = sort.as_ref().is_none_or(by_time);
         let rows_per_group =
             rows_per_group.filter(|wanted| of_series(wanted) && skip == 0 && limit.is_none() && in_order);
@@ -116,6 +122,7 @@ impl Plan {
             limit,
             collation,
             rows_per_group,
+            sorted_ends,
             newest,
             is_narrowed,
             waits_for_all,
