@@ -94,6 +94,17 @@ impl<T> SortedParts<T> {
         }
     }
 
+    /// The place that is so many entries in front of another one, or the first place.
+    pub fn back(&self, (mut part, mut at): PartPlace, mut count: usize) -> PartPlace {
+        while at < count
+            && let Some(before) = part.checked_sub(1)
+        {
+            count -= at;
+            (part, at) = (before, self.parts.get(before).map_or(0, Vec::len));
+        }
+        (part, at.saturating_sub(count))
+    }
+
     /// The number of entries in front of a place.
     pub fn rank(&self, (part, at): PartPlace) -> usize {
         self.parts.iter().take(part).map(Vec::len).sum::<usize>() + at
@@ -142,6 +153,8 @@ mod tests {
                         let end = list.place(&|entry| *entry < number + width);
                         let until = plain.partition_point(|entry| *entry < number + width);
                         prop_assert_eq!((list.rank(place), list.rank(end)), (at, until));
+                        let back = usize::from(number) / 3;
+                        prop_assert_eq!(list.rank(list.back(end, back)), until.saturating_sub(back));
                         let mut found = Vec::new();
                         list.visit(place, &mut |entry| {
                             found.push(*entry);

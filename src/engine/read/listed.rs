@@ -124,7 +124,7 @@ impl Engine {
                     continue;
                 }
             };
-            let in_memory = self.buckets.borrow().scan_end(&id, &range);
+            let in_memory = self.buckets.borrow().scan_end(&id, &range, scan.page_max);
             let is_listed = in_memory.is_none();
             let (ids, start) = match in_memory {
                 Some(found) => found,

@@ -155,16 +155,30 @@ impl BucketCache {
         Some((found, KeyRange { start: range.start.clone(), end }))
     }
 
-    /// The stored buckets at the end of `range` that are cached without a gap, ascending, and where they begin; `None` if the cache
-    /// does not cover the end.
-    pub fn scan_end(&self, collection: &CollectionId, range: &KeyRange) -> Option<(Vec<BucketId>, Bytes)> {
+    /// The last stored buckets of `range`, at most `count`, ascending, and where they begin; `None` if the cache does not cover its end.
+    pub fn scan_end(
+        &self,
+        collection: &CollectionId,
+        range: &KeyRange,
+        count: usize,
+    ) -> Option<(Vec<BucketId>, Bytes)> {
         let known = |(of, known): &&(CollectionId, KeyRange)| {
             of == collection && known.start < range.end && range.end <= known.end
         };
         let (_, known) = self.covered.iter().find(known)?;
-        let covered = KeyRange { start: known.start.clone().max(range.start.clone()), end: range.end.clone() };
-        let (found, covered) = self.scan(collection, &covered, usize::MAX)?;
-        Some((found.into_iter().map(|(id, _)| id).collect(), covered.start))
+        let mut start = known.start.clone().max(range.start.clone());
+        let [place, until] = [&start, &range.end].map(|key| self.place_of_key(key));
+        let from = self.kept.back(until, count).max(place);
+        if from > place {
+            start = self.kept.get(from).map_or(start, |((_, id), ..)| keyspace::bucket(collection, id));
+        }
+        let (mut found, mut left) = (Vec::new(), self.kept.rank(until).saturating_sub(self.kept.rank(from)));
+        self.kept.visit(from, &mut |((_, id), _, stored)| {
+            found.extend(stored.as_ref().filter(|_| left > 0).map(|_| *id));
+            left = left.saturating_sub(1);
+            left > 0
+        });
+        Some((found, start))
     }
 
     /// The number of entries in `range`, and whether all buckets stored there are cached. A range that ends before it begins is empty.
