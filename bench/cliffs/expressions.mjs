@@ -7,6 +7,8 @@ const mean = (expression) => each({ mean: { $avg: expression } });
 const [U, S, I] = ["$usage_user", "$usage_system", "$usage_idle"];
 const plain = mean(U);
 const HALF = 50;
+const START = Date.UTC(2026, 0, 1);
+const SINCE = { $subtract: ["$time", new Date(START)] };
 
 /** The mean of the values of `of(columns, row)`, for each host. */
 function means(series, of) {
@@ -182,7 +184,11 @@ export const expressions = [
   ),
   computed("`$strLenCP`", { $strLenCP: "$state" }, ({ state }, row) => state[row].length),
   computed("`$indexOfCP`", { $indexOfCP: ["$state", "n"] }, ({ state }, row) => state[row].indexOf("n")),
-  computed("milliseconds since a date", { $subtract: ["$time", new Date(Date.UTC(2026, 0, 1))] }, ({ time }, row) => time[row] - Date.UTC(2026, 0, 1)),
+  computed("milliseconds since a date", SINCE, ({ time }, row) => time[row] - START),
+  // Int64s beside doubles: a literal of JavaScript is a double.
+  computed("milliseconds since a date, or zero", { $cond: [{ $gt: [U, HALF] }, SINCE, 0] }, ({ usage_user: u, time }, row) => (u[row] > HALF ? time[row] - START : 0)),
+  computed("seconds since a date, or zero", { $divide: [{ $cond: [{ $gt: [U, HALF] }, SINCE, 0] }, 1000] }, ({ usage_user: u, time }, row) => (u[row] > HALF ? (time[row] - START) / 1000 : 0)),
+  computed("the greater of milliseconds and a value", { $max: [SINCE, U] }, ({ usage_user: u, time }, row) => Math.max(time[row] - START, u[row])),
   computed("`$minute`", { $minute: "$time" }, ({ time }, row) => Math.floor(time[row] / 60_000) % 60),
 
   // Filters.

@@ -86,6 +86,17 @@ pub fn known_whole(table: &[u32], cells: &[f64], none: u32, out: &mut Vec<u32>) 
 /// Takes the cells of the rows in a bitmap from somewhere else.
 #[inline(never)]
 pub fn blend(cells: &mut [f64], rows: &[u64], from: Operand<'_, f64>) {
+    blended(cells, rows, from);
+}
+
+/// The same of int64s.
+#[inline(never)]
+pub fn blend_int64s(cells: &mut [i64], rows: &[u64], from: Operand<'_, i64>) {
+    blended(cells, rows, from);
+}
+
+#[inline(always)]
+fn blended<T: Copy + Default>(cells: &mut [T], rows: &[u64], from: Operand<'_, T>) {
     let same = repeated(from.any().unwrap_or_default());
     for (number, (word, cells)) in rows.iter().zip(cells.chunks_mut(CHUNK)).enumerate() {
         let start = number * CHUNK;

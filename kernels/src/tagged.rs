@@ -113,6 +113,40 @@ pub fn doubles_and_int32s(kinds: &[u8], words: &[u64]) -> Option<(Vec<f64>, u64,
     (!others).then_some((doubles, count, sum, int32s))
 }
 
+/// Integers as int64s, with zeros in place of null and missing values; how many they are, and whether there is an int64. `None` if there are values of other
+/// types.
+#[inline(never)]
+pub fn integers(kinds: &[u8], words: &[u64]) -> Option<(Vec<i64>, u64, bool)> {
+    let mut cells = Vec::with_capacity(kinds.len());
+    let (mut count, mut int64s, mut others) = (0, 0, false);
+    for (kind, word) in kinds.iter().zip(words) {
+        let (is_int32, is_int64) = (u64::from(*kind == INT32), u64::from(*kind == INT64));
+        let narrow = i64::from(*word as i32).cast_unsigned() & is_int32.wrapping_neg();
+        cells.push((narrow | word & is_int64.wrapping_neg()).cast_signed());
+        count += is_int32 | is_int64;
+        int64s |= is_int64;
+        others |= !matches!(*kind, 0 | NULL | INT32 | INT64);
+    }
+    (!others).then_some((cells, count, int64s > 0))
+}
+
+/// Doubles and integers as the nearest doubles, with zeros in place of null and missing values. `None` if there are values of other types.
+#[inline(never)]
+pub fn near_doubles(kinds: &[u8], words: &[u64]) -> Option<Vec<f64>> {
+    let mut cells = Vec::with_capacity(kinds.len());
+    let mut others = false;
+    for (kind, word) in kinds.iter().zip(words) {
+        cells.push(match *kind {
+            DOUBLE => f64::from_bits(*word),
+            INT32 => f64::from(*word as i32),
+            INT64 => word.cast_signed() as f64,
+            _ => 0.0,
+        });
+        others |= !matches!(*kind, 0 | NULL | DOUBLE | INT32 | INT64);
+    }
+    (!others).then_some(cells)
+}
+
 /// Makes the words of int32s those of doubles. False if there are values of other types than these and null.
 #[inline(never)]
 pub fn make_doubles(kinds: &[u8], words: &mut [u64]) -> bool {

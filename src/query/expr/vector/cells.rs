@@ -3,6 +3,9 @@
 use std::borrow::Cow;
 use std::rc::Rc;
 
+use bytemuck::{cast_slice, cast_slice_mut};
+use kernels::{Operand, gather};
+
 use super::mask::Mask;
 use crate::block::{Bitmap, Column, ColumnBuilder, ColumnData, VarData, of_kind};
 use crate::query::expr::datum::Datum;
@@ -35,6 +38,9 @@ pub enum Cells<'a> {
     Truths(Bitmap),
     /// Any values. Absent cells are in `missing` as well.
     Any(Cow<'a, Column>),
+    /// Rows in the bitmap have their value from the first vector, the others from the second one. Both are numbers, int64s or dates, and their
+    /// masks mean nothing.
+    Either(Bitmap, Rc<Vector<'a>>, Rc<Vector<'a>>),
     /// Row `i` has the value of row `index[i]` of another vector. Its masks are added to those of the entries.
     Indexed(Rc<[u32]>, Rc<Vector<'a>>),
 }
@@ -140,6 +146,10 @@ impl<'a> Vector<'a> {
             Cells::Longs(cells) => Cells::Longs(cells.into_owned().into()),
             Cells::Dates(cells) => Cells::Dates(cells.into_owned().into()),
             Cells::Truths(rows) => Cells::Truths(rows),
+            Cells::Either(first, a, b) => {
+                let [a, b] = [a, b].map(|part| Rc::new(Rc::unwrap_or_clone(part).into_static()));
+                Cells::Either(first, a, b)
+            }
             Cells::Any(column) => Cells::Any(Cow::Owned(column.into_owned())),
             Cells::Indexed(index, entries) => {
                 Cells::Indexed(index, Rc::new(Rc::unwrap_or_clone(entries).into_static()))
@@ -167,6 +177,11 @@ impl<'a> Vector<'a> {
             Cells::Longs(cells) => Cells::Longs(pick(cells, index)),
             Cells::Dates(cells) => Cells::Dates(pick(cells, index)),
             Cells::Truths(rows) => Cells::Truths(Bitmap::from_slice(index, |entry| rows.get(*entry as usize))),
+            Cells::Either(first, a, b) => {
+                let [a, b] =
+                    [a, b].map(|part| Rc::new(Cells::Indexed(Rc::clone(index), Rc::clone(part)).whole()).flat());
+                Cells::Either(Bitmap::from_slice(index, |entry| first.get(*entry as usize)), a, b)
+            }
             Cells::Any(column) => Cells::Any(Cow::Owned(column.gather(index))),
             // `flat` leaves none.
             Cells::Indexed(..) => Cells::Constant(None),
@@ -188,6 +203,11 @@ impl<'a> Vector<'a> {
             _ => return None,
         };
         Some(Cells::Numbers(vec![0.0; rows].into(), Int32s::None).with(missing, null, self.left.clone()))
+    }
+
+    /// A vector without cells, with its masks.
+    pub fn masks(&self) -> Vector<'a> {
+        Cells::Constant(None).with(self.missing.clone(), self.null.clone(), self.left.clone())
     }
 
     /// The rows whose value is null or missing, and those left out, of a vector without an index.
@@ -227,6 +247,7 @@ impl<'a> Vector<'a> {
             Cells::Longs(cells) => Some(Value::new_checked(Kind::Int64, bytemuck::bytes_of(cells.get(row)?))),
             Cells::Dates(cells) => Some(Value::new_checked(Kind::Date, bytemuck::bytes_of(cells.get(row)?))),
             Cells::Truths(rows) => Some(Value::new_checked(Kind::Bool, if rows.get(row) { &[1] } else { &[0] })),
+            Cells::Either(first, a, b) => if first.get(row) { a } else { b }.value(row, scratch),
             Cells::Any(column) => column.value(row, &mut scratch.text),
             Cells::Indexed(index, entries) => entries.value(*index.get(row)? as usize, scratch),
         }
@@ -295,7 +316,7 @@ impl<'a> Vector<'a> {
             Cells::Constant(_) => return None,
             Cells::Numbers(cells, _) => cells.len(),
             Cells::Longs(cells) | Cells::Dates(cells) => cells.len(),
-            Cells::Truths(rows) => rows.len(),
+            Cells::Truths(rows) | Cells::Either(rows, ..) => rows.len(),
             Cells::Any(column) => column.len(),
             Cells::Indexed(index, _) => index.len(),
         })
@@ -303,7 +324,28 @@ impl<'a> Vector<'a> {
 
     /// The type byte and the word of each value, if all are numbers, dates or null.
     fn words(&self) -> Option<(Vec<u8>, Vec<u64>)> {
+        let (mut kinds, words) = self.plain_words()?;
+        for (mask, kind) in [(&self.null, Kind::Null.byte()), (&self.missing, 0)] {
+            for row in mask.iter() {
+                kinds.iter_mut().skip(row).take(1).for_each(|slot| *slot = kind);
+            }
+        }
+        Some((kinds, words))
+    }
+
+    /// The same where masks mean nothing.
+    fn plain_words(&self) -> Option<(Vec<u8>, Vec<u64>)> {
         let (kind, words): (_, Vec<u64>) = match &self.cells {
+            Cells::Either(first, a, b) => {
+                let ((of_a, a), (mut kinds, mut words)) = (a.plain_words()?, b.plain_words()?);
+                for row in first.iter() {
+                    if let (Some(kind), Some(of_a)) = (kinds.get_mut(row), of_a.get(row)) {
+                        *kind = *of_a;
+                    }
+                }
+                gather::blend_int64s(cast_slice_mut(&mut words), first.words(), Operand::Cells(cast_slice(&a)));
+                return Some((kinds, words));
+            }
             Cells::Numbers(cells, int32s) => {
                 let mut words: Vec<u64> = bytemuck::cast_slice(cells).to_vec();
                 for (row, (word, cell)) in words.iter_mut().zip(cells.iter()).enumerate() {
@@ -321,19 +363,9 @@ impl<'a> Vector<'a> {
             _ => return None,
         };
         let mut kinds = vec![kind.byte(); words.len()];
-        let mut set = |rows: &Bitmap, kind: u8| {
-            for row in rows.iter() {
-                if let Some(slot) = kinds.get_mut(row) {
-                    *slot = kind;
-                }
-            }
-        };
         if let Cells::Numbers(_, Int32s::Some(rows)) = &self.cells {
-            set(rows, Kind::Int32.byte());
-        }
-        for (mask, kind) in [(&self.null, Kind::Null.byte()), (&self.missing, 0)] {
-            if let Some(rows) = mask.rows() {
-                set(rows, kind);
+            for row in rows.iter() {
+                kinds.iter_mut().skip(row).take(1).for_each(|slot| *slot = Kind::Int32.byte());
             }
         }
         Some((kinds, words))
@@ -432,7 +464,8 @@ fn of_mixed<'a>(column: &'a Column, cells: &VarData, missing: Mask) -> Vector<'a
     let (mut others, int32s, null) = (of(Kind::Double), of(Kind::Int32), of(Kind::Null));
     others.or(&int32s);
     let numbers = others.count();
-    if numbers == 0 || numbers * 2 < rows - missing.count() {
+    let int64s = of(Kind::Int64);
+    if numbers == 0 || (numbers + int64s.count()) * 2 < rows - missing.count() {
         let cells = match column.untagged().map(|(typed, _)| Vector::of(&typed).into_static().cells) {
             Some(cells @ (Cells::Longs(_) | Cells::Dates(_))) => {
                 return cells.with(missing, Mask::of(null), Mask::NONE);
@@ -441,7 +474,9 @@ fn of_mixed<'a>(column: &'a Column, cells: &VarData, missing: Mask) -> Vector<'a
         };
         return cells.with(missing, Mask::NONE, Mask::NONE);
     }
+    let first = others.clone();
     others.or(&null);
+    others.or(&int64s);
     others.invert();
     let (null, mut left) = (Mask::of(null), Mask::of(others));
     left.remove(&missing);
@@ -454,5 +489,10 @@ fn of_mixed<'a>(column: &'a Column, cells: &VarData, missing: Mask) -> Vector<'a
     });
     let absent = missing.clone().with(&null).with(&left);
     let int32s = if int32s.count() + absent.count() == rows { Int32s::All } else { Int32s::of(int32s) };
-    Cells::Numbers(values.into(), int32s).with(missing, null, left)
+    let numbers = Cells::Numbers(values.into(), int32s);
+    if int64s.none() {
+        return numbers.with(missing, null, left);
+    }
+    let longs = Cells::Longs(cast_slice(&words).to_vec().into());
+    Cells::Either(first, numbers.whole().into(), longs.whole().into()).with(missing, null, left)
 }

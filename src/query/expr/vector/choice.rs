@@ -6,6 +6,7 @@ use kernels::{Operand, classes, gather};
 
 use super::cells::{Cells, Int32s, Scratch, Vector};
 use super::mask::Mask;
+use super::numbers::{Operand as Typed, operand};
 use super::truth::truths;
 use crate::block::{Bitmap, Column, ColumnBuilder};
 use crate::listed::IntoList;
@@ -83,9 +84,23 @@ pub fn nullish(vector: &Vector<'_>, rows: usize) -> Bitmap {
 
 /// Each row has the value that its branch has there: that of a branch in `taken`, which no two branches share. Rows in `left` are left out, and those that their
 /// branch leaves out.
-fn picked<'a>(taken: &[Bitmap], branches: &[Rc<Vector<'a>>], mut left: Mask, rows: usize) -> Vector<'a> {
-    let flat: Vec<_> = branches.iter().map(Vector::flat).listed();
-    taken.iter().zip(&flat).for_each(|(taken, branch)| left.add(&branch.left.within(taken)));
+pub fn picked<'a>(taken: &[Bitmap], branches: &[Rc<Vector<'a>>], mut left: Mask, rows: usize) -> Vector<'a> {
+    let (mut rows_of, mut flat) = (Vec::with_capacity(taken.len()), Vec::with_capacity(taken.len()));
+    for (taken, branch) in taken.iter().zip(branches) {
+        let branch = branch.flat();
+        left.add(&branch.left.within(taken));
+        let Cells::Either(first, ..) = &branch.cells else {
+            rows_of.push(taken.clone());
+            flat.push(branch);
+            continue;
+        };
+        let mut of_first = first.clone();
+        of_first.and(taken);
+        rows_of.push(of_first);
+        rows_of.push(without(taken, first));
+        flat.extend(parts_of(&branch).into_iter().flatten());
+    }
+    let taken = &rows_of[..];
     if let Some(vector) = numbers(taken, &flat, &left, rows) {
         return vector;
     }
@@ -103,7 +118,71 @@ fn picked<'a>(taken: &[Bitmap], branches: &[Rc<Vector<'a>>], mut left: Mask, row
         let entries = Rc::new(Vector::made(entries.finish(), Mask::NONE));
         return Cells::Indexed(chosen.into(), entries).with(Mask::NONE, Mask::NONE, left);
     }
+    if let Some(vector) = of_types(taken, &flat, &left, rows) {
+        return vector;
+    }
     joined(&flat, chosen, rows).map_or(Vector::nothing(rows), |column| Vector::made(column, left))
+}
+
+/// The parts of which a vector without an index has one or the other in each row, each with the masks of the whole; `None` for others.
+pub fn parts_of<'a>(vector: &Vector<'a>) -> Option<[Rc<Vector<'a>>; 2]> {
+    let Cells::Either(_, a, b) = &vector.cells else { return None };
+    let of = |part: &Rc<Vector<'a>>| Rc::new(Vector { cells: part.cells.clone(), ..vector.masks() });
+    Some([of(a), of(b)])
+}
+
+/// Numbers, int64s and dates, of which the values of branches are one or two: a vector for each of them.
+fn of_types<'a>(taken: &[Bitmap], branches: &[Rc<Vector<'a>>], left: &Mask, rows: usize) -> Option<Vector<'a>> {
+    let class = |branch: &Rc<Vector<'a>>| match operand(branch) {
+        Some(Typed::Numbers(..)) => Some(0),
+        Some(Typed::Longs(_)) => Some(1),
+        Some(Typed::Dates(_)) => Some(2),
+        None => branch.typed_nothing(rows).map(|_| 3),
+    };
+    let classes = branches.iter().map(class).listed_if_all()?;
+    let first = *classes.iter().min()?;
+    let second = classes.iter().copied().filter(|class| *class < 3).max().filter(|second| *second != first);
+    let made = |wanted: usize, with_nothing: bool| {
+        let (mut rows_of, mut some) = (Vec::new(), Vec::new());
+        for ((taken, branch), class) in taken.iter().zip(branches).zip(&classes) {
+            if *class == wanted || with_nothing && *class == 3 {
+                rows_of.push(taken.clone());
+                some.push(Rc::clone(branch));
+            }
+        }
+        let vector =
+            if wanted == 0 { numbers(&rows_of, &some, left, rows) } else { words(&rows_of, &some, rows, wanted == 2) };
+        Some((rows_of, vector?))
+    };
+    let (rows_of, mut a) = made(first, true)?;
+    a.left = left.clone();
+    let Some(second) = second else { return Some(a) };
+    let (others, b) = made(second, false)?;
+    // Between them could be a third one.
+    if rows_of.len() + others.len() < branches.len() {
+        return None;
+    }
+    let mut of_first = Bitmap::filled(rows, false);
+    rows_of.iter().for_each(|taken| of_first.or(taken));
+    let (missing, null) = (a.missing.clone().with(&b.missing), a.null.clone().with(&b.null));
+    Some(Cells::Either(of_first, a.into(), b.into()).with(missing, null, left.clone()))
+}
+
+/// The same for branches of int64s, or of dates, beside nulls and missing values.
+fn words<'a>(taken: &[Bitmap], branches: &[Rc<Vector<'a>>], rows: usize, are_dates: bool) -> Option<Vector<'a>> {
+    let mut cells = vec![0; rows];
+    let (mut missing, mut null) = (Mask::NONE, Mask::NONE);
+    for (branch, taken) in branches.iter().zip(taken) {
+        let nothing = branch.typed_nothing(rows);
+        let branch = nothing.as_ref().unwrap_or(branch);
+        missing.add(&branch.missing.within(taken));
+        null.add(&branch.null.within(taken));
+        if let Typed::Longs(values) | Typed::Dates(values) = operand(branch)? {
+            gather::blend_int64s(&mut cells, taken.words(), values.side());
+        }
+    }
+    let cells = if are_dates { Cells::Dates(cells.into()) } else { Cells::Longs(cells.into()) };
+    Some(cells.with(missing, null, Mask::NONE))
 }
 
 /// True if all rows have the same value.

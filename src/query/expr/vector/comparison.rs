@@ -87,8 +87,8 @@ fn sorts_above_null(vector: &Vector<'_>) -> bool {
     }
 }
 
-/// The rows for which a comparison holds.
-fn truths(op: CompareOp, a: &Vector<'_>, b: &Vector<'_>, collation: &Collation) -> Option<Bitmap> {
+/// The rows for which a comparison holds, without regard to masks.
+pub fn truths(op: CompareOp, a: &Vector<'_>, b: &Vector<'_>, collation: &Collation) -> Option<Bitmap> {
     if let Some(truths) = of_texts(a, b, collation, &|order| op.holds(order)) {
         return Some(truths);
     }

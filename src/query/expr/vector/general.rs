@@ -101,7 +101,7 @@ pub fn called<'a>(
 
 /// What a path reaches in each value.
 pub fn path<'a>(start: &Vector<'_>, path: &[Box<str>], rows: usize) -> Vector<'a> {
-    if let Cells::Numbers(..) | Cells::Longs(_) | Cells::Dates(_) | Cells::Truths(_) = start.cells {
+    if let Cells::Numbers(..) | Cells::Longs(_) | Cells::Dates(_) | Cells::Truths(_) | Cells::Either(..) = start.cells {
         // Nothing lies below these.
         return Cells::Constant(None).with(Mask::NONE, Mask::NONE, start.left.clone());
     }

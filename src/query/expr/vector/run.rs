@@ -21,6 +21,9 @@ use crate::query::expr::datum::Datum;
 use crate::query::expr::operators::{Op, Operator};
 use crate::value::{Kind, OwnedValue, Value};
 
+/// A function of more arguments of which each has values of two types is computed row by row.
+const OF_TWO_TYPES_MAX: usize = 3;
+
 /// The values that steps have in a frame.
 type StepValues<'a> = RefCell<Vec<Option<Rc<Vector<'a>>>>>;
 
@@ -310,26 +313,61 @@ impl<'a> Run<'a> {
                 }
             });
         }
-        let typed = VectorArguments { vectors: &flat, ..arguments };
-        let globals = &program.globals;
-        let fast = match operator.op {
-            Op::Add | Op::Multiply | Op::Subtract | Op::Divide | Op::Mod => numbers::combined(operator.op, &typed),
-            Op::Abs | Op::Ceil | Op::Floor | Op::Sqrt => numbers::unary(operator.op, &typed),
-            Op::Trunc | Op::Round => numbers::to_places(operator.op, &typed),
+        let made = self.of_parts(operator, VectorArguments { vectors: &flat, ..arguments }, &arguments);
+        made.unwrap_or_else(|| general::called(operator, &arguments, &program.globals, alike))
+    }
+
+    /// A function of typed vectors: of each part of an argument, if that has values of two types; `None` if it has no form for these.
+    fn of_parts(
+        &self,
+        operator: &'static Operator,
+        typed: VectorArguments<'_, 'a>,
+        arguments: &VectorArguments<'_, 'a>,
+    ) -> Option<Vector<'a>> {
+        let mut of_two =
+            typed.vectors.iter().enumerate().filter(|(_, vector)| matches!(vector.cells, Cells::Either(..)));
+        let Some((at, whole)) = of_two.next() else { return self.typed(operator, &typed, arguments) };
+        let (Cells::Either(first, ..), true) = (&whole.cells, of_two.count() < OF_TWO_TYPES_MAX) else { return None };
+        let mut results = Vec::new();
+        for part in choice::parts_of(whole)? {
+            let mut vectors: Vec<_> = typed.vectors.iter().map(Rc::clone).listed();
+            vectors.iter_mut().skip(at).take(1).for_each(|slot| *slot = Rc::clone(&part));
+            results.push(Rc::new(self.of_parts(
+                operator,
+                VectorArguments { vectors: &vectors, ..typed },
+                arguments,
+            )?));
+        }
+        let mut others = first.clone();
+        others.invert();
+        Some(choice::picked(&[first.clone(), others], &results, Mask::NONE, typed.rows))
+    }
+
+    /// A function of typed vectors; `None` if it has no form for these.
+    fn typed(
+        &self,
+        operator: &'static Operator,
+        typed: &VectorArguments<'_, 'a>,
+        arguments: &VectorArguments<'_, 'a>,
+    ) -> Option<Vector<'a>> {
+        let globals = &self.program.globals;
+        match operator.op {
+            Op::Add | Op::Multiply | Op::Subtract | Op::Divide | Op::Mod => numbers::combined(operator.op, typed),
+            Op::Abs | Op::Ceil | Op::Floor | Op::Sqrt => numbers::unary(operator.op, typed),
+            Op::Trunc | Op::Round => numbers::to_places(operator.op, typed),
             Op::Eq | Op::Ne | Op::Gt | Op::Gte | Op::Lt | Op::Lte | Op::Cmp => {
-                comparison::compared(operator, &typed, globals.collation())
+                comparison::compared(operator, typed, globals.collation())
             }
-            Op::GetField => objects::field(&typed),
-            Op::Bucket => bucket::bucketed(&typed, globals.collation()),
-            Op::Type => membership::types(&typed),
-            Op::In => membership::contained(operator, &typed, globals.collation()),
-            _ if operator.of_double.is_some() => numbers::of_doubles(operator, &typed),
-            _ => dates::of_dates(operator, &typed, globals)
-                .or_else(|| conversion::converted(operator, &typed))
-                .or_else(|| several::of_several(operator, &typed))
-                .or_else(|| objects::of_objects(operator, &typed))
-                .or_else(|| texts::of_texts(operator, &arguments, &typed)),
-        };
-        fast.unwrap_or_else(|| general::called(operator, &arguments, globals, alike))
+            Op::GetField => objects::field(typed),
+            Op::Bucket => bucket::bucketed(typed, globals.collation()),
+            Op::Type => membership::types(typed),
+            Op::In => membership::contained(operator, typed, globals.collation()),
+            _ if operator.of_double.is_some() => numbers::of_doubles(operator, typed),
+            _ => dates::of_dates(operator, typed, globals)
+                .or_else(|| conversion::converted(operator, typed))
+                .or_else(|| several::of_several(operator, typed))
+                .or_else(|| objects::of_objects(operator, typed))
+                .or_else(|| texts::of_texts(operator, arguments, typed)),
+        }
     }
 }

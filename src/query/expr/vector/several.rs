@@ -2,6 +2,7 @@
 //! `$bitAnd`, `$bitOr`, `$bitXor`.
 
 use std::borrow::Cow;
+use std::rc::Rc;
 
 use kernels::sum;
 
@@ -9,11 +10,14 @@ use super::cells::{Cells, Int32s, Vector};
 use super::mask::Mask;
 use super::numbers::{Operand, each_double, finished, operand};
 use super::run::VectorArguments;
+use super::{choice, comparison};
 use crate::block::Bitmap;
 use crate::env::math;
 use crate::listed::IntoList;
+use crate::query::expr::compare::CompareOp;
 use crate::query::expr::math::power_of_double;
 use crate::query::expr::operators::Operator;
+use crate::value::Collation;
 
 /// The greatest int32; sums are whole, and the least one is left out as well.
 const INT32_MAX: f64 = 2_147_483_647.0;
@@ -21,7 +25,9 @@ const INT32_MAX: f64 = 2_147_483_647.0;
 /// `None` for other operators, and for values that these are rarely given.
 pub fn of_several<'a>(operator: &Operator, arguments: &VectorArguments<'_, 'a>) -> Option<Vector<'a>> {
     match operator.name() {
-        name @ ("$max" | "$min") => of_numbers(name, arguments).or_else(|| extremes(name == "$max", arguments)),
+        name @ ("$max" | "$min") => of_numbers(name, arguments)
+            .or_else(|| extremes(name == "$max", arguments))
+            .or_else(|| better(name == "$max", arguments)),
         name @ ("$sum" | "$avg") => of_numbers(name, arguments),
         "$stdDevPop" => deviations(arguments, 0.0),
         "$stdDevSamp" => deviations(arguments, 1.0),
@@ -152,6 +158,29 @@ fn extremes<'a>(is_max: bool, arguments: &VectorArguments<'_, 'a>) -> Option<Vec
         _ => return None,
     };
     Some(finished(cells, null, all_left(arguments), Mask::NONE))
+}
+
+/// `$max` and `$min` of two numbers of different types.
+fn better<'a>(is_max: bool, arguments: &VectorArguments<'_, 'a>) -> Option<Vector<'a>> {
+    let [a, b] = arguments.vectors else { return None };
+    let is_number = |vector| matches!(operand(vector), Some(Operand::Numbers(..) | Operand::Longs(_)));
+    if !is_number(a) || !is_number(b) {
+        return None;
+    }
+    let op = if is_max { CompareOp::Gt } else { CompareOp::Lt };
+    // Of values that compare equal, the first one stays.
+    let mut takes_b = comparison::truths(op, b, a, &Collation::default())?;
+    let [absent_a, absent_b] = [a, b].map(|vector| vector.absent());
+    absent_a.rows().into_iter().for_each(|rows| takes_b.or(rows));
+    let mut takes_a = takes_b.clone();
+    takes_a.invert();
+    absent_b.rows().into_iter().for_each(|rows| takes_a.or(rows));
+    takes_b = takes_a.clone();
+    takes_b.invert();
+    let mut picked =
+        choice::picked(&[takes_a, takes_b], &[Rc::clone(a), Rc::clone(b)], all_left(arguments), arguments.rows);
+    picked.null.add(&std::mem::replace(&mut picked.missing, Mask::NONE));
+    Some(picked)
 }
 
 fn all_left(arguments: &VectorArguments<'_, '_>) -> Mask {

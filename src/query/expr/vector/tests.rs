@@ -142,6 +142,7 @@ fn metadata() -> impl Strategy<Value = Column> {
 
 fn block() -> impl Strategy<Value = Block> {
     let holes = || prop::option::of(prop::collection::vec(any::<bool>(), ROWS));
+    let wide = prop_oneof![int64().prop_map(|n| Some(OwnedValue::int64(n))), any_value()];
     let cells = (
         (prop::collection::vec(number(), ROWS), holes()),
         (prop::collection::vec(int32(), ROWS), holes()),
@@ -150,13 +151,13 @@ fn block() -> impl Strategy<Value = Block> {
         (prop::collection::vec(0..2_u8, ROWS), holes()),
         prop::collection::vec(prop::option::weighted(0.8, text()), ROWS),
         prop::collection::vec(any_value(), ROWS),
-        (prop::collection::vec(number(), ROWS), decimals(ROWS), decimals(ROWS)),
+        (prop::collection::vec(number(), ROWS), decimals(ROWS), decimals(ROWS), prop::collection::vec(wide, ROWS)),
         (
             metadata(),
             prop::collection::vec((number(), prop::option::weighted(0.8, int32()), any_value(), text()), ROWS),
         ),
     );
-    cells.prop_map(|(a, i, l, d, t, s, v, (b, c, e), (m, o))| {
+    cells.prop_map(|(a, i, l, d, t, s, v, (b, c, e, w), (m, o))| {
         let objects = o.into_iter().map(|(x, y, z, s)| {
             let mut writer = DocWriter::new();
             writer.double("x", x);
@@ -190,6 +191,7 @@ fn block() -> impl Strategy<Value = Block> {
             ("t", typed(ColumnData::Bool(t.0), t.1)),
             ("s", column(&texts)),
             ("v", column(&v)),
+            ("w", column(&w)),
             ("c", column(&c.into_iter().map(Some).collect::<Vec<_>>())),
             ("e", column(&e.into_iter().zip(&v).map(|(e, v)| v.is_some().then_some(e)).collect::<Vec<_>>())),
             ("m", m),
@@ -218,9 +220,9 @@ fn call(name: &str, argument: impl Into<Bson>) -> Bson {
 
 fn expression() -> impl Strategy<Value = Bson> {
     let field = [
-        "$a", "$b", "$c", "$e", "$i", "$l", "$d", "$t", "$s", "$v", "$m", "$m.x", "$m.y", "$m.x.z", "$none", "$v.x",
-        "$o", "$o.x", "$o.y", "$o.y.z", "$o.y.x", "$o.s", "$o.x.z", "$o.none", "$p.x", "$p.y.z", "$p.y.x", "$p.s",
-        "$p.x.z",
+        "$a", "$b", "$c", "$e", "$i", "$l", "$w", "$d", "$t", "$s", "$v", "$m", "$m.x", "$m.y", "$m.x.z", "$none",
+        "$v.x", "$o", "$o.x", "$o.y", "$o.y.z", "$o.y.x", "$o.s", "$o.x.z", "$o.none", "$p.x", "$p.y.z", "$p.y.x",
+        "$p.s", "$p.x.z",
     ];
     let leaf = prop_oneof![
         6 => prop::sample::select(field.to_vec()).prop_map(Bson::from),

@@ -18,6 +18,14 @@ pub fn truths(vector: &Vector<'_>, rows: usize) -> Bitmap {
         Cells::Numbers(cells, _) => Bitmap::from_slice(cells, |x| *x != 0.0),
         Cells::Longs(cells) => Bitmap::from_slice(cells, |n| *n != 0),
         Cells::Dates(_) => Bitmap::filled(rows, true),
+        Cells::Either(first, a, b) => {
+            let (mut of_a, mut others) = (truths(a, rows), first.clone());
+            of_a.and(first);
+            others.invert();
+            others.and(&truths(b, rows));
+            others.or(&of_a);
+            others
+        }
         Cells::Any(_) | Cells::Indexed(..) => {
             let mut scratch = Scratch::default();
             return Bitmap::from_fn(rows, |row| {

@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 use std::ops::Range;
 
-use kernels::convert;
+use kernels::{convert, tagged};
 
 use super::kernels::{GroupExtreme, extreme_of_doubles, extreme_of_int64s, offer_doubles, offer_integers};
 use super::model::{Accumulator, Inputs, Times, decimals_of, each_cell, groups_met};
@@ -24,6 +24,9 @@ pub(super) struct ExtremeValues {
 
 /// For values that repeat, which of them each group has met is noted in at most so many bits a row.
 const SEEN_BITS_A_ROW_MAX: usize = 64;
+
+/// Below this, every integer has a double of its own.
+const EXACT_END: f64 = 9_007_199_254_740_992.0;
 
 /// The type byte of an extreme that is among the others. No type has it.
 const OTHER: u8 = 0x80;
@@ -141,10 +144,48 @@ impl ExtremeValues {
             }
             return Ok(());
         }
+        let mut scratch = Vec::new();
+        if times.is_none()
+            && let Some(better) = self.better_numbers(group_of, cells, &rows)
+        {
+            for row in better {
+                cells.value(row, &mut scratch).into_iter().for_each(|value| self.offer(group_of(row), value, 0));
+            }
+            return Ok(());
+        }
         each_cell(cells, rows, &mut |row, value| {
             self.offer(group_of(row), value, times.map_or(0, |times| times.place(row)));
             Ok(())
         })
+    }
+
+    /// Of rows with doubles, integers, nulls and missing values, those whose number may be better than all of their group before; `None`
+    /// if there are other values.
+    fn better_numbers(
+        &self,
+        group_of: &dyn Fn(usize) -> usize,
+        cells: &Column,
+        rows: &Range<usize>,
+    ) -> Option<Vec<usize>> {
+        let ColumnData::Bson(cells) = cells.data() else { return None };
+        let (kinds, words) = cells.to_words_of(rows);
+        let doubles = tagged::near_doubles(&kinds, &words)?;
+        let (mut best, mut better) = (vec![None; self.groups.len()], Vec::new());
+        for ((row, x), kind) in rows.clone().zip(doubles).zip(kinds) {
+            let Some(best) = best.get_mut(group_of(row)).filter(|_| kind != 0 && kind != Kind::Null.byte()) else {
+                continue;
+            };
+            // NaN sorts below all other numbers. Of different int64s, the nearest double may be the same.
+            let is_better = best.is_none_or(|best: f64| match self.is_max {
+                true => x > best || best.is_nan() && !x.is_nan() || x == best && x.abs() >= EXACT_END,
+                false => x < best || x.is_nan() && !best.is_nan() || x == best && x.abs() >= EXACT_END,
+            });
+            if is_better {
+                *best = Some(x);
+                better.push(row);
+            }
+        }
+        Some(better)
     }
 }
 

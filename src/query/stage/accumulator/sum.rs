@@ -323,7 +323,7 @@ impl Sums {
         true
     }
 
-    /// Adds the values of a BSON column if all of them are doubles, int32s or nulls. Otherwise, and for few rows, returns
+    /// Adds the values of a BSON column if all of them are doubles, integers or nulls. Otherwise, and for few rows, returns
     /// false and adds nothing.
     fn add_mixed(
         &mut self,
@@ -338,14 +338,19 @@ impl Sums {
         }
         let (kinds, words) = cells.to_words_of(rows);
         if groups == 1 {
-            let Some((doubles, count, sum, int32s)) = tagged::doubles_and_int32s(&kinds, &words) else { return false };
             let group = group_of(rows.start);
-            self.add_doubles(group, DoubleSum { count, ..sum_of_doubles(&doubles) });
-            self.add_integers(group, IntegerSum { sum: sum.into(), count: int32s, has_int64: false });
-            return true;
+            if let Some((doubles, count, sum, int32s)) = tagged::doubles_and_int32s(&kinds, &words) {
+                self.add_doubles(group, DoubleSum { count, ..sum_of_doubles(&doubles) });
+                self.add_integers(group, IntegerSum { sum: sum.into(), count: int32s, has_int64: false });
+                return true;
+            }
+            if let Some((cells, count, has_int64)) = tagged::integers(&kinds, &words) {
+                self.add_integers(group, IntegerSum { count, has_int64, ..sum_of_int64s(&cells) });
+                return true;
+            }
         }
-        let [double, int32, null] = [Kind::Double, Kind::Int32, Kind::Null].map(Kind::byte);
-        if !kinds.iter().all(|kind| [0, double, int32, null].contains(kind)) {
+        let [double, int32, int64, null] = [Kind::Double, Kind::Int32, Kind::Int64, Kind::Null].map(Kind::byte);
+        if !kinds.iter().all(|kind| [0, double, int32, int64, null].contains(kind)) {
             return false;
         }
         let numbers = rows.clone().zip(&kinds).zip(&words);
@@ -356,10 +361,12 @@ impl Sums {
             }
         }
         let integers = self.integers();
-        for ((row, _), word) in numbers.filter(|((_, kind), _)| **kind == int32) {
+        for ((row, kind), word) in numbers.filter(|((_, kind), _)| **kind == int32 || **kind == int64) {
             if let Some(sum) = integers.get_mut(group_of(row)) {
-                sum.sum += i128::from(*word as i32);
+                let is_int64 = *kind == int64;
+                sum.sum += if is_int64 { i128::from(word.cast_signed()) } else { i128::from(*word as i32) };
                 sum.count += 1;
+                sum.has_int64 |= is_int64;
             }
         }
         true
@@ -414,10 +421,24 @@ mod tests {
         }
     }
 
+    /// Numbers of several types, null and missing values. Sums of the doubles are exact.
+    fn number(has_doubles: bool) -> impl Strategy<Value = Option<OwnedValue>> {
+        let doubles = [0.0, -0.0, 1.5, -7.0, f64::NAN, 9_007_199_254_740_992.0].map(OwnedValue::double);
+        let int64s = [0, 3, -7, 1 << 53, (1 << 53) + 1, i64::MAX, i64::MIN].map(OwnedValue::int64);
+        let others = [0, -7, 4].map(OwnedValue::int32).into_iter().chain([OwnedValue::null()]);
+        let all = doubles.into_iter().filter(|_| has_doubles).chain(int64s).chain(others).map(Some);
+        prop::sample::select(all.chain([None]).collect::<Vec<_>>())
+    }
+
+    fn any_numbers() -> impl Strategy<Value = Vec<Option<OwnedValue>>> {
+        let of_types = any::<bool>().prop_flat_map(|has_doubles| prop::collection::vec(number(has_doubles), 30));
+        prop_oneof![decimals(30).prop_map(|values| values.into_iter().map(Some).collect()), of_types]
+    }
+
     proptest! {
         #[test]
-        fn decimals_that_are_added_at_once_give_what_they_give_one_by_one(
-            columns in prop::collection::vec(decimals(30), 1..4), groups in prop::collection::vec(0..4_u32, 30),
+        fn numbers_that_are_added_at_once_give_what_they_give_one_by_one(
+            columns in prop::collection::vec(any_numbers(), 1..4), groups in prop::collection::vec(0..4_u32, 30),
             places in prop::collection::vec(0..20_i64, 30), has_times in any::<bool>(), is_run in any::<bool>(),
         ) {
             let collation = Collation::default();
@@ -433,7 +454,7 @@ mod tests {
                     one_by_one.grow(1);
                 });
                 for values in &columns {
-                    let inputs = Inputs::of(column_of(&values.iter().cloned().map(Some).collect::<Vec<_>>()));
+                    let inputs = Inputs::of(column_of(values));
                     let times = Times { ms: &places, ascending: true };
                     let times = has_times.then_some(&times);
                     match is_run {
