@@ -96,38 +96,31 @@ pub fn entries(kinds: &[u8], words: &[u64]) -> Option<(Vec<u32>, Vec<u8>, Vec<u6
     (entry_words.len() <= present / 2).then_some((index, entry_kinds, entry_words))
 }
 
-/// Takes doubles and int32s apart: the doubles, with zeros in place of all other values, and their number; the sum of the int32s, and their number. `None` if
-/// there are values of other types than these and null.
-#[inline(never)]
-pub fn doubles_and_int32s(kinds: &[u8], words: &[u64]) -> Option<(Vec<f64>, u64, i64, u64)> {
-    let mut doubles = Vec::with_capacity(kinds.len());
-    let (mut count, mut sum, mut int32s, mut others) = (0, 0_i64, 0, false);
-    for (kind, word) in kinds.iter().zip(words) {
-        let (is_double, is_int32) = (u64::from(*kind == DOUBLE), u64::from(*kind == INT32));
-        doubles.push(f64::from_bits(word & is_double.wrapping_neg()));
-        sum = sum.wrapping_add(i64::from((word & is_int32.wrapping_neg()) as i32));
-        count += is_double;
-        int32s += is_int32;
-        others |= !matches!(*kind, 0 | DOUBLE | NULL | INT32);
-    }
-    (!others).then_some((doubles, count, sum, int32s))
+/// Doubles and integers of several types.
+pub struct NumbersApart {
+    /// The doubles, with zeros in place of all other values.
+    pub doubles: Vec<f64>,
+    /// The integers, with zeros in place of all other values.
+    pub integers: Vec<i64>,
+    /// How many values are doubles, int32s and int64s.
+    pub counts: [u64; 3],
 }
 
-/// Integers as int64s, with zeros in place of null and missing values; how many they are, and whether there is an int64. `None` if there are values of other
-/// types.
+/// Takes doubles and integers apart. `None` if there are values of other types than these and null.
 #[inline(never)]
-pub fn integers(kinds: &[u8], words: &[u64]) -> Option<(Vec<i64>, u64, bool)> {
-    let mut cells = Vec::with_capacity(kinds.len());
-    let (mut count, mut int64s, mut others) = (0, 0, false);
+pub fn numbers_apart(kinds: &[u8], words: &[u64]) -> Option<NumbersApart> {
+    let (mut doubles, mut integers) = (Vec::with_capacity(kinds.len()), Vec::with_capacity(kinds.len()));
+    let (mut counts, mut others) = ([0; 3], false);
     for (kind, word) in kinds.iter().zip(words) {
-        let (is_int32, is_int64) = (u64::from(*kind == INT32), u64::from(*kind == INT64));
+        let [is_double, is_int32, is_int64] = [DOUBLE, INT32, INT64].map(|wanted| u64::from(*kind == wanted));
+        doubles.push(f64::from_bits(word & is_double.wrapping_neg()));
         let narrow = i64::from(*word as i32).cast_unsigned() & is_int32.wrapping_neg();
-        cells.push((narrow | word & is_int64.wrapping_neg()).cast_signed());
-        count += is_int32 | is_int64;
-        int64s |= is_int64;
-        others |= !matches!(*kind, 0 | NULL | INT32 | INT64);
+        integers.push((narrow | word & is_int64.wrapping_neg()).cast_signed());
+        let [of_doubles, of_int32s, of_int64s] = counts;
+        counts = [of_doubles + is_double, of_int32s + is_int32, of_int64s + is_int64];
+        others |= !matches!(*kind, 0 | DOUBLE | NULL | INT32 | INT64);
     }
-    (!others).then_some((cells, count, int64s > 0))
+    (!others).then_some(NumbersApart { doubles, integers, counts })
 }
 
 /// Doubles and integers as the nearest doubles, with zeros in place of null and missing values. `None` if there are values of other types.
@@ -284,26 +277,33 @@ mod tests {
 
     proptest! {
         #[test]
-        fn doubles_and_int32s_are_taken_apart_and_no_other_type(
-            rows in proptest::collection::vec((prop::sample::select(vec![0_u8, 1, 10, 16]), any::<u64>()), 0..40),
-            other in proptest::option::of(prop::sample::select(vec![2_u8, 8, 9, 18])),
+        fn doubles_and_integers_are_taken_apart_and_no_other_type(
+            rows in proptest::collection::vec((prop::sample::select(vec![0_u8, 1, 10, 16, 18]), any::<u64>()), 0..40),
+            other in proptest::option::of(prop::sample::select(vec![2_u8, 8, 9])),
         ) {
             let (mut kinds, words): (Vec<u8>, Vec<u64>) = rows.iter().copied().unzip();
-            let of = |wanted: u8| rows.iter().filter(move |(kind, _)| *kind == wanted).map(|(_, word)| *word);
-            let sum: i64 = of(16).map(|word| i64::from(word as i32)).sum();
+            let count = |wanted: u8| kinds.iter().filter(|kind| **kind == wanted).count() as u64;
+            let integer = |(kind, word): &(u8, u64)| match kind {
+                16 => i64::from(*word as i32),
+                18 => *word as i64,
+                _ => 0,
+            };
             let bits: Vec<u64> = rows.iter().map(|(kind, word)| if *kind == 1 { *word } else { 0 }).collect();
-            let found = doubles_and_int32s(&kinds, &words).map(|(doubles, count, sum, int32s)| {
-                (doubles.iter().map(|double| double.to_bits()).collect::<Vec<_>>(), count, sum, int32s)
-            });
-            prop_assert_eq!(found, Some((bits, of(1).count() as u64, sum, of(16).count() as u64)));
+            let apart = numbers_apart(&kinds, &words).unwrap();
+            prop_assert_eq!(apart.doubles.iter().map(|double| double.to_bits()).collect::<Vec<_>>(), bits);
+            prop_assert_eq!(apart.integers, rows.iter().map(integer).collect::<Vec<_>>());
+            prop_assert_eq!(apart.counts, [1, 16, 18].map(count));
+            let near: Vec<f64> = rows.iter().map(|row| if row.0 == 1 { f64::from_bits(row.1) } else { integer(row) as f64 }).collect();
+            let found = near_doubles(&kinds, &words).unwrap();
+            prop_assert!(found.iter().zip(&near).all(|(x, y)| x.to_bits() == y.to_bits()) && found.len() == near.len());
             let mut made = words.clone();
-            prop_assert!(make_doubles(&kinds, &mut made));
+            prop_assert_eq!(make_doubles(&kinds, &mut made), count(18) == 0);
             for ((kind, word), made) in rows.iter().zip(&made) {
                 prop_assert_eq!(*made, if *kind == 16 { f64::from(*word as i32).to_bits() } else { *word });
             }
             if let (Some(kind), Some(last)) = (other, kinds.last_mut()) {
                 *last = kind;
-                prop_assert!(doubles_and_int32s(&kinds, &words).is_none());
+                prop_assert!(numbers_apart(&kinds, &words).is_none() && near_doubles(&kinds, &words).is_none());
                 prop_assert!(!make_doubles(&kinds, &mut made));
             }
         }

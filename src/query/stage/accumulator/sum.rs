@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use kernels::tagged::NumbersApart;
 use kernels::{gather, runs, tagged};
 
 use super::kernels::{
@@ -338,16 +339,14 @@ impl Sums {
         }
         let (kinds, words) = cells.to_words_of(rows);
         if groups == 1 {
-            let group = group_of(rows.start);
-            if let Some((doubles, count, sum, int32s)) = tagged::doubles_and_int32s(&kinds, &words) {
-                self.add_doubles(group, DoubleSum { count, ..sum_of_doubles(&doubles) });
-                self.add_integers(group, IntegerSum { sum: sum.into(), count: int32s, has_int64: false });
-                return true;
-            }
-            if let Some((cells, count, has_int64)) = tagged::integers(&kinds, &words) {
-                self.add_integers(group, IntegerSum { count, has_int64, ..sum_of_int64s(&cells) });
-                return true;
-            }
+            let Some(NumbersApart { doubles, integers, counts }) = tagged::numbers_apart(&kinds, &words) else {
+                return false;
+            };
+            let ([doubles_count, int32s, int64s], group) = (counts, group_of(rows.start));
+            self.add_doubles(group, DoubleSum { count: doubles_count, ..sum_of_doubles(&doubles) });
+            let (count, has_int64) = (int32s + int64s, int64s > 0);
+            self.add_integers(group, IntegerSum { count, has_int64, ..sum_of_int64s(&integers) });
+            return true;
         }
         let [double, int32, int64, null] = [Kind::Double, Kind::Int32, Kind::Int64, Kind::Null].map(Kind::byte);
         if !kinds.iter().all(|kind| [0, double, int32, int64, null].contains(kind)) {
