@@ -1,8 +1,10 @@
 //! Evaluates a test on a BSON column by columns of one type that are made of it.
 
+use ::kernels::tagged::{self, NumbersApart};
+
 use super::bounds;
 use super::tree::Test;
-use crate::block::{Bitmap, Column, ColumnData, kernels};
+use crate::block::{Bitmap, Column, ColumnData, kernels, of_kind};
 use crate::listed::IntoList;
 use crate::value::{Component, Doc, Kind, Number, OwnedValue, Value};
 
@@ -18,6 +20,32 @@ impl Test {
         }
         let selected = self.select_decimals(column).or_else(|| self.select_arrays(column));
         selected.map(|selected| *passing = selected).is_some()
+    }
+
+    /// Leaves the numbers that pass, in a BSON column of doubles, integers and nulls. False if it is another one, or if the test is no
+    /// comparison with a number.
+    // Loaded later.
+    #[inline(never)]
+    pub(super) fn narrow_numbers_if_loaded(&self, column: &Column, rows: &mut Bitmap) -> bool {
+        self.select_numbers_apart(column).map(|passing| rows.and(&passing)).is_some()
+    }
+
+    fn select_numbers_apart(&self, column: &Column) -> Option<Bitmap> {
+        let (ColumnData::Bson(cells), Test::Compare(compare)) = (column.data(), self) else { return None };
+        if !compare.value().kind().is_number() {
+            return None;
+        }
+        let (kinds, words) = cells.to_words();
+        let NumbersApart { doubles, integers, .. } = tagged::numbers_apart(&kinds, &words)?;
+        // Where a value has the other type, its cell is zero.
+        let mut passing = compare.select(&Column::new(ColumnData::F64(doubles), None))?;
+        passing.and(&of_kind(&kinds, Kind::Double.byte()));
+        let mut others = compare.select(&Column::new(ColumnData::I64(integers), None))?;
+        let mut are_integers = of_kind(&kinds, Kind::Int32.byte());
+        are_integers.or(&of_kind(&kinds, Kind::Int64.byte()));
+        others.and(&are_integers);
+        passing.or(&others);
+        Some(passing)
     }
 
     /// The decimals that pass, if all of them have one exponent.
@@ -95,6 +123,41 @@ mod tests {
                     assert_eq!(selected.get(row), matches, "{doc:?} {}", row * row % values.len());
                 }
             }
+        }
+    }
+
+    #[test]
+    fn numbers_of_all_types_are_compared_exactly() {
+        let near = 9_007_199_254_740_992_i64;
+        let values = [
+            rawbson!(near),
+            rawbson!(near + 1),
+            rawbson!(near as f64),
+            rawbson!(i64::MAX),
+            rawbson!(3),
+            rawbson!(2.5),
+            RawBson::Null,
+            rawbson!(f64::NAN),
+            rawbson!(-7_i64),
+            rawbson!(0),
+            rawbson!(-0.0),
+            rawbson!(f64::INFINITY),
+        ];
+        let operands = [
+            rawbson!(near + 1),
+            rawbson!(near as f64),
+            rawbson!(2.5),
+            rawbson!(0),
+            rawbson!(f64::NAN),
+            rawbson!(3_i64),
+        ];
+        for operator in ["$eq", "$ne", "$gt", "$gte", "$lt", "$lte"] {
+            let filters = operands.clone().map(|operand| {
+                let mut doc = RawDocumentBuf::new();
+                doc.append(bson::raw::CString::try_from(operator).unwrap(), operand);
+                RawBson::Document(doc)
+            });
+            check(&values, &filters);
         }
     }
 

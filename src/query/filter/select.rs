@@ -116,6 +116,7 @@ impl Test {
                     return match doubles {
                         Some(doubles) => self.narrow_column(&doubles, &[], rows),
                         None if rest.is_empty() && self.narrow_untagged_if_loaded(column, rows) => {}
+                        None if rest.is_empty() && self.narrow_numbers_if_loaded(column, rows) => {}
                         None => self.narrow_each(column, rest, rows),
                     };
                 }

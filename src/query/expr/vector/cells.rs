@@ -38,8 +38,8 @@ pub enum Cells<'a> {
     Truths(Bitmap),
     /// Any values. Absent cells are in `missing` as well.
     Any(Cow<'a, Column>),
-    /// Rows in the bitmap have their value from the first vector, the others from the second one. Both are numbers, int64s or dates, and their
-    /// masks mean nothing.
+    /// Rows in the bitmap have their value from the first vector, the others from the second one. Both are numbers, int64s or dates, with a
+    /// cell for each row; which rows have a value, the masks of the whole say.
     Either(Bitmap, Rc<Vector<'a>>, Rc<Vector<'a>>),
     /// Row `i` has the value of row `index[i]` of another vector. Its masks are added to those of the entries.
     Indexed(Rc<[u32]>, Rc<Vector<'a>>),
@@ -364,9 +364,7 @@ impl<'a> Vector<'a> {
         };
         let mut kinds = vec![kind.byte(); words.len()];
         if let Cells::Numbers(_, Int32s::Some(rows)) = &self.cells {
-            for row in rows.iter() {
-                kinds.iter_mut().skip(row).take(1).for_each(|slot| *slot = Kind::Int32.byte());
-            }
+            rows.iter().for_each(|row| kinds.iter_mut().skip(row).take(1).for_each(|slot| *slot = Kind::Int32.byte()));
         }
         Some((kinds, words))
     }
@@ -489,10 +487,13 @@ fn of_mixed<'a>(column: &'a Column, cells: &VarData, missing: Mask) -> Vector<'a
     });
     let absent = missing.clone().with(&null).with(&left);
     let int32s = if int32s.count() + absent.count() == rows { Int32s::All } else { Int32s::of(int32s) };
-    let numbers = Cells::Numbers(values.into(), int32s);
     if int64s.none() {
-        return numbers.with(missing, null, left);
+        return Cells::Numbers(values.into(), int32s).with(missing, null, left);
     }
-    let longs = Cells::Longs(cast_slice(&words).to_vec().into());
-    Cells::Either(first, numbers.whole().into(), longs.whole().into()).with(missing, null, left)
+    // Some functions have a form only for small or whole numbers: the bits of the other type would be neither.
+    gather::blend(&mut values, int64s.words(), Operand::Same(0.0));
+    let mut longs: Vec<i64> = cast_slice(&words).to_vec();
+    gather::blend_int64s(&mut longs, first.words(), Operand::Same(0));
+    let [a, b] = [Cells::Numbers(values.into(), int32s), Cells::Longs(longs.into())].map(|part| Rc::new(part.whole()));
+    Cells::Either(first, a, b).with(missing, null, left)
 }
