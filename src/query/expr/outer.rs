@@ -15,7 +15,7 @@ use crate::value::{Doc, OwnedValue, Value};
 pub(super) struct Outer {
     /// Their current values. A pipeline stores its own for a row, and runs the inner pipeline to its end.
     values: RefCell<Vec<Option<OwnedValue>>>,
-    /// The outermost variable that was read during parsing.
+    /// The outermost variable that was read during parsing; 0 also for a random value.
     read: Cell<usize>,
 }
 
@@ -48,6 +48,11 @@ impl Globals {
     /// Restores that a variable was read.
     pub fn note_outer_read(&self, number: usize) {
         self.outer().note(number);
+    }
+
+    /// Records that a value is random: as one that depends on every variable, it is another one for each row.
+    pub fn note_random(&self) {
+        self.outer().note(0);
     }
 
     /// The value that a path reaches in a variable now.

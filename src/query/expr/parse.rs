@@ -173,6 +173,9 @@ impl ExprParser<'_> {
             Syntax::Let => self.bindings(operand)?,
             Syntax::Switch => self.switch(operand)?,
         };
+        if operator.op == Op::Rand {
+            self.globals.note_random();
+        }
         Expr::Call(operator, arguments).with_constants_evaluated(self.globals)
     }
 

@@ -1,7 +1,7 @@
 //! `$lookup`: adds to each row a list of the matching rows of another collection.
 //!
 //! Source: mongodb/mongo src/mongo/db/pipeline/document_source_lookup.cpp. The other rows are read before the first row
-//! comes: the result of the whole pipeline if it reads no variable, otherwise of its leading filters that read none.
+//! comes: the result of the whole pipeline if it reads no variable, otherwise of its leading stages that read none.
 //! The rest of the pipeline is also parsed once, and runs for each row with its values, but only once for rows with the
 //! same values. Rows of further collections are read in advance by the same rule.
 

@@ -38,6 +38,7 @@ impl PipelineParser<'_> {
             Some(_) => {}
         }
         let globals = self.globals.clone();
+        globals.note_random();
         self.push(SampleSpec { size: size.unwrap_or_default(), globals }, "$sample", argument);
         Ok(())
     }

@@ -70,8 +70,9 @@ impl PipelineParser<'_> {
         Ok(SubPipeline { place: self.others.len() - 1, rest })
     }
 
-    /// Parses stages of which some may depend on a row. Returns how many leading stages are the same for all rows: all
-    /// of them, or the leading filters and the first stage. These are then not among the steps.
+    /// Parses stages of which some may depend on a row. Returns how many leading stages are the same for all rows; these
+    /// are then not among the steps. If rows must be equal in fields, only filters and the first stage are, for equality
+    /// is tested behind filters.
     fn rest(&mut self, stages: &[Value<'_>], by_fields: bool) -> Result<usize> {
         let (known, count) = (self.others.len(), self.globals.outer_count());
         let mut outermost = self.globals.take_outer_read();
@@ -86,7 +87,7 @@ impl PipelineParser<'_> {
             let read = self.globals.take_outer_read();
             outermost = outermost.min(read);
             is_same = is_same && read >= count;
-            is_front = is_front && read >= count && (self.is_filter() || self.source.is_some());
+            is_front = is_front && read >= count && (!by_fields || self.is_filter() || self.source.is_some());
             if is_front {
                 once += 1;
                 self.forget(known);
@@ -130,16 +131,20 @@ impl SubPipeline {
 mod tests {
     use super::*;
     use crate::query::expr::samples::globals;
-    use bson::{RawDocumentBuf, rawdoc};
+    use bson::{RawArrayBuf, RawDocumentBuf, rawdoc};
 
-    /// The fields that a `$lookup` reads of its collection.
-    fn read_of(lookup: RawDocumentBuf) -> FieldSet {
+    /// What a `$lookup` reads of its collection.
+    fn foreign(lookup: RawDocumentBuf) -> Foreign {
         let mut lookup = lookup;
         lookup.append(bson::cstr!("from"), "others");
         lookup.append(bson::cstr!("as"), "found");
         let pipeline = rawdoc! { "0": { "$lookup": lookup } };
         let parsed = Aggregation::parse(Doc::parse(pipeline.as_bytes()).unwrap(), &globals(), "t").unwrap();
-        parsed.others[0].fields.clone()
+        parsed.others.last().cloned().unwrap()
+    }
+
+    fn read_of(lookup: RawDocumentBuf) -> FieldSet {
+        foreign(lookup).fields
     }
 
     fn only(names: &[&str]) -> FieldSet {
@@ -160,5 +165,29 @@ mod tests {
         assert_eq!(read_of(whole), FieldSet::All);
         assert_eq!(read_of(rawdoc! { "localField": "k", "foreignField": "f" }), FieldSet::All);
         assert_eq!(read_of(rawdoc! { "pipeline": [{ "$project": { "p": 1 } }] }), FieldSet::All);
+    }
+    #[test]
+    fn stages_in_front_of_the_first_that_reads_a_variable_or_chance_are_run_once() {
+        let once = |stages: &[RawDocumentBuf], more: RawDocumentBuf| {
+            let mut lookup = more;
+            let mut list = RawArrayBuf::new();
+            stages.iter().for_each(|stage| list.push(stage.clone()));
+            lookup.append(bson::cstr!("pipeline"), list);
+            foreign(lookup).stages.view().iter().count()
+        };
+        let group = rawdoc! { "$group": { "_id": "$a", "n": { "$max": "$b" } } };
+        let sort = rawdoc! { "$sort": { "n": 1 } };
+        let by_variable = rawdoc! { "$match": { "$expr": { "$eq": ["$_id", "$$k"] } } };
+        let k = || rawdoc! { "let": { "k": "$k" } };
+        assert_eq!(once(&[group.clone(), sort.clone(), by_variable.clone(), sort.clone()], k()), 2);
+        assert_eq!(once(&[by_variable.clone(), group.clone()], k()), 0);
+        assert_eq!(once(&[sort.clone(), rawdoc! { "$sample": { "size": 2 } }, by_variable.clone()], k()), 1);
+        assert_eq!(once(&[rawdoc! { "$set": { "r": { "$rand": {} } } }, by_variable.clone()], k()), 0);
+        let inner = rawdoc! { "$lookup": { "from": "others", "let": { "i": "$n" }, "pipeline": [by_variable.clone()], "as": "x" } };
+        assert_eq!(once(&[group.clone(), inner, sort.clone()], k()), 1, "an inner pipeline reads it");
+        let bound = rawdoc! { "$lookup": { "from": "others", "let": { "k": "$n" }, "pipeline": [by_variable.clone()], "as": "x" } };
+        assert_eq!(once(&[group.clone(), bound, by_variable], k()), 2, "the inner pipeline has a variable of this name");
+        let fields = rawdoc! { "localField": "k", "foreignField": "_id" };
+        assert_eq!(once(&[rawdoc! { "$match": { "b": 1 } }, group, sort], fields), 1);
     }
 }
