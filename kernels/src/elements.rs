@@ -1,6 +1,6 @@
 //! Elements of BSON arrays: a type byte, the number of the element in decimal digits, a NUL, and the value.
 
-use super::kinds::ARRAY;
+use super::kinds::{ARRAY, DOUBLE, NULL};
 
 /// Most bytes in front of a value.
 const HEAD_LEN_MAX: usize = 16;
@@ -80,6 +80,107 @@ pub fn of_arrays(offsets: &[u32], bytes: &[u8]) -> Option<(Vec<u32>, Vec<u8>, Ve
         ends.push(starts.len() as u32 - 1);
     }
     Some((starts, out, ends))
+}
+
+/// As `of_arrays` for arrays of doubles, whose elements are cells. `None` as well if an element is no double.
+#[inline(never)]
+pub fn doubles_of_arrays(offsets: &[u32], bytes: &[u8]) -> Option<(Vec<f64>, Vec<u32>)> {
+    let tails = offsets.get(1..).unwrap_or_default();
+    let (mut cells, mut ends) = (Vec::new(), Vec::with_capacity(tails.len()));
+    for (start, end) in offsets.iter().zip(tails) {
+        if let Some((kind, array)) = bytes.get(*start as usize..*end as usize)?.split_first() {
+            let mut rest = array.get(4..).filter(|_| *kind == ARRAY)?;
+            while let [kind, named @ ..] = rest
+                && !named.is_empty()
+            {
+                let value = named.get(text_len(named)? + 1..).filter(|_| *kind == DOUBLE)?;
+                cells.push(f64::from_le_bytes(*value.first_chunk()?));
+                rest = value.get(8..)?;
+            }
+        }
+        ends.push(cells.len() as u32);
+    }
+    Some((cells, ends))
+}
+
+/// As `of_arrays`, without the elements.
+#[inline(never)]
+pub fn ends_of_arrays(offsets: &[u32], bytes: &[u8]) -> Option<Vec<u32>> {
+    let tails = offsets.get(1..).unwrap_or_default();
+    let (mut count, mut ends) = (0, Vec::with_capacity(tails.len()));
+    for (start, end) in offsets.iter().zip(tails) {
+        if let Some((kind, array)) = bytes.get(*start as usize..*end as usize)?.split_first() {
+            let mut rest = array.get(4..).filter(|_| *kind == ARRAY)?;
+            while let Some((_, end)) = element(rest) {
+                count += 1;
+                rest = rest.get(end..)?;
+            }
+            if rest.len() > 1 {
+                return None;
+            }
+        }
+        ends.push(count);
+    }
+    Some(ends)
+}
+
+/// Arrays of doubles as values with type bytes, back to back: where these begin and end, and their bytes. For each array, `ends` has whether it is
+/// there, and the number of the cell behind its last one; one that is not there is null. Cells without a bit in `kept` are left out (see `bits`).
+#[inline(never)]
+pub fn arrays_of_doubles(cells: &[f64], ends: &[(bool, usize)], kept: Option<&[u64]>) -> (Vec<u32>, Vec<u8>) {
+    arrays(ends, kept, |out, head, at| {
+        if let Some(x) = cells.get(at) {
+            put(out, head, DOUBLE, &x.to_le_bytes());
+        }
+    })
+}
+
+/// The same of values with type bytes.
+#[inline(never)]
+pub fn arrays_of_values(
+    (offsets, bytes): (&[u32], &[u8]),
+    ends: &[(bool, usize)],
+    kept: Option<&[u64]>,
+) -> (Vec<u32>, Vec<u8>) {
+    arrays(ends, kept, |out, head, at| {
+        if let (Some(start), Some(end)) = (offsets.get(at), offsets.get(at + 1))
+            && let Some((kind, value)) = bytes.get(*start as usize..*end as usize).and_then(<[u8]>::split_first)
+        {
+            put(out, head, *kind, value);
+        }
+    })
+}
+
+#[inline(always)]
+fn arrays(
+    ends: &[(bool, usize)],
+    kept: Option<&[u64]>,
+    put: impl Fn(&mut Vec<u8>, &mut Head, usize),
+) -> (Vec<u32>, Vec<u8>) {
+    let (mut offsets, mut out, mut start) = (Vec::with_capacity(ends.len() + 1), Vec::new(), 0);
+    offsets.push(0);
+    for (is_there, end) in ends {
+        let begin = out.len();
+        if *is_there {
+            out.extend_from_slice(&[ARRAY, 0, 0, 0, 0]);
+            let mut head = Head::default();
+            for at in start..*end {
+                if kept.is_none_or(|words| words.get(at / 64).is_some_and(|word| word >> (at % 64) & 1 == 1)) {
+                    put(&mut out, &mut head, at);
+                }
+            }
+            out.push(0);
+            let len = (out.len() - begin - 1) as u32;
+            if let Some(prefix) = out.get_mut(begin + 1..begin + 5) {
+                prefix.copy_from_slice(&len.to_le_bytes());
+            }
+        } else {
+            out.push(NULL);
+        }
+        start = *end;
+        offsets.push(out.len() as u32);
+    }
+    (offsets, out)
 }
 
 /// As `first`.
@@ -316,5 +417,37 @@ mod tests {
         assert_eq!(value_len(0x03, &[9, 0, 0, 0, 0]), None);
         assert_eq!(value_len(0x04, &[0xFF; 9]), None);
         assert_eq!(value_len(0x02, &[0xFF, 0xFF, 0xFF, 0x7F]), None);
+    }
+
+    #[test]
+    fn arrays_of_cells_have_these_as_elements() {
+        let cells = [0.5, -1.0, 2.0, 3.0];
+        let ends = [(true, 1), (true, 1), (false, 1), (true, 4)];
+        let made = |kept: Option<&[u64]>| {
+            let (offsets, bytes) = arrays_of_doubles(&cells, &ends, kept);
+            let (mut values, mut places) = (Vec::new(), vec![0]);
+            for x in &cells {
+                push_tagged(&mut values, DOUBLE, &x.to_le_bytes());
+                places.push(values.len() as u32);
+            }
+            assert_eq!(arrays_of_values((&places, &values), &ends, kept), (offsets.clone(), bytes.clone()));
+            assert_eq!(bytes.get(offsets[2] as usize..offsets[3] as usize), Some([NULL].as_slice()));
+            // A missing array has no bytes, and no elements.
+            let mut without = bytes.clone();
+            without.remove(offsets[2] as usize);
+            let offsets = [offsets[0], offsets[1], offsets[2], offsets[2], offsets[4] - 1];
+            let found = doubles_of_arrays(&offsets, &without).unwrap();
+            assert_eq!(ends_of_arrays(&offsets, &without).as_ref(), Some(&found.1));
+            let (_, _, all) = of_arrays(&offsets, &without).unwrap();
+            assert_eq!(all, found.1);
+            assert_eq!(doubles_of_arrays(&[0, bytes.len() as u32], &bytes[..bytes.len() - 1]), None);
+            found
+        };
+        assert_eq!(made(None), (cells.to_vec(), vec![1, 1, 1, 4]));
+        assert_eq!(made(Some(&[0b1010])), (vec![-1.0, 3.0], vec![0, 0, 0, 2]));
+        let number = [ARRAY, 12, 0, 0, 0, 0x10, b'0', 0, 1, 0, 0, 0, 0];
+        assert_eq!(doubles_of_arrays(&[0, 13], &number), None, "an int32");
+        assert_eq!(ends_of_arrays(&[0, 13], &number), Some(vec![1]));
+        assert_eq!(ends_of_arrays(&[0, 1], &[NULL]), None, "no array");
     }
 }

@@ -1,5 +1,7 @@
 //! The least and the greatest of cells.
 
+use crate::texts::Texts;
+
 /// The least of doubles in the order of values, where NaN comes before all numbers. Of several that are equal, such as 0 and -0, the first one.
 #[inline(never)]
 pub fn least_double(cells: &[f64]) -> Option<f64> {
@@ -54,6 +56,31 @@ integers! {
     least_int64 greatest_int64 i64;
 }
 
+/// Of each of so many groups, the first row with its least or its greatest text, byte by byte; `None` for groups without a text. Row `start + i`
+/// belongs to the group `groups[i]`. `present` has a bit for each row (see `bits`); without it, all have a text.
+#[inline(never)]
+pub fn texts(
+    texts: Texts<'_>,
+    present: Option<&[u64]>,
+    start: usize,
+    groups: &[u32],
+    count: usize,
+    is_max: bool,
+) -> Vec<Option<usize>> {
+    let mut best: Vec<Option<(usize, &[u8])>> = vec![None; count];
+    let is_present =
+        |row: usize| present.is_none_or(|words| words.get(row / 64).is_some_and(|word| word >> (row % 64) & 1 == 1));
+    for (row, group) in (start..).zip(groups).filter(|(row, _)| is_present(*row)) {
+        let text = texts.get(row);
+        if let Some(best) = best.get_mut(*group as usize)
+            && best.is_none_or(|(_, known)| if is_max { text > known } else { text < known })
+        {
+            *best = Some((row, text));
+        }
+    }
+    best.into_iter().map(|best| best.map(|(row, _)| row)).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -99,5 +126,17 @@ mod tests {
         assert!(least_double(&[f64::NAN; 9]).is_some_and(f64::is_nan));
         assert!(greatest_double(&[f64::NAN; 9]).is_some_and(f64::is_nan));
         assert_eq!(greatest_double(&[f64::NAN, f64::NEG_INFINITY]), Some(f64::NEG_INFINITY));
+    }
+
+    #[test]
+    fn of_equal_texts_of_a_group_the_first_row_is_found() {
+        let cells = Texts { offsets: &[0, 1, 2, 2, 4, 5, 6], bytes: b"babab" };
+        let cells = Texts { bytes: b"baabab", ..cells };
+        // "b", "a", "", "ab", "a", "b"
+        assert_eq!(texts(cells, None, 0, &[0, 1, 0, 1, 1, 0], 3, true), [Some(0), Some(3), None]);
+        assert_eq!(texts(cells, None, 1, &[0, 1, 0, 0, 1], 2, false), [Some(1), Some(2)]);
+        assert_eq!(texts(cells, Some(&[0b11_1010]), 0, &[0; 6], 1, false), [Some(1)]);
+        assert_eq!(texts(cells, Some(&[0b00_0100]), 0, &[0, 0, 0, 0, 0, 0], 1, true), [Some(2)]);
+        assert_eq!(texts(cells, Some(&[0]), 0, &[0; 6], 1, true), [None]);
     }
 }

@@ -21,6 +21,7 @@ pub mod items;
 pub mod keys;
 mod kinds;
 mod operand;
+pub mod parts;
 pub mod paths;
 pub mod places;
 pub mod runs;
@@ -32,5 +33,6 @@ pub mod tagged;
 pub mod texts;
 pub mod windows;
 pub mod words;
+pub mod written;
 
 pub use operand::Operand;

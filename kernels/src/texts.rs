@@ -14,7 +14,7 @@ pub type NewTexts = (Vec<u32>, Vec<u8>);
 
 impl<'a> Texts<'a> {
     #[inline(always)]
-    fn get(self, row: usize) -> &'a [u8] {
+    pub(crate) fn get(self, row: usize) -> &'a [u8] {
         match (self.offsets.get(row), self.offsets.get(row + 1)) {
             (Some(start), Some(end)) => self.bytes.get(*start as usize..*end as usize).unwrap_or_default(),
             _ => &[],

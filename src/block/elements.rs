@@ -12,10 +12,19 @@ use super::text_numbers::TextNumbers;
 const REMEMBERED_MAX: usize = 512;
 
 impl Column {
+    /// For each array in a BSON column, the number of the element behind its last one. `None` if a value is not an array.
+    pub fn array_ends(&self) -> Option<Vec<u32>> {
+        let ColumnData::Bson(cells) = self.data() else { return None };
+        elements::ends_of_arrays(&cells.offsets, &cells.bytes)
+    }
+
     /// The elements of the arrays in a BSON column. `None` if a value is not an array.
     pub fn elements(&self) -> Option<Rc<ArrayElements>> {
         let ColumnData::Bson(cells) = self.data() else { return None };
         let make = || {
+            if let Some((cells, ends)) = elements::doubles_of_arrays(&cells.offsets, &cells.bytes) {
+                return Some((Column::new(ColumnData::F64(cells), None), ends));
+            }
             let (offsets, bytes, ends) = elements::of_arrays(&cells.offsets, &cells.bytes)?;
             Some((Column::new(ColumnData::Bson(VarData { offsets, bytes }), None).narrowed(), ends))
         };

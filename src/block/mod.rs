@@ -20,7 +20,7 @@ mod wire;
 
 pub use bitmap::{Bitmap, SetRows};
 pub use builder::ColumnBuilder;
-pub use column::{Bytes12, Column, ColumnData, VarData};
+pub use column::{ArrayElements, Bytes12, Column, ColumnData, VarData};
 pub use join::joined_weights;
 pub use objects::{Objects, ShapePart, push_header, write_object};
 pub use order::common_order;

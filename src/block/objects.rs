@@ -1,5 +1,6 @@
 //! Objects of one shape, with a column for each of their scalars: a path into them is a column of its own.
 
+use std::borrow::Cow;
 use std::ops::Range;
 use std::rc::Rc;
 
@@ -61,10 +62,10 @@ impl Objects {
     }
 
     /// What a path reaches in all objects: the inner `None` if no object has it, the outer one if it is not a column,
-    /// because it leads into an array or to an object, or because names are not unique.
+    /// because it leads into an array, or to one, or to an object that may be empty, or because names are not unique.
     // Loaded later.
     #[inline(never)]
-    pub fn reach<'a>(&self, path: impl Iterator<Item = &'a str>) -> Option<Option<&Column>> {
+    pub fn reach<'a>(&self, path: impl Iterator<Item = &'a str>) -> Option<Option<Cow<'_, Column>>> {
         let mut path = path.peekable();
         let mut level = 0..self.parts.len();
         let mut scalar = 0;
@@ -72,22 +73,25 @@ impl Objects {
             let (mut found, mut at, mut number) = (None, level.start, scalar);
             while at < level.end {
                 let (own, end, behind) = self.field_at(at, number)?;
-                if *own == *name && found.replace((at, end, number)).is_some() {
+                if *own == *name && found.replace((at, end, number..behind)).is_some() {
                     return None;
                 }
                 (at, number) = (end + 1, behind);
             }
-            let Some((at, end, number)) = found else { return Some(None) };
+            let Some((at, end, numbers)) = found else { return Some(None) };
             match self.parts.get(at)? {
-                ShapePart::Open(Kind::Object, _) => (level, scalar) = (at + 1..end, number),
+                ShapePart::Open(Kind::Object, _) if path.peek().is_some() => {
+                    (level, scalar) = (at + 1..end, numbers.start);
+                }
+                ShapePart::Open(Kind::Object, _) => return Some(Some(Cow::Owned(self.inner(at..end + 1, numbers)?))),
                 ShapePart::Scalar(_) => {
-                    let column = self.scalars.get(number)?;
+                    let column = self.scalars.get(numbers.start)?;
                     // Nothing lies below most scalars, but a literal may be an object.
                     let is_below = path.peek().is_some();
                     return match column.kind() {
                         None | Some(Kind::Object | Kind::Array) if is_below => None,
                         _ if is_below => Some(None),
-                        _ => Some(Some(column)),
+                        _ => Some(Some(Cow::Borrowed(column))),
                     };
                 }
                 _ => return None,
@@ -96,20 +100,28 @@ impl Objects {
         None
     }
 
+    /// The objects that these parts and scalars are inside of these. `None` if one may be empty: its parts alone would not
+    /// say where it is absent.
+    fn inner(&self, parts: Range<usize>, scalars: Range<usize>) -> Option<Column> {
+        match (self.parts.get(parts)?, self.scalars.get(scalars)?) {
+            ([ShapePart::Open(Kind::Object, _), parts @ .., ShapePart::Close(false)], scalars @ [_, ..])
+                if !has_empty(parts) =>
+            {
+                Some(Column::of_objects(Objects::new(parts.into(), scalars.to_vec())))
+            }
+            _ => None,
+        }
+    }
+
     /// Their fields as columns. `None` if a field may be an array or an empty object, also inside of another one, which
     /// alone would not say where it is absent, or if names are not unique.
     pub fn fields(&self) -> Option<Vec<(&str, Column)>> {
         let (mut fields, mut at, mut number) = (Vec::<(&str, Column)>::new(), 0, 0);
         while at < self.parts.len() {
             let (name, end, behind) = self.field_at(at, number)?;
-            let column = match (self.parts.get(at..=end)?, self.scalars.get(number..behind)?) {
-                ([_], [column]) => column.clone(),
-                ([ShapePart::Open(Kind::Object, _), parts @ .., ShapePart::Close(false)], scalars @ [_, ..])
-                    if !has_empty(parts) =>
-                {
-                    Column::of_objects(Objects::new(parts.into(), scalars.to_vec()))
-                }
-                _ => return None,
+            let column = match self.parts.get(at)? {
+                ShapePart::Scalar(_) => self.scalars.get(number)?.clone(),
+                _ => self.inner(at..end + 1, number..behind)?,
             };
             if fields.iter().any(|(known, _)| *known == name) {
                 return None;
@@ -181,10 +193,14 @@ impl Column {
     // Loaded later.
     #[inline(never)]
     pub fn of_objects(objects: Objects) -> Column {
-        let mut scratch = Vec::new();
-        // Mostly some scalar is always there.
-        let is_full = objects.scalars.iter().any(|scalar| scalar.presence().is_none());
-        let presence = (!is_full).then(|| Bitmap::from_fn(objects.rows(), |row| objects.write(row, &mut scratch)));
+        let mut presence = Some(Bitmap::filled(objects.rows(), has_empty(&objects.parts)));
+        for scalar in &objects.scalars {
+            match scalar.presence().zip(presence.as_mut()) {
+                Some((more, present)) => present.or(more),
+                // Mostly some scalar is always there.
+                None => presence = None,
+            }
+        }
         Column::new(ColumnData::Objects(Box::new(objects)), presence)
     }
 }

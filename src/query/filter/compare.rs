@@ -161,6 +161,12 @@ impl Compare {
         Some(selected.unwrap_or_else(|| Bitmap::filled(column.len(), self.matches_other_types())))
     }
 
+    /// As `select` for a column of objects; `None` if objects are compared with an object.
+    pub(super) fn select_objects(&self, column: &Column) -> Option<Bitmap> {
+        let differs = canonical_class(self.value().kind()) != canonical_class(Kind::Object);
+        differs.then(|| Bitmap::filled(column.len(), self.matches_other_types()))
+    }
+
     fn select_int64s(&self, cells: &[i64], operand: Number) -> Bitmap {
         match bounds::int64s(self.op, operand) {
             Some((low, high)) => kernels::between(cells, low, high),

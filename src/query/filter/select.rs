@@ -3,7 +3,7 @@
 use super::tree::{Filter, Test};
 use crate::block::{Bitmap, Block, Column, ColumnData, kernels};
 use crate::error::Result;
-use crate::value::{Component, Doc, DocWriter, Number, Path, Value};
+use crate::value::{Component, Doc, DocWriter, Kind, Number, Path, Value};
 
 impl Filter {
     /// The rows of `block` that pass. Columns are the top-level fields of its rows.
@@ -95,10 +95,10 @@ impl Test {
                 self.narrow_column(values, rest, &mut hits);
                 kernels::entries(index, &hits)
             }
-            ColumnData::Objects(objects) => {
+            ColumnData::Objects(objects) if !rest.is_empty() => {
                 // Loaded by now: only `column::read::objects`, which is loaded later, makes such columns.
                 return match objects.reach(rest.iter().map(Component::name)) {
-                    Some(Some(scalar)) => self.narrow_column(scalar, &[], rows),
+                    Some(Some(found)) => self.narrow_column(&found, &[], rows),
                     Some(None) => self.narrow_missing(rows),
                     None => self.narrow_each(column, rest, rows),
                 };
@@ -123,6 +123,10 @@ impl Test {
                 passing
             }
             ColumnData::Bson(_) | ColumnData::Dictionary(..) => return self.narrow_each(column, rest, rows),
+            ColumnData::Objects(_) => match self.select_objects(column) {
+                Some(passing) => passing,
+                None => return self.narrow_each(column, rest, rows),
+            },
             // Nothing lies below a scalar or an absent cell.
             _ if !rest.is_empty() => return self.narrow_missing(rows),
             _ => match self.select(column) {
@@ -169,6 +173,16 @@ impl Test {
             // Cells of typed columns are neither arrays nor objects.
             Test::Size(_) | Test::ElemMatch(_) | Test::Geo(_) => select_numbers(column, &|_| false),
             Test::Whole(compare) => compare.select_whole(column),
+        }
+    }
+
+    /// The objects that pass, present or not; `None` if that depends on what is in them.
+    fn select_objects(&self, column: &Column) -> Option<Bitmap> {
+        match self {
+            Test::Exists => self.select(column),
+            Test::Type(kinds) => Some(Bitmap::filled(column.len(), kinds.contains(Kind::Object))),
+            Test::Compare(compare) => compare.select_objects(column),
+            _ => None,
         }
     }
 

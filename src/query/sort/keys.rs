@@ -2,6 +2,8 @@
 //!
 //! A smaller key sorts first and equal keys tie, so that sorting never reads the columns again.
 
+use std::borrow::Cow;
+
 use kernels::sortable;
 
 use super::arrays::least_keys;
@@ -151,7 +153,11 @@ pub fn column_at<'a>(path: &Path, block: &'a Block) -> Option<Option<&'a Column>
     match column.data() {
         _ if path.is_top_level() => Some(Some(column)),
         // Loaded by now: only `column::read::objects`, which is loaded later, makes such columns.
-        ColumnData::Objects(objects) => objects.reach(path.rest().iter().map(Component::name)),
+        ColumnData::Objects(objects) => match objects.reach(path.rest().iter().map(Component::name))? {
+            Some(Cow::Borrowed(scalar)) => Some(Some(scalar)),
+            Some(Cow::Owned(_)) => None,
+            None => Some(None),
+        },
         _ => None,
     }
 }

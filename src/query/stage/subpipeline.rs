@@ -186,7 +186,11 @@ mod tests {
         let inner = rawdoc! { "$lookup": { "from": "others", "let": { "i": "$n" }, "pipeline": [by_variable.clone()], "as": "x" } };
         assert_eq!(once(&[group.clone(), inner, sort.clone()], k()), 1, "an inner pipeline reads it");
         let bound = rawdoc! { "$lookup": { "from": "others", "let": { "k": "$n" }, "pipeline": [by_variable.clone()], "as": "x" } };
-        assert_eq!(once(&[group.clone(), bound, by_variable], k()), 2, "the inner pipeline has a variable of this name");
+        assert_eq!(
+            once(&[group.clone(), bound, by_variable], k()),
+            2,
+            "the inner pipeline has a variable of this name"
+        );
         let fields = rawdoc! { "localField": "k", "foreignField": "_id" };
         assert_eq!(once(&[rawdoc! { "$match": { "b": 1 } }, group, sort], fields), 1);
     }

@@ -3,15 +3,17 @@
 
 use std::ops::Range;
 
-use kernels::runs;
+use kernels::texts::NewTexts;
+use kernels::{runs, written};
 
 use super::super::globals::Globals;
 use super::super::operators::{Op, Operator};
-use super::calendar::TimeUnit;
-use super::text::{DateTexts, finest_unit, format_of};
+use super::calendar::{TimeUnit, civil};
+use super::text::{DateTexts, finest_unit, format_of, parts_of};
 use super::units::{Bins, Borders, DIFF_WANTS, PART_WANTS, SHIFT_WANTS, part_at, place_of_part};
 use super::zone::Zone;
 use crate::block::VarData;
+use crate::listed::IntoList;
 use crate::value::{Number, Value};
 
 /// The results for a column of dates.
@@ -24,6 +26,8 @@ pub enum DateCells {
     Dates(Vec<i64>),
     /// Texts, and which of them each row has.
     Texts(Vec<u32>, VarData),
+    /// A text of each row.
+    Each(NewTexts),
 }
 
 /// The results of an operator on dates; `None` if it has none of its own for columns, or if constants are not as they must
@@ -187,6 +191,15 @@ fn texts(
     };
     let format = format_of(format, &zone);
     let unit = finest_unit(format);
+    if unit <= SECOND_MS && mostly_differ(times, unit) {
+        let each = parts_of(format).and_then(|parts| {
+            let local = times.iter().map(|ms| zone.local(*ms)).listed();
+            written::dates(&local, &parts, &civil)
+        });
+        if let Some(each) = each {
+            return Some(DateCells::Each(each));
+        }
+    }
     let (mut index, mut found) = (Vec::with_capacity(times.len()), VarData::default());
     let mut written = DateTexts::new(&zone, format);
     let (mut recent, mut bin, mut place) = (Recent::new(), 0..0, 0);
@@ -208,6 +221,19 @@ fn texts(
         found.push(b"");
     }
     Some(DateCells::Texts(index, found))
+}
+
+const SECOND_MS: i64 = 1000;
+
+/// True if most dates do not have the text of the date in front of them.
+fn mostly_differ(times: &[i64], unit: i64) -> bool {
+    let pairs = times.iter().zip(times.iter().skip(1));
+    2 * pairs.filter(|(a, b)| a.div_euclid(unit) == b.div_euclid(unit)).count() < times.len()
+}
+
+/// The texts of dates, as `$toString` has them. `None` if a year does not have up to four digits.
+pub fn iso_texts(times: &[i64]) -> Option<NewTexts> {
+    written::dates(times, &parts_of(format_of(None, &Zone::Fixed(0)))?, &civil)
 }
 
 /// `$dateDiff` of two columns of dates; otherwise as `cells_of_dates`.
@@ -296,7 +322,7 @@ mod tests {
                     prop_assert_eq!(&found, &values(&part, vec![*ms])[0], "{} {}", ms, zone);
                 }
             }
-            for format in ["%Y-%m", "%G %V", "%Y-%m-%d", "%H:%M"] {
+            for format in ["%Y-%m", "%G %V", "%Y-%m-%d", "%H:%M", "%d.%m.%Y %H:%M:%S", "%Y%%%LZ %S"] {
                 let text = bound(rawbson!({ "$dateToString": { "date": "$t", "format": format, "timezone": zone } }));
                 for (ms, found) in times.iter().zip(values(&text, times.clone())) {
                     prop_assert_eq!(&found, &values(&text, vec![*ms])[0], "{} {}", ms, zone);

@@ -2,6 +2,8 @@
 
 use std::iter;
 
+use kernels::written::DatePart;
+
 use super::super::arguments::{date_ms, failure};
 use super::super::datum::{Datum, is_nullish, type_name};
 use super::super::evaluate::Scope;
@@ -130,6 +132,28 @@ pub(super) fn finest_unit(format: &str) -> i64 {
         _ => DAY_MS,
     };
     format.bytes().map(unit).min().unwrap_or(DAY_MS)
+}
+
+/// The parts of texts of this format; `None` if it has other parts than numbers of the date and the time of day.
+pub(super) fn parts_of(format: &str) -> Option<Vec<DatePart>> {
+    let (mut parts, mut letters) = (Vec::new(), format.bytes());
+    while let Some(letter) = letters.next() {
+        parts.push(match letter {
+            b'%' => match letters.next()? {
+                b'%' => DatePart::Same(b'%'),
+                b'Y' => DatePart::Year,
+                b'm' => DatePart::Month,
+                b'd' => DatePart::Day,
+                b'H' => DatePart::Hour,
+                b'M' => DatePart::Minute,
+                b'S' => DatePart::Second,
+                b'L' => DatePart::Millisecond,
+                _ => return None,
+            },
+            letter => DatePart::Same(letter),
+        });
+    }
+    Some(parts)
 }
 
 fn of_format(code: ErrorCode, problem: &str) -> Error {

@@ -1,14 +1,17 @@
-//! Conversions of columns: `$toDouble`, `$toInt`, `$toLong`, `$toDate`, `$toBool`. Values that have no such type are left
-//! out.
+//! Conversions of columns: `$toDouble`, `$toInt`, `$toLong`, `$toDate`, `$toBool`, `$toString`. Values that have no such type
+//! are left out.
 
 use kernels::Operand as Side;
 use kernels::arithmetic::{self, Arithmetic};
+use kernels::written;
 
 use super::cells::{Cells, Int32s, Vector};
 use super::mask::Mask;
 use super::numbers::{Operand, coefficients, doubles, finished, typed};
 use super::run::VectorArguments;
+use super::texts::of_new;
 use super::truth::{of_bitmap, truths};
+use crate::query::expr::date::iso_texts;
 use crate::query::expr::operators::Operator;
 use crate::value::Number;
 
@@ -76,6 +79,12 @@ pub fn converted<'a>(operator: &Operator, arguments: &VectorArguments<'_, 'a>) -
         ("$toDate", Operand::Longs(cells) | Operand::Dates(cells)) => {
             (Cells::Dates(cells.cells(rows).into_owned().into()), Mask::NONE)
         }
+        // Of integers, few differ, and those are found below.
+        ("$toString", Operand::Numbers(cells, Int32s::None)) => {
+            let (texts, beyond) = written::doubles(&cells.cells(rows));
+            (of_new(texts, None), Mask::of_rows(rows, &beyond))
+        }
+        ("$toString", Operand::Dates(cells)) => (of_new(iso_texts(&cells.cells(rows))?, None), Mask::NONE),
         _ => return None,
     };
     Some(finished(cells, vector.absent(), vector.left.clone(), beyond))

@@ -6,6 +6,7 @@ use super::conversion::TWO_TO_53;
 use super::mask::Mask;
 use super::numbers::{Operand, finished, operand, whole};
 use super::run::VectorArguments;
+use super::texts::of_new;
 use crate::block::{Column, ColumnData};
 use crate::query::expr::date::{DateCells, cells_of_dates, differences, shifted};
 use crate::query::expr::datum::is_nullish;
@@ -31,6 +32,7 @@ pub fn of_dates<'a>(operator: &Operator, arguments: &VectorArguments<'_, 'a>, gl
             let entries = Vector::made(Column::new(ColumnData::String(texts), None), Mask::NONE);
             Cells::Indexed(index.into(), Rc::new(entries))
         }
+        DateCells::Each(texts) => of_new(texts, None),
     };
     let beyond = Mask::of_rows(times.len(), &beyond);
     Some(finished(cells, vector.absent(), vector.left.clone(), beyond))

@@ -1,10 +1,13 @@
 //! `$map` and `$filter`. Their expression is computed for the elements of all rows of a block at once.
 
-use super::cells::{Scratch, Vector};
+use kernels::elements::{arrays_of_doubles, arrays_of_values};
+
+use super::cells::{Cells, Scratch, Vector};
 use super::distinct::AlikeRows;
 use super::mask::Mask;
-use crate::block::{Block, ColumnBuilder};
+use crate::block::{ArrayElements, Bitmap, Block, Column, ColumnBuilder, ColumnData, VarData};
 use crate::limits::COLUMN_SIZE_BYTES_MAX;
+use crate::listed::IntoList;
 use crate::query::expr::bound::BoundExpr;
 use crate::query::expr::datum::{ArrayWriter, is_nullish};
 use crate::query::expr::globals::Globals;
@@ -40,6 +43,19 @@ impl EachElement {
     /// The results for the rows of `block`. `None` if it cannot be computed for all of them, or if it would take too much
     /// memory.
     pub fn computed<'a>(&self, arrays: &Vector<'_>, block: &Block) -> Option<Vector<'a>> {
+        // Comparing arrays takes longer than computing their elements.
+        let known = if let Cells::Any(column) = &arrays.cells { column.elements() } else { None };
+        if let Some(ArrayElements { values, ends }) = known.as_deref() {
+            let mut start = 0;
+            let rows = ends.iter().enumerate().flat_map(|(row, end)| {
+                let from = std::mem::replace(&mut start, *end);
+                (from..*end).map(move |_| row as u32)
+            });
+            let rows: Vec<u32> = rows.collect();
+            let absent = arrays.absent();
+            let ends = ends.iter().enumerate().map(|(row, end)| (!absent.has(row), *end as usize)).listed();
+            return self.of_elements(values, &rows, ends, block).map(|made| Vector::made(made, Mask::NONE));
+        }
         let alike = match self.fields.is_empty() {
             true => AlikeRows::of(&[arrays], block.rows(), &Mask::NONE),
             false => AlikeRows::each(block.rows()),
@@ -59,17 +75,36 @@ impl EachElement {
             }
             ends.push((array.is_some(), rows.len()));
         }
-        let elements = elements.finish();
+        let made = self.of_elements(&elements.finish(), &rows, ends, block)?;
+        Some(alike.spread(Vector::made(made, Mask::NONE)))
+    }
+
+    /// The results for elements, of which `rows` tells the row in `block`. For each array, `ends` has whether it is there, and where
+    /// its elements end.
+    fn of_elements(&self, elements: &Column, rows: &[u32], ends: Vec<(bool, usize)>, block: &Block) -> Option<Column> {
         let mut read = Block::new(rows.len());
         for name in self.fields.names() {
             let Some(column) = block.column(name) else { continue };
             if column.value_bytes_max().saturating_mul(rows.len()) > COLUMN_SIZE_BYTES_MAX {
                 return None;
             }
-            read.set_column(name, column.gather(&rows));
+            read.set_column(name, column.gather(rows));
         }
         read.set_column(&self.name, elements.clone());
         let values = self.body.column(&read).ok()?;
+        let shown = if self.is_filter { elements } else { &values };
+        if let (ColumnData::F64(_) | ColumnData::Bson(_), None) = (shown.data(), shown.presence()) {
+            let mut scratch = Vec::new();
+            let is_true = |at| values.value(at, &mut scratch).is_some_and(Value::is_true);
+            let kept = self.is_filter.then(|| Bitmap::from_fn(values.len(), is_true));
+            let kept = kept.as_ref().map(Bitmap::words);
+            let (offsets, bytes) = match shown.data() {
+                ColumnData::F64(cells) => arrays_of_doubles(cells, &ends, kept),
+                ColumnData::Bson(cells) => arrays_of_values((&cells.offsets, &cells.bytes), &ends, kept),
+                _ => return None,
+            };
+            return Some(Column::new(ColumnData::Bson(VarData { offsets, bytes }), None));
+        }
         let (mut made, mut at, mut scratch) = (ColumnBuilder::with_capacity(ends.len()), 0, Vec::new());
         for (is_array, end) in ends {
             let mut list = ArrayWriter::new();
@@ -86,6 +121,6 @@ impl EachElement {
             at = end;
             made.push(list.finish().view().filter(|_| is_array).unwrap_or(Value::NULL));
         }
-        Some(alike.spread(Vector::made(made.finish(), Mask::NONE)))
+        Some(made.finish())
     }
 }

@@ -1,7 +1,9 @@
 //! Steps over values of any type: a row at a time, but without documents in between.
 
+use std::borrow::Cow;
 use std::rc::Rc;
 
+use super::arrays;
 use super::cells::{Cells, Int32s, Scratch, Vector, push};
 use super::distinct::AlikeRows;
 use super::mask::Mask;
@@ -119,7 +121,10 @@ pub fn path<'a>(start: &Vector<'_>, path: &[Box<str>], rows: usize) -> Vector<'a
             (0..rows).for_each(|row| push(&mut builder, &reach(start.value(row, &mut scratch), path)));
             builder.finish()
         };
-        let of_all = || scalar_of(column, path).flatten().unwrap_or_else(of_each);
+        let of_all = || {
+            let found = scalar_of(column, path).flatten().or_else(|| arrays::reached(column, path));
+            found.unwrap_or_else(of_each)
+        };
         return Vector::made(column.reached(path, of_all), left);
     }
     if let Cells::Any(column) = &start.cells
@@ -140,20 +145,14 @@ pub fn path<'a>(start: &Vector<'_>, path: &[Box<str>], rows: usize) -> Vector<'a
     Vector::made(builder.finish(), left)
 }
 
-/// The objects at a path in a column of objects.
-fn objects_at(column: &Column, path: &[Box<str>]) -> Option<Column> {
-    let Some((first, below)) = path.split_first() else { return Some(column.clone()) };
-    let ColumnData::Objects(objects) = column.data() else { return None };
-    let (_, field) = objects.fields()?.into_iter().find(|(name, _)| **name == **first)?;
-    objects_at(&field, below)
-}
-
 /// What a path reaches in a column of objects; the inner `None` if no object has it, the outer one if it is not a column.
 pub(super) fn scalar_of(column: &Column, path: &[Box<str>]) -> Option<Option<Column>> {
     let names: Vec<&str> = path.iter().map(|name| &**name).listed();
     if let ColumnData::Objects(objects) = column.data() {
-        let scalar = objects.reach(names.into_iter()).map(Option::<&Column>::cloned);
-        return scalar.or_else(|| objects_at(column, path).map(Some));
+        if names.is_empty() {
+            return Some(Some(column.clone()));
+        }
+        return objects.reach(names.into_iter()).map(|found| found.map(Cow::into_owned));
     }
     column.reached_by(&names).map(Some)
 }

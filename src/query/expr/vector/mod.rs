@@ -7,6 +7,7 @@
 
 // Loaded later.
 
+mod arrays;
 mod bucket;
 mod cells;
 mod choice;

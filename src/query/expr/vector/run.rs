@@ -8,11 +8,12 @@ use std::cell::RefCell;
 use std::rc::Rc;
 
 use super::cells::{Cells, Scratch, Vector, push};
-use super::distinct::{self, AlikeRows, ROWS_A_VALUE_MIN};
+use super::distinct::{self, AlikeRows};
 use super::mask::Mask;
 use super::program::{ExprStep, Program, Reads};
 use super::{
-    bucket, choice, comparison, conversion, dates, general, membership, numbers, objects, parts, several, texts, truth,
+    arrays, bucket, choice, comparison, conversion, dates, general, membership, numbers, objects, parts, several,
+    texts, truth,
 };
 use crate::block::{Bitmap, Block, Column, ColumnBuilder, ColumnData};
 use crate::error::Result;
@@ -301,7 +302,7 @@ impl<'a> Run<'a> {
         let vectors: Vec<_> = vectors.iter().map(Rc::clone).listed();
         let arguments = VectorArguments { vectors: &vectors, rows, program, steps };
         let alike = distinct::few_texts(&vectors, rows);
-        if alike.as_ref().is_some_and(|alike| alike.firsts.len() <= rows / ROWS_A_VALUE_MIN) {
+        if alike.as_ref().is_some_and(|alike| texts::are_few(operator, alike.firsts.len(), rows)) {
             return general::called(operator, &arguments, &program.globals, alike);
         }
         let mut flat: Vec<_> = vectors.iter().map(Vector::flat).listed();
@@ -365,6 +366,7 @@ impl<'a> Run<'a> {
             _ if operator.of_double.is_some() => numbers::of_doubles(operator, typed),
             _ => dates::of_dates(operator, typed, globals)
                 .or_else(|| conversion::converted(operator, typed))
+                .or_else(|| arrays::of_arrays(operator, typed))
                 .or_else(|| several::of_several(operator, typed))
                 .or_else(|| objects::of_objects(operator, typed))
                 .or_else(|| texts::of_texts(operator, arguments, typed)),

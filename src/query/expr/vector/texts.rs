@@ -16,6 +16,16 @@ use crate::query::expr::operators::Operator;
 use crate::query::expr::string::count;
 use crate::value::Kind;
 
+/// If more than one of so many rows differs, computing the texts of all takes less time than finding these and computing theirs.
+const ROWS_A_TEXT_MIN: usize = 16;
+
+/// So few of `rows` differ that an operator is computed for these alone: one with a form for all texts, if fewer do.
+pub fn are_few(operator: &Operator, differing: usize, rows: usize) -> bool {
+    let has_form =
+        matches!(operator.name(), "$concat" | "$substrCP" | "$substrBytes" | "$substr" | "$toLower" | "$toUpper");
+    differing <= rows / if has_form { ROWS_A_TEXT_MIN } else { ROWS_A_VALUE_MIN }
+}
+
 /// The results of an operator on texts. `flat` has the same arguments without an index. `None` for other operators and other
 /// values, and where few rows differ: it is faster then to compute the results of those alone.
 pub fn of_texts<'a>(
@@ -29,7 +39,7 @@ pub fn of_texts<'a>(
         _ => usize::MAX,
     };
     let values = arguments.vectors.iter().fold(1, |all: usize, vector| all.saturating_mul(entries(vector)));
-    if values <= arguments.rows / ROWS_A_VALUE_MIN {
+    if values <= arguments.rows / ROWS_A_TEXT_MIN {
         return None;
     }
     let name = operator.name();

@@ -3,11 +3,12 @@
 use std::cmp::Ordering;
 use std::ops::Range;
 
-use kernels::{convert, tagged};
+use kernels::texts::Texts;
+use kernels::{convert, extreme, tagged};
 
 use super::kernels::{GroupExtreme, extreme_of_doubles, extreme_of_int64s, offer_doubles, offer_integers};
 use super::model::{Accumulator, Inputs, Times, decimals_of, each_cell, groups_met};
-use crate::block::{Bitmap, Column, ColumnData};
+use crate::block::{Bitmap, Column, ColumnData, VarData};
 use crate::error::Result;
 use crate::listed::IntoList;
 use crate::value::decimal::to_value;
@@ -145,9 +146,8 @@ impl ExtremeValues {
             return Ok(());
         }
         let mut scratch = Vec::new();
-        if times.is_none()
-            && let Some(better) = self.better_numbers(group_of, cells, &rows)
-        {
+        let better = if times.is_none() { self.better_cells(group_of, groups, cells, &rows) } else { None };
+        if let Some(better) = better {
             for row in better {
                 cells.value(row, &mut scratch).into_iter().for_each(|value| self.offer(group_of(row), value, 0));
             }
@@ -159,14 +159,21 @@ impl ExtremeValues {
         })
     }
 
-    /// Of rows with doubles, integers, nulls and missing values, those whose number may be better than all of their group before; `None`
-    /// if there are other values.
-    fn better_numbers(
+    /// Of rows with texts, or with doubles, integers, nulls and missing values, those whose value may be better than all of their group
+    /// before; `None` if there are other values.
+    fn better_cells(
         &self,
         group_of: &dyn Fn(usize) -> usize,
+        groups: usize,
         cells: &Column,
         rows: &Range<usize>,
     ) -> Option<Vec<usize>> {
+        if let (ColumnData::String(VarData { offsets, bytes }), true) = (cells.data(), self.collation.is_simple()) {
+            let (numbers, firsts) = groups_met(group_of, groups, rows);
+            let (texts, present) = (Texts { offsets, bytes }, cells.presence().map(Bitmap::words));
+            let best = extreme::texts(texts, present, rows.start, &numbers, firsts.len(), self.is_max);
+            return Some(best.into_iter().flatten().collect());
+        }
         let ColumnData::Bson(cells) = cells.data() else { return None };
         let (kinds, words) = cells.to_words_of(rows);
         let doubles = tagged::near_doubles(&kinds, &words)?;

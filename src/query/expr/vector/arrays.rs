@@ -1,0 +1,250 @@
+//! Columns of arrays, whose elements are a column of their own: `$size`, `$arrayElemAt`, `$first`, `$last`; `$sum`, `$avg`, `$max`
+//! and `$min` of the elements; and what a path reaches in their elements.
+
+use std::rc::Rc;
+
+use kernels::elements::{arrays_of_doubles, arrays_of_values};
+use kernels::parts::{self, Fold};
+
+use super::cells::{Cells, Int32s, Vector};
+use super::general;
+use super::mask::Mask;
+use super::numbers::finished;
+use super::run::VectorArguments;
+use crate::block::{ArrayElements, Bitmap, Column, ColumnBuilder, ColumnData, VarData};
+use crate::listed::IntoList;
+use crate::query::expr::datum::ArrayWriter;
+use crate::query::expr::operators::{Op, Operator};
+use crate::value::{Kind, Number};
+
+/// Sums of int32s are int32s up to here; the least one is left out as well.
+const INT32_MAX: f64 = 2_147_483_647.0;
+
+/// `None` for other operators, and unless the first argument is a column of arrays.
+pub fn of_arrays<'a>(operator: &Operator, arguments: &VectorArguments<'_, 'a>) -> Option<Vector<'a>> {
+    let vector = arguments.at(0)?;
+    let place = || Number::of(arguments.constants(&[0])?.get(1).copied()??)?.whole();
+    match (operator.op, operator.name()) {
+        (Op::Size, _) => {
+            let Cells::Any(column) = &vector.cells else { return None };
+            let lens = parts::lengths(&column.array_ends()?).into();
+            // A missing array has no size.
+            let absent = vector.absent();
+            Some(finished(Cells::Numbers(lens, Int32s::All), Mask::NONE, vector.left.clone(), absent))
+        }
+        (Op::First, _) => at(vector, 0),
+        (Op::Last, _) => at(vector, -1),
+        (Op::ArrayElemAt, _) => at(vector, place()?),
+        (_, name @ ("$sum" | "$avg" | "$max" | "$min")) if arguments.vectors.len() == 1 => folded(name, vector),
+        _ => None,
+    }
+}
+
+/// The elements of a column of arrays, of which some may be missing.
+fn elements_of(vector: &Vector<'_>) -> Option<Rc<ArrayElements>> {
+    let Cells::Any(column) = &vector.cells else { return None };
+    column.elements()
+}
+
+/// The element with a number of each array, counted from the end if it is negative. Nothing where there is none.
+fn at<'a>(vector: &Vector<'_>, number: i64) -> Option<Vector<'a>> {
+    let elements = elements_of(vector)?;
+    let absent = vector.absent();
+    let places = parts::places(&elements.ends, number);
+    let present = Bitmap::from_slice(&places, |place| *place != parts::NOWHERE);
+    if present.none() {
+        return None;
+    }
+    // The slot of an absent cell is empty, as that of a place that is not there.
+    let found = elements.values.gather(&places);
+    let found = Column::new(found.data().clone(), Some(present));
+    let mut found = Vector::made(found, vector.left.clone());
+    // A missing array gives null.
+    found.missing.remove(&absent);
+    found.null.add(&absent);
+    Some(found)
+}
+
+/// `$sum`, `$avg`, `$max` or `$min` of the elements, which are doubles or int32s.
+fn folded<'a>(name: &str, vector: &Vector<'_>) -> Option<Vector<'a>> {
+    let elements = elements_of(vector)?;
+    let (cells, is_int32) = match (elements.values.data(), elements.values.presence()) {
+        (ColumnData::F64(cells), None) => (cells, false),
+        (ColumnData::I32(cells), None) => (&cells.iter().map(|n| f64::from(*n)).collect::<Vec<f64>>(), true),
+        _ => return None,
+    };
+    let fold = match name {
+        "$max" => Fold::Greatest,
+        "$min" => Fold::Least,
+        _ => Fold::Sum,
+    };
+    let (mut results, rows) = (parts::folded(cells, &elements.ends, fold), elements.ends.len());
+    let lens = parts::lengths(&elements.ends);
+    let empty = Mask::of(Bitmap::from_slice(&lens, |len| *len == 0.0));
+    let absent = vector.absent();
+    let (mut null, mut left) = (absent.clone(), vector.left.clone());
+    let int32s = match name {
+        "$sum" => {
+            // What is not there does not count, and the sum of nothing is an integer.
+            null = Mask::NONE;
+            let beyond = |x: &f64| is_int32 && x.abs() > INT32_MAX;
+            if results.iter().any(beyond) {
+                left.add(&Mask::from_fn(rows, |row| results.get(row).is_some_and(beyond)));
+            }
+            if is_int32 {
+                Int32s::All
+            } else {
+                Int32s::of(empty.rows().cloned().unwrap_or(Bitmap::filled(rows, false)))
+            }
+        }
+        "$avg" => {
+            null.add(&empty);
+            results.iter_mut().zip(&lens).for_each(|(sum, len)| *sum /= len.max(1.0));
+            Int32s::None
+        }
+        _ => {
+            null.add(&empty);
+            if is_int32 { Int32s::All } else { Int32s::None }
+        }
+    };
+    Some(finished(Cells::Numbers(results.into(), int32s), null, left, Mask::NONE))
+}
+
+/// What a path reaches in the elements of arrays: arrays of what it reaches in those that are objects. `None` unless `column` has an
+/// array in each row, and if arrays are among the elements: a path does not lead into these.
+pub fn reached(column: &Column, path: &[Box<str>]) -> Option<Column> {
+    if column.presence().is_some() {
+        return None;
+    }
+    let ArrayElements { values, ends } = &*column.elements()?;
+    if let ColumnData::Bson(cells) = values.data()
+        && (0..values.len()).any(|at| cells.get(at).first() == Some(&Kind::Array.byte()))
+    {
+        return None;
+    }
+    let found = general::path(&Vector::made(values.clone(), Mask::NONE), path, values.len());
+    if !found.all_left().is_none() {
+        return None;
+    }
+    let ends = ends.iter().map(|end| (true, *end as usize)).listed();
+    let found = found.into_column(values.len())?;
+    let kept = found.presence().map(Bitmap::words);
+    let (offsets, bytes) = match found.data() {
+        ColumnData::F64(cells) => arrays_of_doubles(cells, &ends, kept),
+        ColumnData::Bson(cells) => arrays_of_values((&cells.offsets, &cells.bytes), &ends, kept),
+        _ => {
+            let (mut made, mut start, mut scratch) = (ColumnBuilder::with_capacity(ends.len()), 0, Vec::new());
+            for (_, end) in ends {
+                let mut list = ArrayWriter::new();
+                for at in start..end {
+                    if let Some(value) = found.value(at, &mut scratch) {
+                        list.push(Some(value));
+                    }
+                }
+                start = end;
+                list.finish().view().into_iter().for_each(|list| made.push(list));
+            }
+            return Some(made.finish());
+        }
+    };
+    Some(Column::new(ColumnData::Bson(VarData { offsets, bytes }), None))
+}
+
+#[cfg(test)]
+mod tests {
+    use bson::{Bson, RawDocumentBuf, bson, doc};
+    use proptest::prelude::*;
+
+    use crate::block::{Block, ColumnBuilder};
+    use crate::query::expr::samples::globals;
+    use crate::query::expr::{BoundExpr, Expr};
+    use crate::value::{Doc, Kind, Value};
+
+    /// Arrays with elements of one kind, or of several; some arrays are missing.
+    fn arrays() -> impl Strategy<Value = Vec<Option<Vec<Bson>>>> {
+        let number = || prop_oneof![3 => (-9..9_i32).prop_map(|n| f64::from(n) / 4.0), 1 => any::<f64>()];
+        let object = |x: Option<f64>, y: i32| match x {
+            Some(x) => bson!({ "x": x, "y": { "z": y } }),
+            None => bson!({ "y": [y] }),
+        };
+        let elements = vec![
+            number().prop_map(Bson::Double).boxed(),
+            any::<i32>().prop_map(Bson::Int32).boxed(),
+            (-3..4_i32).prop_map(Bson::Int32).boxed(),
+            prop_oneof![number().prop_map(Bson::Double), any::<i32>().prop_map(Bson::Int32), Just(Bson::Null)].boxed(),
+            (prop::option::of(number()), any::<i32>()).prop_map(move |(x, y)| object(x, y)).boxed(),
+            prop_oneof![
+                (prop::option::of(number()), any::<i32>()).prop_map(move |(x, y)| object(x, y)),
+                any::<i32>().prop_map(|n| bson!([{ "x": n }])),
+                Just(Bson::from("text")),
+            ]
+            .boxed(),
+        ];
+        prop::sample::select(elements).prop_flat_map(|element| {
+            prop::collection::vec(prop::option::weighted(0.9, prop::collection::vec(element, 0..4)), 1..7)
+        })
+    }
+
+    fn expressions() -> Vec<Bson> {
+        let mut all = vec![
+            bson!({ "$size": "$l" }),
+            bson!({ "$size": { "$ifNull": ["$l", []] } }),
+            bson!({ "$first": "$l" }),
+            bson!({ "$last": "$l" }),
+            bson!("$l.x"),
+            bson!("$l.y.z"),
+            bson!({ "$size": { "$filter": { "input": "$l", "cond": { "$gt": ["$$this", 0.5] } } } }),
+            bson!({ "$filter": { "input": "$l", "cond": { "$gt": ["$$this.x", { "$size": "$l" }] } } }),
+            bson!({ "$map": { "input": "$l", "in": { "$ifNull": ["$$this.x", "$$this"] } } }),
+        ];
+        for place in [-3, -1, 0, 1, 2] {
+            all.push(bson!({ "$arrayElemAt": ["$l", place] }));
+        }
+        for name in ["$sum", "$avg", "$max", "$min"] {
+            all.extend([bson!({ name: "$l" }), bson!({ name: "$l.x" }), bson!({ name: ["$l"] })]);
+            all.push(bson!({ name: { "$map": { "input": "$l", "in": { "$ifNull": ["$$this.x", 1] } } } }));
+        }
+        all
+    }
+
+    proptest! {
+        #[test]
+        fn operators_on_arrays_of_many_rows_find_what_they_find_for_each_row(rows in arrays()) {
+            let mut column = ColumnBuilder::new();
+            for row in &rows {
+                match row {
+                    Some(list) => {
+                        let list = RawDocumentBuf::try_from(&doc! { "l": list.clone() }).unwrap();
+                        column.push(Doc::parse(list.as_bytes()).unwrap().get("l").unwrap());
+                    }
+                    None => column.push_absent(1),
+                }
+            }
+            let mut block = Block::new(rows.len());
+            block.set_column("l", column.finish());
+            for case in expressions() {
+                let expression = RawDocumentBuf::try_from(&doc! { "": case.clone() }).unwrap();
+                let expr = Expr::parse(Doc::parse(expression.as_bytes()).unwrap().get("").unwrap(), &globals()).unwrap();
+                let expr = BoundExpr::new(expr, globals());
+                let (found, expected) = match (expr.column(&block), expr.one_by_one(&block)) {
+                    (Ok(found), Ok(expected)) => (found, expected),
+                    (Err(found), Err(expected)) => {
+                        prop_assert_eq!(found.code, expected.code);
+                        continue;
+                    }
+                    (found, expected) => panic!("{case}: {found:?} {expected:?}"),
+                };
+                for row in 0..rows.len() {
+                    let (mut a, mut b) = (Vec::new(), Vec::new());
+                    let values = [found.value(row, &mut a), expected.value(row, &mut b)];
+                    // Null may be missing instead.
+                    let shown = |value: Option<Value<'_>>| {
+                        value.filter(|value| value.kind() != Kind::Null).map(|value| (value.kind(), value.bytes().to_vec()))
+                    };
+                    let is_nan = values.iter().all(|x| x.and_then(Value::as_f64).is_some_and(f64::is_nan));
+                    prop_assert!(is_nan || shown(values[0]) == shown(values[1]), "{} {:?} {:?}", case, values, rows[row]);
+                }
+            }
+        }
+    }
+}
