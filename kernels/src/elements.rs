@@ -194,7 +194,7 @@ pub(crate) fn element(elements: &[u8]) -> Option<(usize, usize)> {
 
 /// The number of bytes before the first NUL. Names are short, but most have more than four bytes, so eight are tested at once.
 #[inline(always)]
-fn text_len(bytes: &[u8]) -> Option<usize> {
+pub(crate) fn text_len(bytes: &[u8]) -> Option<usize> {
     const LOW_BITS: u64 = u64::from_ne_bytes([1; 8]);
     let (words, rest) = bytes.as_chunks::<8>();
     for (at, word) in words.iter().enumerate() {

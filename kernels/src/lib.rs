@@ -14,6 +14,7 @@ pub mod classes;
 pub mod compare;
 pub mod convert;
 pub mod decimals;
+pub mod documents;
 pub mod elements;
 pub mod extreme;
 pub mod gather;

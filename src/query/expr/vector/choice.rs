@@ -2,13 +2,13 @@
 
 use std::rc::Rc;
 
-use kernels::{Operand, classes, gather};
+use ::kernels::{Operand, classes, gather};
 
 use super::cells::{Cells, Int32s, Scratch, Vector};
 use super::mask::Mask;
 use super::numbers::{Operand as Typed, operand};
 use super::truth::truths;
-use crate::block::{Bitmap, Column, ColumnBuilder};
+use crate::block::{Bitmap, Column, ColumnBuilder, kernels};
 use crate::listed::IntoList;
 use crate::value::{Kind, OwnedValue, Value};
 
@@ -47,11 +47,10 @@ pub fn if_null<'a>(vectors: &[Rc<Vector<'a>>], rows: usize) -> Vector<'a> {
     let mut left = Mask::NONE;
     let mut taken = Vec::with_capacity(vectors.len());
     for (number, vector) in (1..).zip(vectors) {
-        let vector = vector.flat();
-        left.add(&vector.left.within(&open));
+        left.add(&vector.all_left().within(&open));
         let mut passed = Bitmap::filled(rows, false);
         if number < vectors.len() {
-            passed = nullish(&vector, rows);
+            passed = nullish(vector, rows);
             passed.and(&open);
         }
         taken.push(without(&open, &passed));
@@ -68,13 +67,19 @@ fn without(rows: &Bitmap, others: &Bitmap) -> Bitmap {
     left
 }
 
-/// The rows whose value is null, undefined or missing, of a vector without an index.
+/// The rows whose value is null, undefined or missing.
 pub fn nullish(vector: &Vector<'_>, rows: usize) -> Bitmap {
     let is_nullish =
         |value: Option<Value<'_>>| value.is_none_or(|value| matches!(value.kind(), Kind::Null | Kind::Undefined));
     match &vector.cells {
         Cells::Constant(value) => Bitmap::filled(rows, is_nullish(value.as_ref().map(OwnedValue::view))),
-        Cells::Any(_) | Cells::Indexed(..) => {
+        Cells::Indexed(index, entries) => {
+            let hits = nullish(entries, entries.rows().unwrap_or(1));
+            let mut found = kernels::entries(index, &hits);
+            vector.absent().rows().into_iter().for_each(|absent| found.or(absent));
+            found
+        }
+        Cells::Any(column) if column.kind().is_none() => {
             let mut scratch = Scratch::default();
             Bitmap::from_fn(rows, |row| !vector.left.has(row) && is_nullish(vector.value(row, &mut scratch)))
         }
@@ -85,6 +90,9 @@ pub fn nullish(vector: &Vector<'_>, rows: usize) -> Bitmap {
 /// Each row has the value that its branch has there: that of a branch in `taken`, which no two branches share. Rows in `left` are left out, and those that their
 /// branch leaves out.
 pub fn picked<'a>(taken: &[Bitmap], branches: &[Rc<Vector<'a>>], mut left: Mask, rows: usize) -> Vector<'a> {
+    if let Some(vector) = indexed(taken, branches, &left, rows) {
+        return vector;
+    }
     let (mut rows_of, mut flat) = (Vec::with_capacity(taken.len()), Vec::with_capacity(taken.len()));
     for (taken, branch) in taken.iter().zip(branches) {
         let branch = branch.flat();
@@ -104,9 +112,7 @@ pub fn picked<'a>(taken: &[Bitmap], branches: &[Rc<Vector<'a>>], mut left: Mask,
     if let Some(vector) = numbers(taken, &flat, &left, rows) {
         return vector;
     }
-    // A row without a branch is left out, so that any will do.
-    let mut chosen = vec![0_u32; rows];
-    (0..).zip(taken).for_each(|(number, taken)| classes::set(&mut chosen, taken.words(), number));
+    let chosen = numbers_of(taken, rows);
     if flat.iter().all(|branch| is_constant(branch)) {
         let mut entries = ColumnBuilder::with_capacity(flat.len());
         for branch in &flat {
@@ -122,6 +128,54 @@ pub fn picked<'a>(taken: &[Bitmap], branches: &[Rc<Vector<'a>>], mut left: Mask,
         return vector;
     }
     joined(&flat, chosen, rows).map_or(Vector::nothing(rows), |column| Vector::made(column, left))
+}
+
+/// The number of the branch of each row. A row without a branch is left out, so that any will do.
+fn numbers_of(taken: &[Bitmap], rows: usize) -> Vec<u32> {
+    let mut chosen = vec![0_u32; rows];
+    (0..).zip(taken).for_each(|(number, taken)| classes::set(&mut chosen, taken.words(), number));
+    chosen
+}
+
+/// The same for branches of repeated texts, and of constants: these stay repeated. `None` for others.
+fn indexed<'a>(taken: &[Bitmap], branches: &[Rc<Vector<'a>>], left: &Mask, rows: usize) -> Option<Vector<'a>> {
+    let (mut all, mut sources) = (ColumnBuilder::new(), Vec::with_capacity(branches.len()));
+    let (mut missing, mut null) = (Mask::NONE, Mask::NONE);
+    for (branch, taken) in branches.iter().zip(taken) {
+        let start = all.len() as u32;
+        let is_whole = branch.all_left().is_none();
+        missing.add(&branch.missing.within(taken));
+        null.add(&branch.null.within(taken));
+        sources.push((
+            start,
+            match &branch.cells {
+                Cells::Constant(Some(value)) if is_whole => {
+                    all.push(value.view());
+                    None
+                }
+                Cells::Constant(None) if is_whole => {
+                    all.push_absent(1);
+                    None
+                }
+                Cells::Indexed(index, entries) if is_whole && matches!(entries.cells, Cells::Any(_)) => {
+                    let count = entries.rows()?;
+                    all.extend(&Vector::clone(entries).into_column(count)?, 0..count);
+                    Some(index)
+                }
+                _ => return None,
+            },
+        ));
+    }
+    if sources.iter().all(|(_, index)| index.is_none()) || all.len() > rows {
+        return None;
+    }
+    let mut chosen = numbers_of(taken, rows);
+    for (row, slot) in chosen.iter_mut().enumerate() {
+        let (start, index) = sources.get(*slot as usize)?;
+        *slot = start + index.and_then(|index| index.get(row)).copied().unwrap_or_default();
+    }
+    let entries = Rc::new(Vector::made(all.finish(), Mask::NONE));
+    Some(Cells::Indexed(chosen.into(), entries).with(missing, null, left.clone()))
 }
 
 /// The parts of which a vector without an index has one or the other in each row, each with the masks of the whole; `None` for others.
