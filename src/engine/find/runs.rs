@@ -9,7 +9,7 @@ use std::rc::Rc;
 use super::find_cursor::{FindCursor, Next};
 use super::whole_runs::places_among;
 use crate::block::Block;
-use crate::bucket::{BucketId, JoinedFields, KeptColumns, compact, joined_rows};
+use crate::bucket::{BucketId, JoinedFields, KeptColumns, compact, joined_rows, note_rows};
 use crate::engine::store::bucket_cache::BucketCache;
 use crate::engine::store::bucket_runs::BucketRun;
 use crate::engine::store::keyspace;
@@ -307,6 +307,10 @@ impl FindCursor {
         }
         let known = run.kept.named(run.rows, &self.fields());
         run.kept.keep_named(&known.missing, None);
+        if !known.are_noted && !self.plan.is_late() && !self.plan.columns.is_all() && !self.plan.plan.in_any_order {
+            // What a look has found of use is kept when it is made.
+            note_rows(&[(&run.kept, run.rows)], &self.joined_fields());
+        }
         known.are_noted && (!self.scan.is_cached() || fits(&run.kept, run.rows, &known.missing))
     }
 
