@@ -117,8 +117,12 @@ pub fn reached(column: &Column, path: &[Box<str>]) -> Option<Column> {
         return None;
     }
     let ArrayElements { values, ends } = &*column.elements()?;
-    if let ColumnData::Bson(cells) = values.data()
-        && (0..values.len()).any(|at| cells.get(at).first() == Some(&Kind::Array.byte()))
+    let entries = match values.data() {
+        ColumnData::Dictionary(_, entries) => entries,
+        _ => values,
+    };
+    if let ColumnData::Bson(cells) = entries.data()
+        && (0..entries.len()).any(|at| cells.get(at).first() == Some(&Kind::Array.byte()))
     {
         return None;
     }
@@ -181,7 +185,9 @@ mod tests {
             .boxed(),
         ];
         prop::sample::select(elements).prop_flat_map(|element| {
-            prop::collection::vec(prop::option::weighted(0.9, prop::collection::vec(element, 0..4)), 1..7)
+            let rows = prop::collection::vec(prop::option::weighted(0.9, prop::collection::vec(element, 0..4)), 1..7);
+            // Elements that repeat often enough have numbers.
+            (rows, prop::sample::select(vec![1, 70])).prop_map(|(rows, times)| vec![rows; times].concat())
         })
     }
 
