@@ -19,6 +19,7 @@ function more(host, { usage_user, usage_system }) {
     state: Array.from({ length: rows }, () => STATES[Math.floor(random.next() ** 2 * STATES.length)]),
     extra: Array.from(usage_system, (value, row) => (row % 2 === 0 ? value : undefined)),
     mixed: Array.from(usage_user, (value, row) => (row % 3 === 0 ? new Int32(Math.round(value)) : value)),
+    list: Array.from(usage_user, (user, row) => [user, usage_system[row]]),
     usage: Array.from(usage_user, (user, row) => ({ user, system: usage_system[row], cores: { busy: Math.floor(user / 25) } })),
   };
 }

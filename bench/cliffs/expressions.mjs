@@ -240,6 +240,22 @@ export const expressions = [
   pair("count by a pattern / by a string", { count: { state: "error" } }, { count: { state: { $regex: "^err" } } }),
   pair("count by a pattern of the metadata / by a string", { count: { "tags.hostname": "host_7" } }, { count: { "tags.hostname": { $regex: "^host_7$" } } }),
 
+  pair(
+    "count of times as texts, to the second / to the day",
+    { count: { $expr: { $gt: [{ $dateToString: { date: "$time", format: "%Y-%m-%d" } }, "2026-01-01"] } } },
+    { count: { $expr: { $gt: [{ $dateToString: { date: "$time", format: "%Y-%m-%d %H:%M:%S" } }, "2026-01-01 03:00:00"] } } },
+    { same: "none" },
+  ),
+  pair("mean length of doubles as texts / of rounded doubles", mean({ $round: [U, 2] }), mean({ $strLenBytes: { $toString: { $round: [U, 2] } } }), { same: "none" }),
+
+  // Arrays.
+  pair("mean of `$sum` of a list / of two fields", mean({ $sum: [U, S] }), mean({ $sum: "$list" }), {
+    loop: looped(({ usage_user, usage_system }, row) => usage_user[row] + usage_system[row]),
+  }),
+  pair("mean of an element / of a field", mean(S), mean({ $arrayElemAt: ["$list", 1] }), { loop: looped(({ usage_system }, row) => usage_system[row]) }),
+  pair("mean of `$size` of `$filter` / of two `$cond`", mean({ $add: [{ $cond: [{ $gt: [U, HALF] }, 1, 0] }, { $cond: [{ $gt: [S, HALF] }, 1, 0] }] }), mean({ $size: { $filter: { input: "$list", cond: { $gt: ["$$this", HALF] } } } })),
+  pair("count by an element of a list / by two fields", { count: { $or: [{ usage_user: { $gt: 75 } }, { usage_system: { $gt: 75 } }] } }, { count: { list: { $gt: 75 } } }),
+
   // Accumulators.
   pair("`$stdDevPop` / `$avg`", plain, each({ spread: { $stdDevPop: U } }), { same: "none", loop: eachHost(spread) }),
   pair("`$median` / `$stdDevPop`", each({ spread: { $stdDevPop: U } }), each({ middle: { $median: { input: U, method: "approximate" } } }), {

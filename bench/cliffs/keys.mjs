@@ -123,6 +123,7 @@ export const keys = [
   pair("by `$toString` of an integer / by the integer", by("$level"), by({ $toString: "$level" })),
   pair("by an integer and a string / by the integer", by("$level"), by({ level: "$level", state: "$state" }), { same: "none" }),
   pair("by a string / by an integer", by("$level"), by("$state"), { same: "none" }),
+  pair("by a string or another one / by the string", by("$state"), by({ $ifNull: ["$state", "none"] })),
   pair("by `$toUpper` of a string / by the string", by("$state"), by({ $toUpper: "$state" })),
   pair("by `$concat` of a string / by the string", by("$state"), by({ $concat: ["state ", "$state"] })),
   pair("by `$substrCP` of a string / by the string", by("$state"), by({ $substrCP: ["$state", 0, 2] })),

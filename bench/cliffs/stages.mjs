@@ -296,6 +296,22 @@ export const stages = [
     { same: "none" },
   ),
   pair(
+    "`$lookup` of the means of each host by a variable / the two means",
+    { each: { a: [by("$tags.hostname")], b: [by("$tags.hostname", "$usage_idle")] } },
+    [
+      by("$tags.hostname"),
+      {
+        $lookup: {
+          from: "points",
+          let: { host: "$_id" },
+          pipeline: [by("$tags.hostname", "$usage_idle"), { $match: { $expr: { $eq: ["$_id", "$$host"] } } }],
+          as: "idle",
+        },
+      },
+    ],
+    { same: "none" },
+  ),
+  pair(
     "`$densify` of an even series / its sort",
     [{ $match: ONE }, { $sort: { usage_user: 1 } }, whole("$usage_user")],
     [{ $match: ONE }, { $densify: { field: "time", range: { step: 10, unit: "second", bounds: "full" } } }, whole("$usage_user")],

@@ -85,8 +85,7 @@ fn put(digits: &mut [u8], mut number: u32) {
     }
 }
 
-/// Most digits of a double that is short, and the most zeros behind its point.
-const DIGITS_MAX: usize = 15;
+/// The most zeros between the point and the first digit.
 const ZEROS_MAX: usize = 3;
 
 /// Doubles as texts, without a power of ten, and the rows of those that need more than fifteen digits, or a power of ten, or are no
@@ -113,32 +112,24 @@ pub fn doubles(cells: &[f64]) -> (NewTexts, Vec<usize>) {
 /// would follow the point.
 #[inline(always)]
 fn push_decimal(out: &mut Vec<u8>, negative: bool, digits: u64, places: usize) -> bool {
-    // A sign, the digits or zeros in front of the point, the point, and those behind it.
-    let mut text = [b'0'; 2 * DIGITS_MAX + ZEROS_MAX];
-    let (mut left, mut at, mut written) = (digits, text.len(), 0);
-    while left > 0 || written <= places {
-        if written == places && places > 0 {
-            at -= 1;
-            text[at] = b'.';
-        }
-        if at < 2 {
-            return false;
-        }
-        at -= 1;
-        text[at] = b'0' + (left % 10) as u8;
-        left /= 10;
-        written += 1;
-    }
-    // Of the digits, the first is not zero.
     let significant = if digits == 0 { 1 } else { digits.ilog10() as usize + 1 };
     if places > significant + ZEROS_MAX {
         return false;
     }
-    if negative {
-        at -= 1;
-        text[at] = b'-';
+    // The last digit first.
+    let (start, mut left, mut written) = (out.len(), digits, 0);
+    while left > 0 || written <= places {
+        if written == places && places > 0 {
+            out.push(b'.');
+        }
+        out.push(b'0' + (left % 10) as u8);
+        left /= 10;
+        written += 1;
     }
-    out.extend_from_slice(text.get(at..).unwrap_or_default());
+    if negative {
+        out.push(b'-');
+    }
+    out.get_mut(start..).unwrap_or_default().reverse();
     true
 }
 

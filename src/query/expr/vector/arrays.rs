@@ -240,7 +240,7 @@ mod tests {
                     }
                     (found, expected) => panic!("{case}: {found:?} {expected:?}"),
                 };
-                for row in 0..rows.len() {
+                for (row, list) in rows.iter().enumerate() {
                     let (mut a, mut b) = (Vec::new(), Vec::new());
                     let values = [found.value(row, &mut a), expected.value(row, &mut b)];
                     // Null may be missing instead.
@@ -248,7 +248,7 @@ mod tests {
                         value.filter(|value| value.kind() != Kind::Null).map(|value| (value.kind(), value.bytes().to_vec()))
                     };
                     let is_nan = values.iter().all(|x| x.and_then(Value::as_f64).is_some_and(f64::is_nan));
-                    prop_assert!(is_nan || shown(values[0]) == shown(values[1]), "{} {:?} {:?}", case, values, rows[row]);
+                    prop_assert!(is_nan || shown(values[0]) == shown(values[1]), "{} {:?} {:?}", case, values, list);
                 }
             }
         }
