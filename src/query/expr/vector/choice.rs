@@ -47,10 +47,14 @@ pub fn if_null<'a>(vectors: &[Rc<Vector<'a>>], rows: usize) -> Vector<'a> {
     let mut left = Mask::NONE;
     let mut taken = Vec::with_capacity(vectors.len());
     for (number, vector) in (1..).zip(vectors) {
+        let vector = match &vector.cells {
+            Cells::Indexed(_, entries) if entries.rows().is_some() => Rc::clone(vector),
+            _ => vector.flat(),
+        };
         left.add(&vector.all_left().within(&open));
         let mut passed = Bitmap::filled(rows, false);
         if number < vectors.len() {
-            passed = nullish(vector, rows);
+            passed = nullish(&vector, rows);
             passed.and(&open);
         }
         taken.push(without(&open, &passed));
@@ -74,8 +78,8 @@ pub fn nullish(vector: &Vector<'_>, rows: usize) -> Bitmap {
     match &vector.cells {
         Cells::Constant(value) => Bitmap::filled(rows, is_nullish(value.as_ref().map(OwnedValue::view))),
         Cells::Indexed(index, entries) => {
-            let hits = nullish(entries, entries.rows().unwrap_or(1));
-            let mut found = kernels::entries(index, &hits);
+            let hits = nullish(entries, entries.rows().unwrap_or(rows));
+            let mut found = if entries.rows().is_some() { kernels::entries(index, &hits) } else { hits };
             vector.absent().rows().into_iter().for_each(|absent| found.or(absent));
             found
         }
@@ -325,4 +329,57 @@ fn numbers<'a>(taken: &[Bitmap], branches: &[Rc<Vector<'a>>], left: &Mask, rows:
         _ => Int32s::Some(some),
     };
     Some(Cells::Numbers(cells.into(), int32s).with(missing, null, left.clone()))
+}
+
+#[cfg(test)]
+mod tests {
+    use bson::{Bson, RawDocumentBuf, bson, doc};
+
+    use crate::block::samples::column_of;
+    use crate::block::{Bitmap, Block, Column, ColumnData};
+    use crate::query::expr::samples::globals;
+    use crate::query::expr::{BoundExpr, Expr};
+    use crate::value::{Doc, Kind, OwnedValue, Value};
+
+    /// Three rows: `t` is "x", "y" and nothing; `m` has objects without a field `none`; `a` is 1, 2, 3.
+    fn found(expression: Bson) -> Column {
+        let dictionary = |values: Vec<OwnedValue>, index: Vec<u32>, present: u64| {
+            let entries = column_of(&values.into_iter().map(Some).collect::<Vec<_>>());
+            let presence = Bitmap::from_words(vec![present], index.len());
+            Column::new(ColumnData::Dictionary(index, Box::new(entries)), Some(presence))
+        };
+        let object = |text: &str| {
+            let object = RawDocumentBuf::try_from(&doc! { "o": text }).unwrap();
+            Value::new_checked(Kind::Object, object.as_bytes()).to_owned()
+        };
+        let mut block = Block::new(3);
+        let texts = ["x", "y"].map(OwnedValue::string).to_vec();
+        block.set_column("t", dictionary(texts, vec![0, 1, 0], 0b011));
+        block.set_column("m", dictionary(vec![object("x"), object("y")], vec![0, 1, 1], 0b111));
+        block.set_column("a", column_of(&[1.0, 2.0, 3.0].map(|x| Some(OwnedValue::double(x)))));
+        let expression = RawDocumentBuf::try_from(&doc! { "": expression }).unwrap();
+        let expr = Expr::parse(Doc::parse(expression.as_bytes()).unwrap().get("").unwrap(), &globals()).unwrap();
+        BoundExpr::new(expr, globals()).column(&block).unwrap()
+    }
+
+    fn shown(column: &Column) -> Vec<Option<String>> {
+        let text = |row| column.value(row, &mut Vec::new()).map(|value| format!("{value:?}"));
+        (0..column.len()).map(text).collect()
+    }
+
+    #[test]
+    fn choices_among_repeated_texts_and_constants_stay_repeated() {
+        let texts = |texts: [Option<&str>; 3]| texts.map(|text| text.map(|text| format!("{text:?}"))).to_vec();
+        let chosen = found(bson!({ "$ifNull": ["$t", "none"] }));
+        assert!(matches!(chosen.data(), ColumnData::Dictionary(..)), "{chosen:?}");
+        assert_eq!(shown(&chosen), texts([Some("x"), Some("y"), Some("none")]));
+        let chosen = found(bson!({ "$cond": [{ "$gt": ["$a", 1] }, "$t", "$m.o"] }));
+        assert_eq!(shown(&chosen), texts([Some("x"), Some("y"), None]));
+    }
+
+    #[test]
+    fn a_path_that_no_repeated_object_has_is_null_in_every_row() {
+        let numbers = found(bson!({ "$ifNull": ["$m.none", "$a"] }));
+        assert_eq!(shown(&numbers), shown(&found(bson!("$a"))));
+    }
 }
