@@ -27,7 +27,7 @@ pub enum DatePart {
 const DAY_MS: i64 = 86_400_000;
 
 /// The texts of local times in milliseconds since the epoch. `civil` has the year, the month and the day of the month of a day, counted from
-/// the epoch. `None` if a year has not up to four digits.
+/// the epoch. `None` if a year is before 0 or after 9999.
 #[inline(never)]
 pub fn dates(times: &[i64], parts: &[DatePart], civil: &dyn Fn(i64) -> (i64, i64, i64)) -> Option<NewTexts> {
     let (mut text, mut fields) = (Vec::new(), Vec::new());

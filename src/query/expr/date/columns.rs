@@ -231,7 +231,7 @@ fn mostly_differ(times: &[i64], unit: i64) -> bool {
     2 * pairs.filter(|(a, b)| a.div_euclid(unit) == b.div_euclid(unit)).count() < times.len()
 }
 
-/// The texts of dates, as `$toString` has them. `None` if a year does not have up to four digits.
+/// The texts of dates, as `$toString` has them. `None` if a year is before 0 or after 9999.
 pub fn iso_texts(times: &[i64]) -> Option<NewTexts> {
     written::dates(times, &parts_of(format_of(None, &Zone::Fixed(0)))?, &civil)
 }

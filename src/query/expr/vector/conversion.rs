@@ -79,7 +79,7 @@ pub fn converted<'a>(operator: &Operator, arguments: &VectorArguments<'_, 'a>) -
         ("$toDate", Operand::Longs(cells) | Operand::Dates(cells)) => {
             (Cells::Dates(cells.cells(rows).into_owned().into()), Mask::NONE)
         }
-        // Of integers, few differ, and those are found below.
+        // Few integers differ, so that their texts are computed once for rows that are alike.
         ("$toString", Operand::Numbers(cells, Int32s::None)) => {
             let (texts, beyond) = written::doubles(&cells.cells(rows));
             (of_new(texts, None), Mask::of_rows(rows, &beyond))
