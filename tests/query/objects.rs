@@ -21,6 +21,9 @@ fn rows(mixed: bool) -> Vec<Document> {
         if n % 11 == 0 {
             wind.get_document_mut("max").unwrap().remove("gust");
         }
+        if n % 13 == 0 {
+            wind.remove("max");
+        }
         let wind = match n % 40 {
             7 if mixed => bson!([{ "speed": 3.5 }, { "speed": n }]),
             8 if mixed => Bson::Double(f64::from(n)),
@@ -77,6 +80,13 @@ fn pipelines() -> Vec<Vec<Document>> {
         matching(doc! { "wind.max.gust": { "$not": { "$mod": [2, 0] } } }),
         matching(doc! { "wind.text": "calm", "wind.max.at": { "$gte": DateTime::from_millis(60_000) } }),
         matching(doc! { "wind": { "$type": "object" }, "wind.0.speed": null }),
+        matching(doc! { "wind.max": { "$exists": true } }),
+        matching(doc! { "wind.max": { "$exists": false } }),
+        matching(doc! { "wind.max": null, "wind": { "$type": "object" } }),
+        matching(doc! { "wind.max": { "$type": "object" } }),
+        matching(doc! { "wind.max": { "$not": { "$gt": 5 } } }),
+        matching(doc! { "wind.max": { "$gt": { "gust": 5 } } }),
+        matching(doc! { "wind.max": { "$ne": Bson::MinKey }, "wind": { "$lt": Bson::MaxKey } }),
         matching(doc! { "$expr": { "$gt": ["$wind.speed", "$wind.max.gust"] } }),
         vec![doc! { "$sort": { "wind.speed": 1, "n": 1 } }, doc! { "$project": { "wind.speed": 1, "n": 1 } }],
         vec![

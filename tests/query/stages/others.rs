@@ -124,6 +124,15 @@ fn a_pipeline_sees_the_variables_of_its_row() {
         let counts =
             [list![doc! { "n": 1 }], list![doc! { "n": 2 }], list![]].map(|list| Bson::from(doc! { "y": list }));
         assert_eq!(values(&rows, "x"), counts);
+        // What does not depend on the row may be run once for all rows.
+        let highest = doc! { "from": "stations", "let": { "s": "$station" }, "as": "x", "pipeline": [
+            { "$group": { "_id": "$name", "top": { "$max": "$height" } } },
+            { "$match": { "$expr": { "$eq": ["$_id", "$$s"] } } },
+            { "$project": { "_id": 0, "top": 1 } },
+        ] };
+        let rows = run(db, vec![doc! { "$sort": { "n": 1 } }, doc! { "$limit": 3 }, doc! { "$lookup": highest }]).await;
+        let tops = [list![doc! { "top": 10 }], list![doc! { "top": 30 }], list![]].map(Bson::from);
+        assert_eq!(values(&rows, "x"), tops);
     });
 }
 
