@@ -13,6 +13,7 @@ export const OBJECT_ID = 7;
 export const BSON = 8;
 export const DATE_F64 = 9;
 export const OBJECTS = 10;
+export const ARRAYS = 11;
 
 /** The array types that hold a column's values. */
 export type ColumnData = Float64Array | Int32Array | BigInt64Array | Uint8Array | Uint32Array;
@@ -24,9 +25,9 @@ export interface Column {
   rows: number;
   /** Bit `i & 7` of byte `i >> 3` says whether row i has a value; `undefined` when every row has one. */
   presence: Uint8Array | undefined;
-  /** Values, or offsets into `aux` for strings and BSON values, or indices when there is a dictionary. */
+  /** Values, or offsets into `aux` for strings and BSON values, or the ends of arrays among their elements, or indices when there is a dictionary. */
   data: ColumnData;
-  /** The bytes of strings and BSON values, or a block with the fields of objects. */
+  /** The bytes of strings and BSON values, or a block with the fields of objects or the elements of arrays. */
   aux: Uint8Array | undefined;
   /** The distinct values: a column of the same type in which every row is present. */
   dictionary: Column | undefined;
@@ -46,8 +47,8 @@ const HEADER_BYTES = 16;
 const ENTRY_WORDS = 8;
 
 /** The array class of a data section and its bytes per row, indexed by type. The first is for a column with a dictionary: indexes. */
-const ARRAYS = [Uint32Array, Float64Array, Int32Array, BigInt64Array, BigInt64Array, Uint8Array, Uint32Array, Uint8Array, Uint32Array, Float64Array, Uint8Array] as const;
-const WIDTHS = [4, 8, 4, 8, 8, 1, 4, 12, 4, 8, 0];
+const CLASSES = [Uint32Array, Float64Array, Int32Array, BigInt64Array, BigInt64Array, Uint8Array, Uint32Array, Uint8Array, Uint32Array, Float64Array, Uint8Array, Uint32Array] as const;
+const WIDTHS = [4, 8, 4, 8, 8, 1, 4, 12, 4, 8, 0, 4];
 
 /** A column, with its properties in one order, so that all columns have one hidden class. */
 export function columnOf(name: string, type: number, rows: number, data: ColumnData, presence?: Uint8Array, aux?: Uint8Array, dictionary?: Column): Column {
@@ -130,7 +131,7 @@ export function decodeBlock(bytes: Uint8Array): Block {
       name,
       type,
       rows,
-      section<ColumnData>(ARRAYS[layout]!, dataAt, dataSize),
+      section<ColumnData>(CLASSES[layout]!, dataAt, dataSize),
       presenceAt ? section(Uint8Array, presenceAt, Math.ceil(rows / 8)) : undefined,
       auxAt && !hasDictionary ? section(Uint8Array, auxAt, auxSize) : undefined,
       hasDictionary ? decodeBlock(section(Uint8Array, auxAt, auxSize)).columns[0] : undefined,

@@ -354,7 +354,7 @@ export function decodeValues(offsets: Uint32Array, bytes: Uint8Array, options: B
   sizes.setInt32(0, size, true);
   sizes.setInt32(6, size - 7, true);
   const read = decodeDocument(document, options)[""] as unknown[];
-  if (read.length !== others.length) throw new BadValueError("The length of a BSON value does not match its bytes");
+  if (read.length !== others.length) throw new BadValueError("A BSON value cannot be read: its length");
   others.forEach((row, i) => (values[row] = read[i]));
   return values;
 }

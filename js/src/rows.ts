@@ -1,7 +1,7 @@
 // Converts blocks to documents: one reader per column, one object per row.
 
 import { Double, Int32, Long, ObjectId } from "bson";
-import { BOOL, BSON, DATE, DATE_F64, F64, I32, I64, OBJECTS, OBJECT_ID, STRING, decodeBlock, isPresent, type Block, type Column } from "./block.js";
+import { ARRAYS, BOOL, BSON, DATE, DATE_F64, F64, I32, I64, OBJECTS, OBJECT_ID, STRING, decodeBlock, isPresent, type Block, type Column } from "./block.js";
 import { bsonType, decodeValues, isDate, isPlain } from "./bson.js";
 import { setOwn } from "./own.js";
 import { unpackText } from "./text.js";
@@ -93,6 +93,15 @@ function valueReader(column: Column, options: BSONReadOptions): Reader {
     case OBJECT_ID: {
       const data = column.data as Uint8Array;
       return (row) => new ObjectId(data.slice(row * 12, row * 12 + 12));
+    }
+    case ARRAYS: {
+      const ends = column.data as Uint32Array;
+      const element = columnReader(decodeBlock(column.aux!).columns[0]!, options);
+      return (row) => {
+        const values: unknown[] = [];
+        for (let at = row && ends[row - 1]!; at < ends[row]!; at++) values.push(element(at));
+        return values;
+      };
     }
     default: {
       let values: unknown[] | undefined;

@@ -72,6 +72,24 @@ test("a block of fields becomes objects, each of its own", () => {
   assert.deepEqual(blocksToColumns([decoded, decoded])["o"], [...blockToDocuments(decoded), ...blockToDocuments(decoded)].map(({ o }) => o));
 });
 
+test("a block of elements becomes arrays, each of its own", () => {
+  const elements = (type: number, data: B.ColumnData, aux?: Uint8Array): Uint8Array => B.encodeBlock(4, [B.columnOf("", type, 4, data, undefined, aux)]);
+  const arrays = (name: string, aux: Uint8Array, presence?: Uint8Array): B.Column => B.columnOf(name, B.ARRAYS, 3, Uint32Array.of(2, 2, 4), presence, aux);
+  const fields = B.encodeBlock(4, [B.columnOf("x", B.I32, 4, Int32Array.of(1, 2, 3, 4))]);
+  const entries = B.columnOf("", B.I32, 2, Int32Array.of(7, 8));
+  const repeated = B.encodeBlock(4, [B.columnOf("", B.I32, 4, Uint32Array.of(1, 0, 1, 1), undefined, undefined, entries)]);
+  const columns = [arrays("n", elements(B.F64, Float64Array.of(0.5, 1.5, 2.5, 3.5))), arrays("o", elements(B.OBJECTS, new Uint8Array(0), fields), Uint8Array.of(0b101)), arrays("r", repeated)];
+  const decoded = B.decodeBlock(B.encodeBlock(3, columns));
+  const documents = blockToDocuments(decoded);
+  assert.deepEqual(documents, [
+    { n: [0.5, 1.5], o: [{ x: 1 }, { x: 2 }], r: [8, 7] },
+    { n: [], r: [] },
+    { n: [2.5, 3.5], o: [{ x: 3 }, { x: 4 }], r: [8, 8] },
+  ]);
+  assert.deepEqual(blockToDocuments(decoded, { promoteValues: false })[2]!["n"], [new Double(2.5), new Double(3.5)]);
+  assert.deepEqual(blocksToColumns([decoded, decoded])["o"], [...documents, ...documents].map(({ o }) => o));
+});
+
 test("columns do not depend on how rows are grouped into blocks", () => {
   const [int, long, date] = [(n: number) => new Int32(n), (n: number) => Long.fromNumber(n), (n: number) => new Date(n)];
   const kinds: Record<string, [unknown[], unknown]> = {

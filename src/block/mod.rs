@@ -7,6 +7,7 @@ mod elements;
 mod forms;
 mod join;
 pub mod kernels;
+mod nested;
 mod objects;
 mod order;
 mod pivot;

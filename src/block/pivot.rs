@@ -37,6 +37,11 @@ impl DocPivot {
         self.rows
     }
 
+    /// How many fields the rows have together.
+    pub fn fields(&self) -> usize {
+        self.columns.len()
+    }
+
     /// Appends a document as a row.
     ///
     /// Errors: 12602102 if the document names a top-level field twice. The row then holds the first of the two, and the

@@ -2,7 +2,9 @@
 
 use super::bitmap::Bitmap;
 use super::column::{Column, ColumnData, VarData};
-use super::objects::Objects;
+use super::nested::nested_if_loaded;
+#[cfg(not(target_arch = "wasm32"))]
+use super::nested::{arrays_of, objects_of};
 use super::table::Block;
 use crate::error::{Error, Result};
 use crate::limits::{BLOCK_COLUMNS_MAX, BLOCK_ROWS_MAX, JS_DATE_MS_MAX};
@@ -23,6 +25,9 @@ const TYPE_OBJECT_ID: u32 = 7;
 const TYPE_BSON: u32 = 8;
 const TYPE_DATE_F64: u32 = 9;
 const TYPE_OBJECTS: u32 = 10;
+const TYPE_ARRAYS: u32 = 11;
+/// Of what is nested more deeply, the values stay BSON: each level is copied into the one above it.
+const LEVELS_MAX: usize = 4;
 
 fn malformed(what: impl std::fmt::Display) -> Error {
     Error::bad_value(format!("Malformed block: {what}"))
@@ -34,6 +39,11 @@ fn u32_of(n: usize) -> u32 {
 
 /// The block's bytes.
 pub fn encode(block: &Block) -> Vec<u8> {
+    encode_within(block, LEVELS_MAX)
+}
+
+/// As `encode`; objects and arrays of so many levels become columns.
+fn encode_within(block: &Block, levels: usize) -> Vec<u8> {
     let columns = block.columns();
     let mut out = Vec::with_capacity(HEADER_LEN + columns.len() * 48 + block.size_bytes());
     out.extend_from_slice(MAGIC);
@@ -45,7 +55,7 @@ pub fn encode(block: &Block) -> Vec<u8> {
         let name_at = out.len();
         out.extend_from_slice(name.as_bytes());
         let presence_at = column.presence().map_or(0, |p| section(&mut out, &p.to_bytes()).0);
-        let (type_and_flags, data, aux) = encode_data(&mut out, column);
+        let (type_and_flags, data, aux) = encode_data(&mut out, column, levels);
         let entry = [u32_of(name_at), u32_of(name.len()), type_and_flags, presence_at, data.0, data.1, aux.0, aux.1];
         let start = HEADER_LEN + at * ENTRY_LEN;
         if let Some(slot) = out.get_mut(start..start + ENTRY_LEN) {
@@ -74,7 +84,7 @@ fn section(out: &mut Vec<u8>, bytes: &[u8]) -> (u32, u32) {
 
 type SectionSpan = (u32, u32);
 
-fn encode_data(out: &mut Vec<u8>, column: &Column) -> (u32, SectionSpan, SectionSpan) {
+fn encode_data(out: &mut Vec<u8>, column: &Column, levels: usize) -> (u32, SectionSpan, SectionSpan) {
     const NO_AUX: SectionSpan = (0, 0);
     let var = |out: &mut Vec<u8>, v: &VarData| {
         let offsets = section(out, bytemuck::cast_slice(&v.offsets));
@@ -97,43 +107,32 @@ fn encode_data(out: &mut Vec<u8>, column: &Column) -> (u32, SectionSpan, Section
             let (offsets, bytes) = var(out, v);
             (TYPE_STRING, offsets, bytes)
         }
-        ColumnData::Bson(v) => {
+        ColumnData::Bson(_) | ColumnData::Objects(_) => {
+            let mut nested = None;
+            if levels > 0
+                && nested_if_loaded(column, &mut nested)
+                && let Some((ends, block)) = nested
+            {
+                let data = ends.as_deref().map_or(NO_AUX, |ends| section(out, bytemuck::cast_slice(ends)));
+                let kind = if ends.is_some() { TYPE_ARRAYS } else { TYPE_OBJECTS };
+                return (kind, data, section(out, &encode_within(&block, levels - 1)));
+            }
+            let values = column.clone().into_values();
+            let ColumnData::Bson(v) = values.data() else { return encode_data(out, &values, 0) };
             let (offsets, bytes) = var(out, v);
             (TYPE_BSON, offsets, bytes)
-        }
-        ColumnData::Objects(objects) => {
-            let mut fields = Block::new(column.len());
-            if fields_if_loaded(objects, &mut fields) {
-                return (TYPE_OBJECTS, NO_AUX, section(out, &encode(&fields)));
-            }
-            encode_data(out, &column.clone().into_values())
         }
         ColumnData::Dictionary(index, values) => {
             let mut inner = Block::new(values.len());
             inner.set_column("", (**values).clone().into_values());
-            let inner = encode(&inner);
+            // Each row needs an object of its own.
+            let inner = encode_within(&inner, 0);
             // The inner block's only directory entry holds the type of the dictionary.
             let kind = read_u32(&inner, HEADER_LEN + 8).unwrap_or(TYPE_BSON) & 0xFF;
             let data = section(out, bytemuck::cast_slice(index));
             (kind | FLAG_DICTIONARY << 8, data, section(out, &inner))
         }
     }
-}
-
-/// Adds the fields of objects to a block. False if they are not columns, or if most of their cells are absent: the reader
-/// looks at each field of each object. A name with `$` may belong to a reference to a document, which is not an object in
-/// JavaScript.
-// Loaded later.
-#[inline(never)]
-fn fields_if_loaded(objects: &Objects, block: &mut Block) -> bool {
-    let Some(fields) = objects.fields() else { return false };
-    let present = |column: &Column| column.presence().map_or(column.len(), Bitmap::count);
-    let known: usize = fields.iter().map(|(_, column)| present(column)).sum();
-    if 2 * known < fields.len() * block.rows() || fields.iter().any(|(name, _)| name.starts_with('$')) {
-        return false;
-    }
-    fields.into_iter().for_each(|(name, column)| block.push_new_column(name, column));
-    true
 }
 
 fn read_u32(bytes: &[u8], at: usize) -> Option<u32> {
@@ -240,7 +239,13 @@ fn decode_column(bytes: &[u8], rows: usize, entry: &[usize; 8], dictionary_allow
         }
         // JavaScript sends none. Tests, which read what the module has written, do not run in WebAssembly.
         #[cfg(not(target_arch = "wasm32"))]
-        (TYPE_OBJECTS, _) => return objects_of(aux, rows, &is_present),
+        (TYPE_OBJECTS, _) => return objects_of(&decode(aux).map_err(Error::into_message)?, rows, &is_present),
+        #[cfg(not(target_arch = "wasm32"))]
+        (TYPE_ARRAYS, _) => {
+            width(4)?;
+            let elements = decode(aux).map_err(Error::into_message)?;
+            return arrays_of(&elements, &bytemuck::pod_collect_to_vec::<u8, u32>(data), &is_present);
+        }
         (TYPE_DATE_F64, _) => {
             width(8)?;
             ColumnData::Date(dates_of(&bytemuck::pod_collect_to_vec::<u8, f64>(data), is_present)?)
@@ -280,26 +285,6 @@ fn decode_column(bytes: &[u8], rows: usize, entry: &[usize; 8], dictionary_allow
         _ => return Err(format!("unknown type {kind}")),
     };
     Ok(Column::new(decoded, presence))
-}
-
-#[cfg(not(target_arch = "wasm32"))]
-fn objects_of(fields: &[u8], rows: usize, is_present: &dyn Fn(usize) -> bool) -> Result<Column, String> {
-    let fields = decode(fields).map_err(Error::into_message)?;
-    if fields.rows() != rows {
-        return Err(format!("{} objects for {rows} rows", fields.rows()));
-    }
-    let mut objects = super::builder::ColumnBuilder::with_capacity(rows);
-    let mut writer = crate::value::DocWriter::new();
-    for row in 0..rows {
-        if !is_present(row) {
-            objects.push_absent(1);
-            continue;
-        }
-        writer.reset();
-        fields.write_row(row, &mut writer);
-        objects.push(writer.finished().as_value());
-    }
-    Ok(objects.finish())
 }
 
 fn absent_column(rows: usize) -> Column {
