@@ -10,15 +10,26 @@ use super::bitmap::Bitmap;
 use super::column::{Column, ColumnData};
 use crate::value::Kind;
 
-/// One step through the shape of an object.
+/// One step through the shape of an object, with names that it owns or borrows.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum ShapePart {
+pub enum ShapePart<N = Box<str>> {
     /// A scalar.
-    Scalar(Box<str>),
+    Scalar(N),
     /// An object or array begins.
-    Open(Kind, Box<str>),
+    Open(Kind, N),
     /// The object or array ends. True if it is present even if nothing is in it.
     Close(bool),
+}
+
+impl ShapePart {
+    /// The same with a borrowed name.
+    pub fn borrowed(&self) -> ShapePart<&str> {
+        match self {
+            ShapePart::Scalar(name) => ShapePart::Scalar(name),
+            ShapePart::Open(kind, name) => ShapePart::Open(*kind, name),
+            ShapePart::Close(empty) => ShapePart::Close(*empty),
+        }
+    }
 }
 
 /// Objects whose scalars are columns. A scalar that an object does not have is absent.
@@ -54,7 +65,7 @@ impl Objects {
     pub fn write(&self, row: usize, out: &mut Vec<u8>) -> bool {
         let mut scalars = self.scalars.iter();
         let mut scratch = Vec::new();
-        write_object(&self.parts, out, &mut |out, name| {
+        write_object(&mut self.parts.iter().map(ShapePart::borrowed), out, &mut |out, name| {
             if let Some(value) = scalars.next().and_then(|scalar| scalar.value(row, &mut scratch)) {
                 elements::push_named(out, value.kind().byte(), name.as_bytes(), value.bytes());
             }
@@ -211,7 +222,11 @@ fn has_empty(parts: &[ShapePart]) -> bool {
 }
 
 /// Writes an object of a shape; `scalar` writes each scalar with its header, or nothing. False if nothing is in it.
-pub fn write_object(parts: &[ShapePart], out: &mut Vec<u8>, scalar: &mut dyn FnMut(&mut Vec<u8>, &str)) -> bool {
+pub fn write_object<'a>(
+    parts: &mut dyn Iterator<Item = ShapePart<&'a str>>,
+    out: &mut Vec<u8>,
+    scalar: &mut dyn FnMut(&mut Vec<u8>, &str),
+) -> bool {
     let mut open: Vec<(usize, usize)> = Vec::new();
     out.clear();
     out.extend_from_slice(&[0; 4]);
@@ -220,13 +235,13 @@ pub fn write_object(parts: &[ShapePart], out: &mut Vec<u8>, scalar: &mut dyn FnM
             ShapePart::Scalar(name) => scalar(out, name),
             ShapePart::Open(kind, name) => {
                 let start = out.len();
-                push_header(out, *kind, name);
+                push_header(out, kind, name);
                 open.push((start, out.len()));
                 out.extend_from_slice(&[0; 4]);
             }
             ShapePart::Close(empty) => {
                 let (start, body) = open.pop().unwrap_or_default();
-                if out.len() > body + 4 || *empty {
+                if out.len() > body + 4 || empty {
                     close(out, body);
                 } else {
                     out.truncate(start);

@@ -154,16 +154,16 @@ impl<'a> BucketDoc<'a> {
 
     fn parse_fields(id: BucketId, document: Doc<'a>, options: &TimeseriesOptions) -> Result<BucketDoc<'a>, String> {
         let (mut control, mut meta, mut data) = (None, None, None);
-        for (name, value) in document {
+        for (name, value) in document.fields() {
             let slot = match name {
-                "_id" => continue,
-                "control" => &mut control,
-                "meta" => &mut meta,
-                "data" => &mut data,
-                _ => return Err(format!("unknown field '{name}'")),
+                b"_id" => continue,
+                b"control" => &mut control,
+                b"meta" => &mut meta,
+                b"data" => &mut data,
+                _ => return Err(format!("unknown field '{}'", shown(name))),
             };
             if slot.replace(value).is_some() {
-                return Err(format!("'{name}' occurs twice"));
+                return Err(format!("'{}' occurs twice", shown(name)));
             }
         }
         let data = data.and_then(Value::as_doc).ok_or("'data' is not an object")?;
@@ -290,20 +290,25 @@ pub(super) fn compressed(value: Value<'_>) -> Result<&[u8], String> {
     }
 }
 
+/// A name in a checked document.
+fn shown(name: &[u8]) -> &str {
+    std::str::from_utf8(name).unwrap_or_default()
+}
+
 impl<'a> Control<'a> {
     fn parse(control: Doc<'a>) -> Result<Control<'a>, String> {
         let (mut version, mut min, mut max, mut closed, mut count) = (None, None, None, None, None);
-        for (name, value) in control {
+        for (name, value) in control.fields() {
             let slot = match name {
-                "version" => &mut version,
-                "min" => &mut min,
-                "max" => &mut max,
-                "closed" => &mut closed,
-                "count" => &mut count,
-                _ => return Err(format!("unknown field 'control.{name}'")),
+                b"version" => &mut version,
+                b"min" => &mut min,
+                b"max" => &mut max,
+                b"closed" => &mut closed,
+                b"count" => &mut count,
+                _ => return Err(format!("unknown field 'control.{}'", shown(name))),
             };
             if slot.replace(value).is_some() {
-                return Err(format!("'control.{name}' occurs twice"));
+                return Err(format!("'control.{}' occurs twice", shown(name)));
             }
         }
         let version = version.ok_or("'control.version' is missing")?;

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use super::document::{BucketDoc, BucketVersion, ColumnPlace, Control, name_mark};
 use super::id::BucketId;
-use crate::value::{Doc, Interner, Kind, Value};
+use crate::value::{Doc, FieldSet, Interner, Kind, Value};
 
 /// Where the parts of one bucket document stand. It belongs to that document alone.
 #[derive(Clone, Debug, PartialEq)]
@@ -70,8 +70,33 @@ impl BucketHead {
     }
 }
 
+/// Visits the wanted columns of a bucket, other than the time, with their numbers; false if it is not known where they stand.
+///
+/// Errors: those of `take`.
+pub(super) fn each_at_its_place(
+    bucket: &BucketDoc<'_>,
+    wanted: &FieldSet,
+    time_field: &str,
+    take: &mut dyn FnMut(&str, u32, Value<'_>) -> Result<(), String>,
+) -> Result<bool, String> {
+    let (Some(places), FieldSet::Only(names)) = (bucket.columns, wanted) else { return Ok(false) };
+    let data = bucket.data().as_bytes();
+    let bytes = |place: &Range<u32>| data.get(place.start as usize..place.end as usize).unwrap_or_default();
+    let others = || names.iter().filter(|name| ***name != *time_field);
+    let marks = others().fold(0_u64, |marks, name| marks | 1 << name_mark(name.as_bytes()));
+    for (number, place) in (0..).zip(places).filter(|(_, place)| marks >> place.mark & 1 == 1) {
+        if let Some(name) = others().find(|wanted| wanted.as_bytes() == bytes(&place.name)) {
+            take(name, number, Value::new_checked(place.kind, bytes(&place.value)))?;
+        }
+    }
+    Ok(true)
+}
+
 /// Up to so many columns, marks find equal names faster than a table does.
 const FEW_COLUMNS: usize = 64;
+/// Bytes of a column in a bucket of few rows, and how many columns there is room for at first.
+const COLUMN_BYTES: usize = 32;
+const USUAL_COLUMNS: usize = 16;
 
 fn column_places(data: Doc<'_>) -> Option<Vec<ColumnPlace>> {
     let start = data.as_bytes().as_ptr().addr();
@@ -79,24 +104,26 @@ fn column_places(data: Doc<'_>) -> Option<Vec<ColumnPlace>> {
         let at = bytes.as_ptr().addr().wrapping_sub(start);
         Some(u32::try_from(at).ok()?..u32::try_from(at + bytes.len()).ok()?)
     };
-    let (mut marks, mut seen, mut places) = (0_u64, Interner::default(), Vec::<ColumnPlace>::new());
-    for (name, value) in data {
-        let (mark, kind) = (name_mark(name.as_bytes()), value.kind());
+    let (mut marks, mut seen) = (0_u64, Interner::default());
+    // To grow it step by step takes longer than to read the names.
+    let mut places = Vec::<ColumnPlace>::with_capacity((data.as_bytes().len() / COLUMN_BYTES).min(USUAL_COLUMNS));
+    for (name, value) in data.fields() {
+        let (mark, kind) = (name_mark(name), value.kind());
         let name_of = |known: &ColumnPlace| data.as_bytes().get(known.name.start as usize..known.name.end as usize);
         let is_new = if places.len() < FEW_COLUMNS {
-            let is_known = |known: &ColumnPlace| known.mark == mark && name_of(known) == Some(name.as_bytes());
+            let is_known = |known: &ColumnPlace| known.mark == mark && name_of(known) == Some(name);
             marks >> mark & 1 == 0 || !places.iter().any(is_known)
         } else {
             if places.len() == FEW_COLUMNS {
                 places.iter().filter_map(name_of).for_each(|known| _ = seen.add(known));
             }
-            seen.add(name.as_bytes()).1
+            seen.add(name).1
         };
         if !is_new {
             return None;
         }
         marks |= 1 << mark;
-        places.push(ColumnPlace { name: place(name.as_bytes())?, mark, kind, value: place(value.bytes())? });
+        places.push(ColumnPlace { name: place(name)?, mark, kind, value: place(value.bytes())? });
     }
     Some(places)
 }

@@ -3,6 +3,7 @@
 // Loaded later.
 
 use super::document::{BucketDoc, BucketVersion, compressed, compressed_count, damaged};
+use super::head::each_at_its_place;
 use super::options::TimeseriesOptions;
 use crate::block::{Column, DocPivot};
 use crate::column;
@@ -32,7 +33,7 @@ pub fn push_single(
         let value = match column::single(bytes) {
             Some(value) => Some(value),
             None => {
-                decoded = column::decode_scalars(bytes, 1, 0).map_err(|what| what.to_string())?;
+                decoded = column::decode(bytes, 1).map_err(|what| what.to_string())?;
                 if decoded.len() != 1 {
                     return Err(format!("it has {} elements instead of 1", decoded.len()));
                 }
@@ -57,9 +58,15 @@ pub fn push_single(
             return Err(damaged(format!("the time column '{time_field}': {what}")));
         }
     }
-    for (name, value) in bucket.data() {
-        if *name != *time_field && wanted.contains(name) {
-            push(name, value).map_err(|what| damaged(format!("column '{name}': {what}")))?;
+    let mut push = |name: &str, _: u32, value: Value<'_>| match push(name, value) {
+        Ok(_) => Ok(()),
+        Err(what) => Err(format!("column '{name}': {what}")),
+    };
+    if !each_at_its_place(bucket, wanted, time_field, &mut push).map_err(damaged)? {
+        for (name, value) in bucket.data() {
+            if *name != *time_field && wanted.contains(name) {
+                push(name, 0, value).map_err(damaged)?;
+            }
         }
     }
     Ok(true)
@@ -78,6 +85,21 @@ mod tests {
     use crate::value::{Collation, DocBuf};
     use bson::rawdoc;
     use proptest::prelude::*;
+
+    #[test]
+    fn objects_of_few_rows_are_values_and_those_of_more_are_read_by_their_scalars() {
+        let unpacked = |rows: i32| {
+            let doc = |n: i32| rawdoc! { "t": bson::DateTime::from_millis(n.into()), "o": { "x": n, "y": n % 3 } };
+            let block = pivot(&(0..rows).map(|n| view(&doc(n)).to_owned()).collect::<Vec<_>>());
+            let (document, options) = (bucket(BucketVersion::Sorted, &block), options(None));
+            let parsed = BucketDoc::parse(document.view(), &options).unwrap();
+            let found = unpack(&parsed, &FieldSet::All, &options).unwrap();
+            assert_eq!(by_name(&found), by_name(&block));
+            found.column("o").unwrap().clone()
+        };
+        assert!(matches!(unpacked(15).data(), ColumnData::Bson(_)));
+        assert!(matches!(unpacked(16).data(), ColumnData::Objects(_)));
+    }
 
     /// A bucket of these rows.
     fn bucket(version: BucketVersion, rows: &Block) -> DocBuf {

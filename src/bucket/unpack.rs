@@ -3,7 +3,8 @@
 use std::ops::Range;
 
 use super::cells::uncompressed;
-use super::document::{BucketDoc, BucketVersion, compressed, compressed_count, damaged, name_mark};
+use super::document::{BucketDoc, BucketVersion, compressed, compressed_count, damaged};
+use super::head::each_at_its_place;
 use super::kept::TIMES;
 use super::options::TimeseriesOptions;
 use crate::block::{Block, Column, ColumnData};
@@ -65,6 +66,9 @@ pub fn unpack_first_or_last(
     if is_told { Ok(block) } else { unpack(bucket, wanted, options) }
 }
 
+/// Objects of fewer rows are values: to read these by their scalars takes longer than to do so once they are joined.
+const SCALARS_FROM: usize = 16;
+
 /// Which rows are decoded. A bucket that is not compressed gives all, except for `From`.
 #[derive(Clone, Copy)]
 enum Part {
@@ -124,7 +128,12 @@ fn unpack_compressed(
         {
             return Ok(found);
         }
-        let column = column::decode_scalars(compressed(value)?, rows, range.start).map_err(|what| what.to_string())?;
+        let bytes = compressed(value)?;
+        let column = match rows < SCALARS_FROM {
+            true => column::decode_from(bytes, rows, range.start),
+            false => column::decode_scalars(bytes, rows, range.start),
+        };
+        let column = column.map_err(|what| what.to_string())?;
         // If a column is too short, nothing says which rows it lacks.
         if column.len() < rows {
             return Err(format!("it has {} elements instead of {rows}", column.len()));
@@ -153,16 +162,7 @@ fn unpack_compressed(
         }
         Ok(())
     };
-    if let (Some(places), FieldSet::Only(names)) = (bucket.columns, wanted) {
-        let data = bucket.data().as_bytes();
-        let bytes = |place: &Range<u32>| data.get(place.start as usize..place.end as usize).unwrap_or_default();
-        let others = || names.iter().filter(|name| ***name != *time_field);
-        let marks = others().fold(0_u64, |marks, name| marks | 1 << name_mark(name.as_bytes()));
-        for (number, place) in (0..).zip(places).filter(|(_, place)| marks >> place.mark & 1 == 1) {
-            if let Some(name) = others().find(|wanted| wanted.as_bytes() == bytes(&place.name)) {
-                take(name, number, Value::new_checked(place.kind, bytes(&place.value)))?;
-            }
-        }
+    if each_at_its_place(bucket, wanted, time_field, &mut take)? {
         return Ok(block);
     }
     let mut seen = Interner::default();

@@ -34,7 +34,8 @@ pub fn aligned(all: &[Objects]) -> Option<(Rc<[ShapePart]>, Vec<AlignedScalars>)
     let (mut common, mut references, mut is_wider) = (None::<DocBuf>, Vec::new(), false);
     for objects in all {
         let mut reference = Vec::new();
-        write_object(objects.parts(), &mut reference, &mut |out, name| push_header(out, Kind::Null, name));
+        let mut parts = objects.parts().iter().map(ShapePart::borrowed);
+        write_object(&mut parts, &mut reference, &mut |out, name| push_header(out, Kind::Null, name));
         let reference = DocBuf::parse(reference).ok()?;
         let common = common.get_or_insert_with(|| reference.clone());
         if !walk(common.view(), reference.view(), &mut |_| {}) {
@@ -45,7 +46,7 @@ pub fn aligned(all: &[Objects]) -> Option<(Rc<[ShapePart]>, Vec<AlignedScalars>)
     }
     let common = common.as_ref()?.view();
     if is_wider {
-        shape = shape_of(common)?.parts.into();
+        shape = shape_of(common)?.owned_parts();
     }
     let mut aligned = Vec::new();
     for (objects, reference) in all.iter().zip(&references) {
@@ -72,41 +73,74 @@ impl GrowingObjects {
     /// Reads the rows behind those that were read before. `None` if the objects have no common shape, if some cells are
     /// not objects, or if columns of scalars could not tell empty from missing objects.
     pub fn extend(&mut self, column: &Column) -> Option<Objects> {
+        // Whatever fails begins anew.
+        let GrowingObjects { mut reference, scalars, rows } = std::mem::take(self);
+        let mut builders: Vec<ColumnBuilder> = scalars.into_iter().map(ColumnBuilder::resume).collect();
         let mut scratch = Vec::new();
-        let mut is_wider = false;
-        for row in self.rows..column.len() {
-            let Some(value) = column.value(row, &mut scratch) else { continue };
+        for row in rows..column.len() {
+            let Some(value) = column.value(row, &mut scratch) else {
+                builders.iter_mut().for_each(|builder| builder.push_absent(1));
+                continue;
+            };
             let object = value.as_doc().filter(|object| has_scalar(*object))?;
-            let reference = self.reference.get_or_insert_with(|| object.to_owned());
-            if !walk(reference.view(), object, &mut |_| {}) {
-                *reference = widened(reference.view(), object)?;
-                is_wider = true;
+            if let Some(reference) = &reference
+                && push(reference.view(), object, &mut builders)
+            {
+                continue;
             }
+            let wider = match &reference {
+                Some(reference) => widened(reference.view(), object)?,
+                None => object.to_owned(),
+            };
+            let known = reference.as_ref().unwrap_or(&wider).view();
+            builders = spread(builders, known, wider.view(), (row, column.len()));
+            push(wider.view(), object, &mut builders);
+            reference = Some(wider);
         }
-        let reference = self.reference.as_ref()?.view();
-        if column.presence().is_some() && has_empty(reference) {
+        let known = reference?;
+        if column.presence().is_some() && has_empty(known.view()) {
             return None;
         }
-        let shape = shape_of(reference)?;
-        if is_wider || self.rows == 0 {
-            (self.rows, self.scalars) = (0, Vec::new());
-        }
-        let known = std::mem::take(&mut self.scalars).into_iter().map(ColumnBuilder::resume);
-        let mut builders: Vec<ColumnBuilder> = known.collect();
-        builders.resize_with(shape.scalars.len(), || ColumnBuilder::with_capacity(column.len()));
-        for row in self.rows..column.len() {
-            let object = column.value(row, &mut scratch).and_then(|value| value.as_doc()).unwrap_or(Doc::EMPTY);
-            let mut builders = builders.iter_mut();
-            walk(reference, object, &mut |value| match (builders.next(), value) {
-                (Some(builder), Some(value)) => builder.push(value),
-                (Some(builder), None) => builder.push_absent(1),
-                (None, _) => {}
-            });
-        }
-        self.rows = column.len();
-        self.scalars = builders.into_iter().map(ColumnBuilder::finish).listed();
-        Some(Objects::new(shape.parts.into(), self.scalars.clone()))
+        let parts = shape_of(known.view())?.owned_parts();
+        let scalars = builders.into_iter().map(ColumnBuilder::finish).listed();
+        *self = GrowingObjects { reference: Some(known), scalars: scalars.clone(), rows: column.len() };
+        Some(Objects::new(parts, scalars))
     }
+}
+
+/// Appends the scalars of an object. False if it does not follow the reference; then some are appended.
+fn push(reference: Doc<'_>, object: Doc<'_>, builders: &mut [ColumnBuilder]) -> bool {
+    let mut builders = builders.iter_mut();
+    walk(reference, object, &mut |value| match (builders.next(), value) {
+        (Some(builder), Some(value)) => builder.push(value),
+        (Some(builder), None) => builder.push_absent(1),
+        (None, _) => {}
+    })
+}
+
+/// The builders of the scalars of a `wider` reference: those of the scalars that `known` has as well, with so many `rows`, and
+/// others in which all rows are absent.
+fn spread(
+    builders: Vec<ColumnBuilder>,
+    known: Doc<'_>,
+    wider: Doc<'_>,
+    (rows, capacity): (usize, usize),
+) -> Vec<ColumnBuilder> {
+    let (mut builders, mut spread) = (builders.into_iter(), Vec::new());
+    walk(wider, known, &mut |scalar| {
+        let absent = || {
+            let mut builder = ColumnBuilder::with_capacity(capacity);
+            builder.push_absent(rows);
+            builder
+        };
+        spread.push(match scalar.and_then(|_| builders.next()) {
+            // It has a cell of an object that did not follow.
+            Some(builder) if builder.len() > rows => ColumnBuilder::resume(builder.finish().slice(0..rows)),
+            Some(builder) => builder,
+            None => absent(),
+        });
+    });
+    spread
 }
 
 #[cfg(test)]
@@ -174,6 +208,23 @@ mod tests {
         assert!(grown(&[empty(), empty()], &[1, 2]));
         assert!(!grown(&[empty(), rawdoc! { "n": 1 }], &[2]));
         assert!(!grown(&[rawdoc! { "n": 1 }], &[1]));
+    }
+
+    #[test]
+    fn an_object_that_does_not_follow_leaves_no_cell_behind_and_what_failed_begins_anew() {
+        let docs = [
+            rawdoc! { "o": { "a": 1, "in": { "x": 1 }, "z": 1 } },
+            rawdoc! { "n": 1 },
+            // What stands in front of the new name, of another type and absent, was taken before that is met.
+            rawdoc! { "o": { "a": "text", "in": { "new": 2 }, "z": 2 } },
+            rawdoc! { "o": { "in": { "x": 3 }, "last": 3 } },
+        ];
+        assert!(grown(&docs, &[4]) && grown(&docs, &[1, 2, 3, 4]));
+        let mut objects = GrowingObjects::default();
+        assert!(objects.extend(&column(&docs[..1])).is_some());
+        assert!(objects.extend(&column(&[docs[0].clone(), rawdoc! { "o": 5 }])).is_none());
+        let found = objects.extend(&column(&docs)).map(Column::of_objects);
+        assert_eq!(found.as_ref().map(cells), Some(cells(&column(&docs))));
     }
 
     #[test]

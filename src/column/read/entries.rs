@@ -15,6 +15,9 @@ pub const TOO_LARGE: &str = "the column decodes to too many bytes";
 /// How many values are remembered to recognise repetitions; a power of two.
 const SEEN: usize = 256;
 
+/// Up to so many values are compared one by one: columns of few rows are not worth a table.
+const FEW: u32 = 4;
+
 /// The rows so far: the distinct values, and which of them each row has.
 pub struct Entries {
     /// Bare strings while all values are strings; type bytes and value bytes afterwards.
@@ -26,7 +29,7 @@ pub struct Entries {
     /// The entry of the last present row.
     last: u32,
     /// Hash table of entries by their bytes, each plus one. Most columns hold few distinct values, but equal ones are
-    /// not always adjacent.
+    /// not always adjacent. Empty while these are `FEW`.
     seen: Vec<u32>,
     /// The same by the integers of strings, which need not be built to be recognised. Empty until there is one.
     texts_seen: Vec<(i128, u32)>,
@@ -44,7 +47,7 @@ impl Entries {
             presence: Presence::default(),
             present: 0,
             last: 0,
-            seen: vec![0; SEEN],
+            seen: Vec::new(),
             texts_seen: Vec::new(),
             room_bytes: COLUMN_SIZE_BYTES_MAX,
         };
@@ -95,9 +98,16 @@ impl Entries {
         let is = |entry: u32, values: &VarData| values.get(entry as usize).strip_prefix(tag) == Some(bytes);
         if self.present == 0 || !is(self.last, &self.values) {
             let new = self.values.len() as u32;
+            if new == FEW && self.seen.is_empty() {
+                self.begin_table(tag.len());
+            }
             // Zero means none.
             let mut none = 0;
-            let seen = self.seen.get_mut(hash(bytes) % SEEN).unwrap_or(&mut none);
+            if self.seen.is_empty() {
+                none = (0..new).find(|entry| is(*entry, &self.values)).map_or(0, |entry| entry + 1);
+            }
+            let place = if self.seen.is_empty() { 0 } else { hash(bytes) % SEEN };
+            let seen = self.seen.get_mut(place).unwrap_or(&mut none);
             if *seen > 0 && is(*seen - 1, &self.values) {
                 self.last = *seen - 1;
             } else {
@@ -108,6 +118,17 @@ impl Entries {
             }
         }
         self.push_same(1);
+    }
+
+    /// Puts the values so far in the table, by what stands behind the first `from` bytes of each.
+    fn begin_table(&mut self, from: usize) {
+        self.seen.resize(SEEN, 0);
+        for entry in 0..FEW {
+            let bytes = self.values.get(entry as usize).get(from..).unwrap_or_default();
+            if let Some(seen) = self.seen.get_mut(hash(bytes) % SEEN) {
+                *seen = entry + 1;
+            }
+        }
     }
 
     /// Appends the strings at the start of a stream's words, as far as they are remembered, up to `rows_max` rows in total.
@@ -227,6 +248,17 @@ mod tests {
         assert_eq!((index.len(), entries.len()), (1000, 3));
         assert!(matches!(entries.data(), ColumnData::String(_)));
         assert!(entries.presence().is_none());
+    }
+
+    #[test]
+    fn values_that_came_before_there_was_a_table_are_recognised_in_it() {
+        for mixed in [false, true] {
+            let value = |i: usize| if mixed && i % 9 == 1 { int(1) } else { string(&(i % 9).to_string()) };
+            let values: Vec<_> = (0..90).map(|i| Some(value(i))).collect();
+            let column = column(&values);
+            let ColumnData::Dictionary(_, entries) = column.data() else { panic!("{column:?}") };
+            assert_eq!(entries.len(), 9);
+        }
     }
 
     #[test]

@@ -86,7 +86,7 @@ fn scalars(bytes: &[u8], rows_max: usize) -> Option<Objects> {
     let object_bytes_max = scalars.iter().map(Column::value_bytes_max).sum::<usize>() + reference.len();
     let is_small = object_bytes_max.saturating_mul(rows) <= COLUMN_SIZE_BYTES_MAX;
     (is_even && is_last && is_small && scalars.iter().all(|scalar| scalar.len() == rows))
-        .then(|| Objects::new(shape.parts.into(), scalars))
+        .then(|| Objects::new(shape.owned_parts(), scalars))
 }
 
 /// True if enough cells differ from the ones before them.

@@ -1,5 +1,7 @@
 //! The flattened shape of a section's objects: the contents of its reference document, in order.
 
+use std::rc::Rc;
+
 use kernels::elements;
 
 use super::items::SectionKind;
@@ -21,7 +23,7 @@ pub struct SectionShape<'a> {
     /// Whether they are objects or arrays.
     pub root: Kind,
     /// Their parts, in order.
-    pub parts: Vec<ShapePart>,
+    pub parts: Vec<ShapePart<&'a str>>,
     /// The scalars among the parts.
     pub scalars: Vec<Scalar<'a>>,
 }
@@ -50,10 +52,10 @@ impl<'a> SectionShape<'a> {
             let container =
                 value.as_container().filter(|_| section != SectionKind::Legacy || value.kind() == Kind::Object);
             if let Some(inner) = container {
-                shape.parts.push(ShapePart::Open(value.kind(), name.into()));
+                shape.parts.push(ShapePart::Open(value.kind(), name));
                 open.push(inner.iter());
             } else {
-                shape.parts.push(ShapePart::Scalar(name.into()));
+                shape.parts.push(ShapePart::Scalar(name));
                 shape.scalars.push(Scalar { kind: value.kind(), bytes: value.bytes(), depth: open.len() });
             }
         }
@@ -63,10 +65,20 @@ impl<'a> SectionShape<'a> {
         Ok(shape)
     }
 
+    /// The parts with names of their own.
+    pub fn owned_parts(&self) -> Rc<[ShapePart]> {
+        let owned = |part: &ShapePart<&str>| match part {
+            ShapePart::Scalar(name) => ShapePart::Scalar((*name).into()),
+            ShapePart::Open(kind, name) => ShapePart::Open(*kind, (*name).into()),
+            ShapePart::Close(empty) => ShapePart::Close(*empty),
+        };
+        self.parts.iter().map(owned).collect()
+    }
+
     /// Writes an object from its scalars: `next` gives them in order, `None` leaves one out. False if nothing is left
     /// of it.
     pub fn build<'b>(&self, out: &mut Vec<u8>, mut next: impl FnMut() -> Option<(Kind, &'b [u8])>) -> bool {
-        write_object(&self.parts, out, &mut |out, name| {
+        write_object(&mut self.parts.iter().cloned(), out, &mut |out, name| {
             if let Some((kind, bytes)) = next() {
                 elements::push_named(out, kind.byte(), name.as_bytes(), bytes);
             }

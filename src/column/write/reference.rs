@@ -11,12 +11,12 @@ pub fn is_container(value: Value<'_>) -> bool {
 
 /// True if the object contains a scalar, at any depth.
 pub fn has_scalar(object: Doc<'_>) -> bool {
-    object.iter().any(|(_, value)| value.as_container().is_none_or(has_scalar))
+    object.fields().any(|(_, value)| value.as_container().is_none_or(has_scalar))
 }
 
 /// True if the object contains an object or array without fields, at any depth.
 pub fn has_empty(object: Doc<'_>) -> bool {
-    object.iter().any(|(_, value)| value.as_container().is_some_and(|inner| inner.is_empty() || has_empty(inner)))
+    object.fields().any(|(_, value)| value.as_container().is_some_and(|inner| inner.is_empty() || has_empty(inner)))
 }
 
 /// Visits the value in `object` for every scalar of `reference`, in the order of `reference`; `None` if it has none.
@@ -24,9 +24,9 @@ pub fn has_empty(object: Doc<'_>) -> bool {
 /// Returns false if the object has a different shape; the visits stop where that shows. Scalars may change their type
 /// but not their place. Fields may be absent, unless they are empty objects, which could not be told from absent ones.
 pub fn walk(reference: Doc<'_>, object: Doc<'_>, visit: &mut dyn FnMut(Option<Value<'_>>)) -> bool {
-    let mut rest = object.iter();
+    let mut rest = object.fields();
     let mut head = rest.next();
-    for (name, wanted) in reference {
+    for (name, wanted) in reference.fields() {
         let found = head.filter(|field| field.0 == name).map(|field| field.1);
         if found.is_some() {
             head = rest.next();
