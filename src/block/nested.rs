@@ -235,12 +235,21 @@ mod tests {
 
     #[test]
     fn what_is_nested_deeply_goes_out_in_columns_up_to_a_level() {
+        // The column of each level is the only one of its block.
+        fn levels(block: &[u8]) -> usize {
+            let word = |at: usize| u32::from_le_bytes(block[16 + 4 * at..][..4].try_into().unwrap()) as usize;
+            if word(2) == 8 { 0 } else { 1 + levels(&block[word(6)..word(6) + word(7)]) }
+        }
         let deep = |n: i32| {
             (0..30).fold(Bson::from(n), |inner, level| {
                 if level % 2 == 0 { Bson::from(vec![inner]) } else { doc! { "k": inner }.into() }
             })
         };
-        assert_eq!(sent(&column((0..300).map(|n| doc! { "v": deep(n) }))), 10);
+        let values = column((0..300).map(|n| doc! { "v": deep(n) }));
+        assert_eq!(sent(&values), 10);
+        let mut block = Block::new(values.len());
+        block.set_column("v", values);
+        assert_eq!(levels(&encode(&block)), 4);
     }
 
     fn any_value() -> impl Strategy<Value = Bson> {
