@@ -188,11 +188,11 @@ pub const MISSED_BUCKETS_MIN: u64 = 64;
 pub const DECODED_BUCKETS_MIN: u64 = 64;
 /// So many keys listed from the end of a collection count as one such bucket.
 pub const KEYS_A_MISS: u64 = 16;
-/// Bytes of stored buckets and of their decoded columns that stay in memory (`readCacheBytes`), 40 MiB.
-pub const READ_CACHE_BYTES: usize = 40 << 20;
+/// Bytes of stored buckets and of their decoded columns that stay in memory (`readCacheBytes`), 96 MiB.
+pub const READ_CACHE_BYTES: usize = 96 << 20;
 
-/// How much of `readCacheBytes` is for stored buckets, those written or read last: 16 of 40 MiB, at three bytes a point
-/// over five million points.
+/// How much of `readCacheBytes` is for stored buckets, those written or read last: 38 of 96 MiB, at three bytes a point
+/// over twelve million points.
 pub const fn bucket_cache_bytes(read_cache_bytes: usize) -> usize {
     read_cache_bytes / 5 * 2
 }
@@ -206,7 +206,7 @@ pub const fn scan_cache_bytes(read_cache_bytes: usize) -> usize {
 /// Ranges of buckets, of one collection or of several, of which is known that all stored buckets in them are in memory.
 pub const COVERED_RANGES_MAX: usize = 16;
 
-/// How much of `readCacheBytes` is for the decoded columns of these buckets: 24 of 40 MiB, three million doubles.
+/// How much of `readCacheBytes` is for the decoded columns of these buckets: 57 of 96 MiB, seven million doubles.
 pub const fn kept_columns_bytes(read_cache_bytes: usize) -> usize {
     read_cache_bytes / 5 * 3
 }

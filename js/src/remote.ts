@@ -21,7 +21,7 @@ export function remoteEngine(worker: OpenOptions["worker"], usual: () => URL, so
       ({ openRemote } = await import(THIS_IMPORT_IS_LEFT_ALONE_BY_WEBPACK_AND_VITE(address)));
       if (!openRemote) throw new TypeError("It is another script");
     } catch (cause) {
-      throw new WorkerError(`${address} cannot be loaded; serve worker.js beside the package's JavaScript, or say where it is: open(name, { worker: address })`, { cause });
+      throw new WorkerError(`${address} cannot be loaded; serve the files of the package beside each other, or say where it is: open(name, { worker: address })`, { cause });
     }
     return openRemote({ worker, address, source, rest, encode: encodeDocument, LoadError, ServerError, WorkerError }, ...opening);
   };

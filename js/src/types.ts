@@ -313,7 +313,7 @@ export interface EngineParameters {
   cacheBytes?: number | undefined;
   /**
    * Bytes of stored buckets, and of columns decoded from them, that stay in memory for the next queries. Raise it if queries over a large collection are repeated.
-   * Default 40 MiB; 256 MiB in Node, Deno and Bun. Memory is taken as it is needed.
+   * Default 96 MiB; 40 MiB in Cloudflare Workers, and 256 MiB in Node, Deno and Bun. Memory is taken as it is needed.
    */
   readCacheBytes?: number | undefined;
 }

@@ -9,7 +9,7 @@ import type { Explain } from "./load.js";
 const explain: Explain = (failure) =>
   import("./later.js").then(
     ({ loadFailure }) => loadFailure(failure),
-    () => `timepail's WebAssembly module cannot be loaded, nor later.js: ${String(failure.cause)}; serve the files of the package beside each other, or say where the modules are: open(name, { wasm, wasmMore })`,
+    () => `timepail's WebAssembly module cannot be loaded, nor later.js: ${String(failure.cause)}; serve the files of the package beside each other, or say where they are: open(name, { wasm, wasmMore })`,
   );
 
 /** Opens engines in the module from `source`, which `rest` completes. */

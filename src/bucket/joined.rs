@@ -4,6 +4,7 @@
 //! They are kept when the same buckets are joined for the second time. Where a column of a bucket was kept alone before,
 //! the bucket then has a part of the joined one.
 
+use std::cell::Cell;
 use std::rc::{Rc, Weak};
 
 use super::kept::{BucketColumns, KeptCells, KeptColumns, shared, size_bytes, size_bytes_of_part};
@@ -37,6 +38,7 @@ pub(super) struct JoinedRows {
     blocks: Option<Vec<Block>>,
     /// What the blocks take beside the parts that belong to buckets.
     size_bytes: usize,
+    pub(super) used: Cell<u32>,
 }
 
 impl JoinedRows {
@@ -57,10 +59,18 @@ pub fn joined_rows(
 ) -> Result<Vec<Block>> {
     let Some(parts) = parts_of(buckets) else { return make() };
     let Some((first, _)) = parts.first() else { return make() };
-    let known = |known: &JoinedRows| known.is_of(&parts, fields).then(|| known.blocks.clone());
+    let known = |known: &JoinedRows| {
+        known.is_of(&parts, fields).then(|| {
+            known.used.set(first.room.used());
+            known.blocks.clone()
+        })
+    };
     let known = first.joined.borrow().iter().find_map(known);
     let is_second = match known {
-        Some(Some(blocks)) => return Ok(blocks),
+        Some(Some(blocks)) => {
+            parts.iter().for_each(|(bucket, _)| bucket.use_parts());
+            return Ok(blocks);
+        }
         known => known.is_some(),
     };
     let mut made = make()?;
@@ -124,6 +134,7 @@ fn note(parts: &[(Rc<BucketColumns>, usize)], fields: &JoinedFields, blocks: &[B
         fields: fields.clone(),
         blocks: keeps.then(|| blocks.to_vec()),
         size_bytes: if keeps { size_bytes - in_parts } else { 0 },
+        used: Cell::new(first.room.used()),
     });
 }
 
@@ -149,8 +160,14 @@ fn give_parts(parts: &[(Rc<BucketColumns>, usize)], name: &str, column: &Column)
 }
 
 impl BucketColumns {
+    /// Notes that a query reads columns of which this bucket has parts. A part that is dropped frees nothing as long as the column is
+    /// there.
+    fn use_parts(&self) {
+        self.kept.borrow().iter().filter(|kept| kept.is_part()).for_each(|kept| _ = kept.used(&self.room));
+    }
+
     /// Drops joined rows that are outdated, and the oldest if there are many.
-    fn drop_joined(&self, is_outdated: &dyn Fn(&JoinedRows) -> bool) {
+    pub(super) fn drop_joined(&self, is_outdated: &dyn Fn(&JoinedRows) -> bool) {
         let mut joined = self.joined.borrow_mut();
         let all = |joined: &[JoinedRows]| joined.iter().map(|known| known.size_bytes).sum::<usize>();
         let before = all(&joined);
@@ -304,6 +321,36 @@ mod tests {
             }
         }
         drop(all);
+        assert_eq!(size_of(&room), 0);
+    }
+
+    #[test]
+    fn joined_rows_and_their_parts_make_room_when_queries_read_them_no_more() {
+        let room = room();
+        let all = buckets(&room, 3);
+        let rows = SIZE_BYTES_MAX / 400;
+        for (number, bucket) in all.iter().enumerate() {
+            (0..2).for_each(|_| bucket.keep_if_loaded(7, "a", Some(&doubles(number * rows, rows)), true));
+        }
+        (0..2).for_each(|_| _ = is_kept(&all, 0..3, rows, &fields()));
+        let others: Vec<KeptColumns> = buckets(&room, 50);
+        let query = |other: &KeptColumns, rows| {
+            room.begin_query();
+            (0..2).for_each(|_| other.keep_if_loaded(0, "b", Some(&doubles(0, rows)), true));
+        };
+        let part = |bucket: &KeptColumns| bucket.found_if_loaded(7, &(0..rows), &mut None);
+        for other in others.iter().take(20) {
+            query(other, 1);
+            // Who reads all of them uses the parts as well.
+            assert!(is_kept(&all, 0..3, rows, &fields()));
+        }
+        others.iter().take(10).for_each(|other| query(other, SIZE_BYTES_MAX / 8 / 9));
+        assert!(all.iter().all(part) && is_kept(&all, 0..3, rows, &fields()));
+        others.iter().skip(20).for_each(|other| query(other, 1));
+        others.iter().take(10).for_each(|other| query(other, SIZE_BYTES_MAX / 8 / 9));
+        assert!(!all.iter().any(part) && !is_kept(&all, 0..3, rows, &fields()));
+        assert!(size_of(&room) <= SIZE_BYTES_MAX);
+        drop((all, others));
         assert_eq!(size_of(&room), 0);
     }
 

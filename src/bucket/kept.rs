@@ -2,13 +2,15 @@
 //! decoding takes up to half of their time.
 //!
 //! A column is kept when it is decoded for the second time, so a query that runs once keeps nothing. Without room for
-//! it, most columns are not kept: a scan of more than fits would otherwise evict each column before it reads it again.
-//! One in `REFUSED_COUNT` of them replaces the oldest, so that what is kept follows what is read.
+//! it, columns go that none of the last queries has read. If there are none, most new columns are not kept: a scan of more than
+//! fits would otherwise evict each column before it reads it again. One in `REFUSED_COUNT` of them replaces the oldest, so that
+//! what is kept follows what is read.
 
 use std::any::Any;
 use std::cell::{Cell, OnceCell, RefCell};
 use std::collections::VecDeque;
 use std::fmt;
+use std::mem;
 use std::ops::Range;
 use std::rc::{Rc, Weak};
 
@@ -20,25 +22,36 @@ pub(super) const TIMES: u32 = u32::MAX;
 /// The place of columns of several buckets, which are told apart by their names.
 pub(super) const NAMED: u32 = u32::MAX - 1;
 
-/// A column evicts older ones only each time that so many found no room.
+/// A column evicts older ones that are in use only each time that so many found no room.
 const REFUSED_COUNT: u32 = 8;
+/// A column is in use as long as so few queries after the last one that read it have kept, or tried to keep, others. It is more than
+/// a dashboard asks in turns, so that its queries do not evict each other's columns if all of them do not fit.
+const QUERIES_IN_USE: u32 = 16;
+/// So many owners without an unused column are met before a search for one ends. The next search goes on behind them.
+const OWNERS_MET: usize = 4;
 
 /// The memory that the kept columns of many buckets share.
 pub struct ColumnRoom {
     size_bytes_max: usize,
     /// Only the second half of the module knows its type, `MemoryRoom`, and has the code that drops it.
     memory: OnceCell<Rc<dyn Any>>,
+    has_begun: Rc<Cell<bool>>,
 }
 
 impl ColumnRoom {
     /// Room for columns of about so many bytes.
     pub fn new(size_bytes_max: usize) -> ColumnRoom {
-        ColumnRoom { size_bytes_max, memory: OnceCell::new() }
+        ColumnRoom { size_bytes_max, memory: OnceCell::new(), has_begun: Rc::default() }
+    }
+
+    /// Notes that a query begins.
+    pub fn begin_query(&self) {
+        self.has_begun.set(true);
     }
 
     pub(super) fn memory(&self) -> Option<Rc<MemoryRoom>> {
-        let size_bytes_max = self.size_bytes_max;
-        shared(&self.memory, || MemoryRoom { size_bytes_max, ..MemoryRoom::default() })
+        let (size_bytes_max, has_begun) = (self.size_bytes_max, &self.has_begun);
+        shared(&self.memory, || MemoryRoom { size_bytes_max, has_begun: Rc::clone(has_begun), ..MemoryRoom::default() })
     }
 }
 
@@ -76,7 +89,7 @@ impl KeptColumns {
             return false;
         };
         let kept = columns.kept.borrow();
-        let cells = kept.iter().find(|kept| kept.place == place).and_then(|kept| kept.column.as_ref());
+        let cells = kept.iter().find(|kept| kept.place == place).and_then(|kept| kept.used(&columns.room));
         *found = cells.map(|KeptCells { column, rows }| column.slice(rows.start + range.start..rows.start + range.end));
         found.is_some()
     }
@@ -91,12 +104,21 @@ impl KeptColumns {
         let is_it = |kept: &KeptColumn| kept.place == place && (place != NAMED || kept.is_named(name));
         let is_second = columns.kept.borrow().iter().any(|kept| is_it(kept) && kept.column.is_none());
         // May drop what this bucket itself has kept.
-        let kept = column.filter(|column| is_second && room.takes(&columns, size_bytes(column), may_evict));
-        let cells = kept.map(|column| KeptCells { column: column.clone(), rows: 0..column.len() });
+        let taken = column.filter(|_| is_second).map(|column| (column, size_bytes(column)));
+        let taken = taken.filter(|(_, size_bytes)| room.takes(&columns, *size_bytes, may_evict));
+        let cells = |column: &Column| KeptCells { column: column.clone(), rows: 0..column.len() };
+        let (column, size_bytes) = taken.map(|(column, size_bytes)| (cells(column), size_bytes)).unzip();
+        let new = KeptColumn {
+            place,
+            name: name.into(),
+            column,
+            size_bytes: size_bytes.unwrap_or_default(),
+            used: Cell::new(room.used()),
+        };
         let mut kept = columns.kept.borrow_mut();
         match kept.iter_mut().find(|kept| is_it(kept)) {
-            Some(kept) => kept.column = cells,
-            None => kept.push(KeptColumn { place, name: name.into(), column: cells }),
+            Some(kept) => *kept = new,
+            None => kept.push(new),
         }
     }
 
@@ -116,6 +138,10 @@ pub(super) struct MemoryRoom {
     size_bytes_max: usize,
     size_bytes: Cell<usize>,
     refused: Cell<u32>,
+    /// Whether a query has begun that has neither kept nor tried to keep a column.
+    has_begun: Rc<Cell<bool>>,
+    /// How many queries have done so.
+    queries: Cell<u32>,
     /// Those that keep a column, oldest first; some of them may be gone.
     owners: RefCell<VecDeque<Weak<BucketColumns>>>,
 }
@@ -140,12 +166,26 @@ pub(super) struct KeptColumn {
     place: u32,
     pub(super) name: Box<str>,
     pub(super) column: Option<KeptCells>,
+    /// What it has taken of its room.
+    size_bytes: usize,
+    used: Cell<u32>,
 }
 
 impl KeptColumn {
     /// True if it is the column of several buckets with this name.
     pub(super) fn is_named(&self, name: &str) -> bool {
         self.place == NAMED && *self.name == *name
+    }
+
+    /// True if it is a part of the column of several buckets.
+    pub(super) fn is_part(&self) -> bool {
+        self.column.as_ref().is_some_and(|cells| cells.rows.len() < cells.column.len())
+    }
+
+    /// Its cells, for a query that reads them.
+    pub(super) fn used(&self, room: &MemoryRoom) -> Option<&KeptCells> {
+        self.used.set(room.used());
+        self.column.as_ref()
     }
 }
 
@@ -176,6 +216,19 @@ impl BucketColumns {
         self.room.size_bytes.set(self.room.size_bytes.get() - size_bytes);
     }
 
+    /// Drops the columns that no query has in use.
+    fn drop_unused(&self) {
+        let mut unused = 0;
+        for kept in self.kept.borrow_mut().iter_mut() {
+            if !self.room.is_in_use(kept.used.get()) {
+                unused += mem::take(&mut kept.size_bytes);
+                kept.column = None;
+            }
+        }
+        self.give_back(unused);
+        self.drop_joined(&|known| !self.room.is_in_use(known.used.get()));
+    }
+
     fn clear(&self) {
         self.give_back(self.size_bytes.get());
         self.kept.take();
@@ -195,13 +248,37 @@ impl MemoryRoom {
         self.size_bytes.get()
     }
 
-    /// True if that many bytes more need not take the room of others.
+    /// True if that many bytes more need not take the room of columns that are in use. Others make room for them.
     pub(super) fn fits(&self, size_bytes: usize) -> bool {
-        self.size_bytes.get() + size_bytes <= self.size_bytes_max
+        let is_full = || self.size_bytes.get() + size_bytes > self.size_bytes_max;
+        let mut met = 0;
+        while size_bytes <= self.size_bytes_max && is_full() && met < OWNERS_MET {
+            let Some(oldest) = self.owners.borrow_mut().pop_front() else { break };
+            let Some(owner) = oldest.upgrade() else { continue };
+            let before = self.size_bytes.get();
+            owner.drop_unused();
+            met = if self.size_bytes.get() < before { 0 } else { met + 1 };
+            if owner.size_bytes.get() > 0 {
+                self.owners.borrow_mut().push_back(oldest);
+            }
+        }
+        !is_full()
+    }
+
+    /// The number of the last query, for what it reads.
+    pub(super) fn used(&self) -> u32 {
+        self.queries.get()
+    }
+
+    fn is_in_use(&self, used: u32) -> bool {
+        self.used().wrapping_sub(used) < QUERIES_IN_USE
     }
 
     /// Takes that many bytes for a column of `owner`, perhaps in place of older columns; false if there is no room.
     pub(super) fn takes(&self, owner: &Rc<BucketColumns>, size_bytes: usize, may_evict: bool) -> bool {
+        if self.has_begun.take() {
+            self.queries.set(self.used().wrapping_add(1));
+        }
         if size_bytes > self.size_bytes_max / 8 {
             return false;
         }
@@ -345,6 +422,49 @@ mod tests {
             (buckets.iter().take_while(is_found).count(), buckets.iter().filter(is_found).count()),
             (count, count)
         );
+    }
+
+    /// As if a query read these columns; how many of them it found.
+    fn query(room: &ColumnRoom, buckets: &[KeptColumns]) -> usize {
+        room.begin_query();
+        let is_found = |kept: &&KeptColumns| {
+            let is_found = found(kept, 0, 0..1000).is_some();
+            // Runs note what they look for, and make it afterwards.
+            (0..2).filter(|_| !is_found).for_each(|_| kept.keep_if_loaded(0, "a", Some(&doubles(1000)), true));
+            is_found
+        };
+        buckets.iter().filter(is_found).count()
+    }
+
+    #[test]
+    fn columns_that_the_last_queries_have_not_read_make_room_at_once() {
+        let room = room();
+        let count = SIZE_BYTES_MAX / size_bytes(&doubles(1000)) * 3 / 4;
+        let [old, used, new]: [Vec<KeptColumns>; 3] =
+            [count / 2; 3].map(|count| (0..count).map(|_| bucket(&room)).collect());
+        assert_eq!((query(&room, &old), query(&room, &used)), (0, 0));
+        // Each keeps something.
+        for _ in 1..QUERIES_IN_USE {
+            assert_eq!(query(&room, &used), used.len());
+            assert_eq!(query(&room, &[bucket(&room)]), 0);
+        }
+        let left = |of: &[KeptColumns]| of.iter().filter(|kept| found(kept, 0, 0..1000).is_some()).count();
+        assert_eq!(query(&room, &new), 0);
+        assert_eq!((left(&used), left(&new)), (used.len(), new.len()));
+        let of_old = left(&old);
+        assert!(of_old > 0 && of_old < old.len(), "{of_old}");
+        drop((old, used, new));
+        assert_eq!(size_of(&room), 0);
+    }
+
+    #[test]
+    fn queries_that_take_turns_find_most_of_their_columns_though_all_do_not_fit() {
+        let room = room();
+        let count = SIZE_BYTES_MAX / size_bytes(&doubles(1000)) / 8;
+        let all: Vec<Vec<KeptColumns>> = (0..10).map(|_| (0..count).map(|_| bucket(&room)).collect()).collect();
+        let mut asked = (0..10).map(|_| all.iter().map(|buckets| query(&room, buckets)).sum::<usize>());
+        assert_eq!(asked.next(), Some(0));
+        assert!(asked.all(|found| found > 6 * count));
     }
 
     #[test]

@@ -27,7 +27,7 @@ impl KeptColumns {
         for name in wanted.names() {
             let kept = columns.map(|columns| columns.kept.borrow());
             let known = kept.as_ref().and_then(|kept| kept.iter().find(|kept| kept.is_named(name)));
-            match known.and_then(|known| known.column.as_ref()) {
+            match known.zip(columns).and_then(|(known, columns)| known.used(&columns.room)) {
                 Some(cells) if cells.rows.is_empty() => {}
                 Some(cells) => found.rows.push_new_column(name, cells.column.clone()),
                 None => {

@@ -201,7 +201,7 @@ mod tests {
             ("timeseriesMaxRetriesForWriteConflictsOnReopening", 16),
             ("timeseriesInsertMaxRetriesOnDuplicates", 10),
             ("cacheBytes", 256 << 20),
-            ("readCacheBytes", 40 << 20),
+            ("readCacheBytes", 96 << 20),
         ];
         assert_eq!(CatalogOptions::default().parameters().collect::<Vec<_>>(), expected);
     }

@@ -30,6 +30,7 @@ impl Engine {
     ///
     /// A missing collection counts as empty. Errors: as `find`, and those of the stages.
     pub async fn aggregate(&self, name: &str, raw: bool, parse: &ParsePipeline<'_>) -> Result<CursorBatch> {
+        self.buckets.borrow().begin_query();
         let (mut cursor, options) = match self.open_pipeline(name, raw, parse).await? {
             Opened::Cursor(cursor, options) => (cursor, options),
             Opened::Rows(rows, batch_size) => return Ok(self.list(&ns_of(name, raw), rows, batch_size)),

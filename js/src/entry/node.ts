@@ -10,6 +10,7 @@ import { LoadError, ServerError, WorkerError } from "../errors.js";
 import type { Source } from "../instance.js";
 import type { OpenOptions } from "../types.js";
 import { wasmEngine } from "../wasm.js";
+import { withReadCache } from "./read-cache.js";
 import { readModule } from "./read-module.js";
 
 export * from "../api.js";
@@ -28,20 +29,11 @@ export function open(name: string, options: OpenOptions = {}): Promise<Database>
   }
   const source: Source = () => readModule(options.wasm ?? new URL("./timepail.wasm", import.meta.url));
   const rest: Source = () => readModule(options.wasmMore ?? new URL("./timepail-more.wasm", import.meta.url));
-  return openWith(withRoom(options?.worker ? remoteEngine(options.worker, source, rest) : wasmEngine(source, rest)), name, options);
+  return openWith(withReadCache(options?.worker ? remoteEngine(options.worker, source, rest) : wasmEngine(source, rest), READ_CACHE_BYTES), name, options);
 }
 
 /** A process may take more memory than a page. */
 const READ_CACHE_BYTES = 2 ** 28;
-
-function withRoom(openEngine: OpenEngine): OpenEngine {
-  return (name, options, host) => {
-    const { parameters = {} } = options;
-    // The engine refuses parameters that are not an object.
-    const more = parameters && typeof parameters === "object" ? { readCacheBytes: READ_CACHE_BYTES, ...parameters } : parameters;
-    return openEngine(name, { ...options, parameters: more }, host);
-  };
-}
 
 /** Opens engines in worker threads, which Bun and Deno have as well. */
 function remoteEngine(worker: OpenOptions["worker"], source: Source, rest: Source): OpenEngine {

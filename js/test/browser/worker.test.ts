@@ -388,7 +388,7 @@ test("a worker that cannot be started says why and what to do, and the next open
     await db.close();
     return { told, left: made.filter(({ hasEnded }) => !hasEnded).length };
   });
-  for (const told of seen.told.slice(0, 3)) assert.match(told, /^WorkerError \| {2}\| http.*\/files\/.* cannot be loaded; serve worker\.js beside the package's JavaScript, or say where it is: open\(name, \{ worker: address \}\)$/);
+  for (const told of seen.told.slice(0, 3)) assert.match(told, /^WorkerError \| {2}\| http.*\/files\/.* cannot be loaded; serve the files of the package beside each other, or say where it is: open\(name, \{ worker: address \}\)$/);
   for (const told of seen.told.slice(3)) assert.match(told, /^WorkerError \| {2}\| The worker of the database "startless" cannot be started.*; its script must be served as JavaScript, and worker-src of a Content-Security-Policy must allow it$/);
   assert.match(seen.told[4]!, /started: .*not today/);
   assert.equal(seen.left, 0);

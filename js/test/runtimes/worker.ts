@@ -16,6 +16,15 @@ const own: Step[] = [
       same([name, message], ["TypeError", "Cloudflare Workers start no workers: leave out the option worker"]);
     },
   },
+  {
+    name: "less of what is read stays in memory than in a page, because a Worker has 128 MB",
+    async run() {
+      const db = await open("plant", { storage: "memory" });
+      const { readCacheBytes } = await db.command({ getParameter: 1, readCacheBytes: 1 });
+      await db.close();
+      same(readCacheBytes, 40 * 2 ** 20);
+    },
+  },
 ];
 
 export class Tests extends DurableObject {

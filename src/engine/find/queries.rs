@@ -30,6 +30,7 @@ impl Engine {
     /// A missing collection counts as empty. Errors: those of storage; `DataCorruptionDetected`; `BadValue` if a sort
     /// meets parallel arrays.
     pub async fn find(&self, name: &str, raw: bool, options: &ParseFind<'_>) -> Result<CursorBatch> {
+        self.buckets.borrow().begin_query();
         let Some((mut cursor, options)) = self.open_cursor(name, raw, options, None).await? else {
             return Ok(CursorBatch { rows: Block::new(0), cursor_id: 0 });
         };
@@ -120,6 +121,7 @@ impl Engine {
         options: &ParseFind<'_>,
         sink: &mut dyn Sink,
     ) -> Result<Option<PlannedQuery>> {
+        self.buckets.borrow().begin_query();
         let Some((scan, plan, _)) = self.begin_find(name, raw, options).await? else { return Ok(None) };
         self.drain_aimed(scan, plan, sink).await.map(Some)
     }

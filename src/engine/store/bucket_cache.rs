@@ -61,6 +61,11 @@ impl BucketCache {
         Rc::clone(&self.room)
     }
 
+    /// Notes that a query begins: what it reads stays in memory longer than what earlier ones have read.
+    pub fn begin_query(&self) {
+        self.room.begin_query();
+    }
+
     /// What is known of a bucket: its stored form, or that it is not stored. `None` if nothing is known.
     pub fn get(&self, collection: &CollectionId, bucket: &BucketId) -> Option<Option<Rc<StoredBucket>>> {
         let key = key_of(collection, bucket);
