@@ -284,6 +284,12 @@ export const expressions = [
   pair("`$mergeObjects` / `$last` of an object", each({ last: { $last: "$usage" } }), each({ last: { $mergeObjects: "$usage" } })),
   pair("`$max` of strings / of doubles", each({ high: { $max: U } }), each({ high: { $max: "$state" } }), { same: "none" }),
   pair("`$push` / `$avg`", plain, [...each({ all: { $push: U } }), { $project: { n: { $size: "$all" } } }], { same: "none" }),
+  pair(
+    "differences of neighbours in a list by `$range` / by `$map` of its elements",
+    [...each({ all: { $push: U } }), { $project: { s: { $sum: { $map: { input: "$all", in: { $subtract: ["$$this", 1] } } } } } }],
+    [...each({ all: { $push: U } }), { $project: { s: { $sum: { $map: { input: { $range: [1, { $size: "$all" }] }, in: { $subtract: [{ $arrayElemAt: ["$all", "$$this"] }, { $arrayElemAt: ["$all", { $subtract: ["$$this", 1] }] }] } } } } } }],
+    { same: "none" },
+  ),
   pair("`$firstN` of three / `$first`", each({ some: { $first: U } }), each({ some: { $firstN: { input: U, n: 3 } } }), { same: "none" }),
   pair("`$maxN` of three / `$avg`", plain, each({ some: { $maxN: { input: U, n: 3 } } }), { same: "none" }),
   pair("`$max` of a sum / mean of a sum", mean({ $add: [U, S] }), each({ high: { $max: { $add: [U, S] } } }), { same: "none", loop: eachHost(highest) }),

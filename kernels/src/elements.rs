@@ -43,6 +43,17 @@ pub fn first(elements: &[u8]) -> Option<(usize, usize)> {
     element(elements)
 }
 
+/// Where the element behind so many others begins; at the end if there are no more.
+#[inline(never)]
+pub fn behind(elements: &[u8], count: usize) -> usize {
+    let mut at = 0;
+    for _ in 0..count {
+        let Some((_, end)) = elements.get(at..).and_then(element) else { break };
+        at += end;
+    }
+    at
+}
+
 /// The type and the value of the first of `elements` with that name.
 #[inline(never)]
 pub fn named<'a>(mut elements: &'a [u8], name: &[u8]) -> Option<(u8, &'a [u8])> {

@@ -38,6 +38,24 @@ pub fn places(ends: &[u32], number: i64) -> Vec<u32> {
     each(ends).map(place).collect()
 }
 
+/// Where the cells with some numbers are, the first one in the part `among[0]`, and so on; or, without `among`, one in each part. Numbers
+/// count from the end if they are negative. `NOWHERE` where there is none. The second value is false if a number is no 32-bit integer.
+#[inline(never)]
+pub fn places_of(ends: &[u32], among: Option<&[u32]>, numbers: &[f64]) -> (Vec<u32>, bool) {
+    let mut are_int32s = true;
+    let place = |(part, number): (usize, &f64)| {
+        let part = among.map_or(part, |among| among.get(part).map_or(usize::MAX, |part| *part as usize));
+        let end = ends.get(part).copied().unwrap_or_default();
+        let start = if part == 0 { 0 } else { ends.get(part - 1).copied().unwrap_or(end) };
+        let whole = *number as i32;
+        are_int32s &= f64::from(whole) == *number;
+        let place = i64::from(if whole < 0 { end } else { start }) + i64::from(whole);
+        if (i64::from(start)..i64::from(end)).contains(&place) { place as u32 } else { NOWHERE }
+    };
+    let places = numbers.iter().enumerate().map(place).collect();
+    (places, are_int32s)
+}
+
 /// A number of each part; 0 of parts without cells.
 #[inline(never)]
 pub fn folded(cells: &[f64], ends: &[u32], fold: Fold) -> Vec<f64> {
@@ -75,6 +93,20 @@ mod tests {
         assert_eq!(places(&ends, -3), [NOWHERE, NOWHERE, 2]);
         assert_eq!(places(&ends, i64::MAX), [NOWHERE; 3]);
         assert_eq!(places(&ends, i64::MIN), [NOWHERE; 3]);
+    }
+
+    #[test]
+    fn cells_are_found_by_a_number_for_each_part_or_for_each_of_some_parts() {
+        let ends = [2, 2, 5];
+        assert_eq!(places_of(&ends, None, &[1.0, 0.0, -3.0]), (vec![1, NOWHERE, 2], true));
+        let among = Some(&[2, 0, 2, 0, 7][..]);
+        assert_eq!(places_of(&ends, among, &[0.0, -2.0, 2.0, 2.0, 0.0]), (vec![2, 0, 4, NOWHERE, NOWHERE], true));
+        for number in [0.5, f64::NAN, 3e9, -3e9, f64::INFINITY] {
+            assert_eq!(places_of(&ends, among, &[-1.0, number]).0.first(), Some(&4));
+            assert!(!places_of(&ends, among, &[-1.0, number]).1);
+        }
+        let extremes = [f64::from(i32::MIN), f64::from(i32::MAX)];
+        assert_eq!(places_of(&ends, Some(&[2, 2]), &extremes), (vec![NOWHERE; 2], true));
     }
 
     #[test]

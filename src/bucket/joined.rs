@@ -83,9 +83,10 @@ pub fn joined_rows(
     Ok(made)
 }
 
-/// Notes that rows are about to be joined, which are then kept the first time.
+/// Notes that rows are about to be joined, which are then kept the first time. Does nothing if they were joined before.
 pub fn note_rows(buckets: &[(&KeptColumns, usize)], fields: &JoinedFields) {
-    if let Some(parts) = parts_of(buckets) {
+    let Some(parts) = parts_of(buckets) else { return };
+    if !parts.first().is_some_and(|(first, _)| first.joined.borrow().iter().any(|known| known.is_of(&parts, fields))) {
         note(&parts, fields, &[], false);
     }
 }

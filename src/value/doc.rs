@@ -112,6 +112,11 @@ impl<'a> Iterator for Elements<'a> {
         Some((std::str::from_utf8(name).ok()?, value))
     }
 
+    fn nth(&mut self, count: usize) -> Option<Self::Item> {
+        self.rest = self.rest.get(elements::behind(self.rest, count)..).unwrap_or_default();
+        self.next()
+    }
+
     fn count(self) -> usize {
         let (mut rest, mut count) = (self.rest, 0);
         while let Some((_, end)) = elements::first(rest) {

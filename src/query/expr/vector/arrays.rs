@@ -49,20 +49,49 @@ fn elements_of(vector: &Vector<'_>) -> Option<Rc<ArrayElements>> {
 /// The element with a number of each array, counted from the end if it is negative. Nothing where there is none.
 fn at<'a>(vector: &Vector<'_>, number: i64) -> Option<Vector<'a>> {
     let elements = elements_of(vector)?;
-    let absent = vector.absent();
     let places = parts::places(&elements.ends, number);
-    let present = Bitmap::from_slice(&places, |place| *place != parts::NOWHERE);
+    at_places(&elements.values, &places, vector.absent(), vector.left.clone())
+}
+
+/// The elements at these places; null in the rows that lack an argument, which have no place.
+fn at_places<'a>(values: &Column, places: &[u32], absent: Mask, left: Mask) -> Option<Vector<'a>> {
+    let present = Bitmap::from_slice(places, |place| *place != parts::NOWHERE);
     if present.none() {
         return None;
     }
-    // The slot of an absent cell is empty, as that of a place that is not there.
-    let found = elements.values.gather(&places);
+    // The slot of a place that is not there is empty, as that of an absent cell.
+    let found = values.gather(places);
     let found = Column::new(found.data().clone(), Some(present));
-    let mut found = Vector::made(found, vector.left.clone());
-    // A missing array gives null.
+    let mut found = Vector::made(found, left);
     found.missing.remove(&absent);
     found.null.add(&absent);
     Some(found)
+}
+
+/// `$arrayElemAt` with a number for each row. The arrays may be those of other rows, such as those outside of a `$map`.
+pub fn at_each<'a>(operator: &Operator, vectors: &[Rc<Vector<'a>>]) -> Option<Vector<'a>> {
+    let (Op::ArrayElemAt, [arrays, numbers]) = (operator.op, vectors) else { return None };
+    let numbers = numbers.flat();
+    let Cells::Numbers(wanted, _) = &numbers.cells else { return None };
+    let (among, entries) = match &arrays.cells {
+        Cells::Indexed(among, entries) => (Some(&**among), entries.flat()),
+        _ => (None, Rc::clone(arrays)),
+    };
+    let elements = elements_of(&entries)?;
+    let (mut places, are_int32s) = parts::places_of(&elements.ends, among, wanted);
+    let absent = among.map_or(Mask::NONE, |among| entries.absent().spread(among));
+    let absent = absent.with(&arrays.absent()).with(&numbers.absent());
+    let left = arrays.all_left().with(&numbers.left);
+    let is_known = |row: usize| !absent.has(row) && !left.has(row);
+    let is_int32 = |number: &f64| f64::from(*number as i32) == *number;
+    // Whoever evaluates row by row says what is wrong with other numbers.
+    if !are_int32s && wanted.iter().enumerate().any(|(row, number)| !is_int32(number) && is_known(row)) {
+        return None;
+    }
+    for row in absent.iter().chain(left.iter()) {
+        places.get_mut(row).into_iter().for_each(|place| *place = parts::NOWHERE);
+    }
+    at_places(&elements.values, &places, absent, left)
 }
 
 /// `$sum`, `$avg`, `$max` or `$min` of the elements, which are doubles or int32s.
@@ -205,6 +234,23 @@ mod tests {
         ];
         for place in [-3, -1, 0, 1, 2] {
             all.push(bson!({ "$arrayElemAt": ["$l", place] }));
+        }
+        let len = || bson!({ "$size": { "$ifNull": ["$l", []] } });
+        for place in [
+            bson!({ "$subtract": [len(), 2] }),
+            bson!({ "$multiply": [len(), 0.5] }),
+            bson!({ "$multiply": [len(), 1e9] }),
+            bson!({ "$cond": [{ "$eq": [len(), 2] }, null, len()] }),
+        ] {
+            all.push(bson!({ "$arrayElemAt": ["$l", place] }));
+        }
+        for array in [bson!("$l"), bson!({ "$ifNull": ["$l", []] }), bson!({ "$slice": ["$l", 2] })] {
+            let next = bson!({ "$arrayElemAt": [array.clone(), { "$add": ["$$this", 1] }] });
+            let pair = bson!({ "$lt": [{ "$arrayElemAt": [array, "$$this"] }, next.clone()] });
+            for each in [next, pair] {
+                all.push(bson!({ "$map": { "input": { "$range": [-3, 3] }, "in": each.clone() } }));
+                all.push(bson!({ "$filter": { "input": { "$range": [0, len()] }, "cond": each } }));
+            }
         }
         for name in ["$sum", "$avg", "$max", "$min"] {
             all.extend([bson!({ name: "$l" }), bson!({ name: "$l.x" }), bson!({ name: ["$l"] })]);

@@ -85,6 +85,14 @@ impl EachElement {
         let mut read = Block::new(rows.len());
         for name in self.fields.names() {
             let Some(column) = block.column(name) else { continue };
+            if let (ColumnData::Bson(_), None) = (column.data(), column.presence())
+                && column.len() < rows.len()
+            {
+                // Values of any length, such as arrays from which the body takes elements, are not repeated.
+                let repeated = ColumnData::Dictionary(rows.to_vec(), Box::new(column.clone()));
+                read.set_column(name, Column::new(repeated, None));
+                continue;
+            }
             if column.value_bytes_max().saturating_mul(rows.len()) > COLUMN_SIZE_BYTES_MAX {
                 return None;
             }

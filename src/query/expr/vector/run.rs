@@ -298,6 +298,9 @@ impl<'a> Run<'a> {
             Op::IfNull => return choice::if_null(vectors, rows),
             _ => {}
         }
+        if let Some(found) = arrays::at_each(operator, vectors) {
+            return found;
+        }
         let program = self.program;
         let vectors: Vec<_> = vectors.iter().map(Rc::clone).listed();
         let arguments = VectorArguments { vectors: &vectors, rows, program, steps };
