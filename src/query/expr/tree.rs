@@ -143,31 +143,31 @@ impl Expr {
         })
     }
 
-    /// Makes a field of the variable around it, besides `inside` others. False if it reads one further outside.
-    pub(super) fn make_field(&mut self, name: &str, inside: usize) -> bool {
+    /// Makes fields of the variables around it, besides `inside` others: the innermost one becomes the field `name_of(0)`.
+    pub(super) fn make_fields(&mut self, inside: usize, name_of: &mut dyn FnMut(usize) -> String) {
         match self {
-            Expr::Constant(_) => true,
-            Expr::Field(from, path) => match *from {
-                Variable::Bound(hops) if hops >= inside => {
-                    path.insert(0, name.into());
+            Expr::Constant(_) => {}
+            Expr::Field(from, path) => {
+                if let Variable::Bound(hops) = *from
+                    && hops >= inside
+                {
+                    path.insert(0, name_of(hops - inside).into());
                     *from = Variable::Root;
-                    hops == inside
                 }
-                _ => true,
-            },
-            Expr::Object(fields) => fields.iter_mut().all(|(_, field)| field.make_field(name, inside)),
-            Expr::Array(items) => items.iter_mut().all(|item| item.make_field(name, inside)),
+            }
+            Expr::Object(fields) => fields.iter_mut().for_each(|(_, field)| field.make_fields(inside, name_of)),
+            Expr::Array(items) => items.iter_mut().for_each(|item| item.make_fields(inside, name_of)),
             Expr::Call(operator, items) => {
                 let last = items.len().saturating_sub(1);
-                items.iter_mut().enumerate().all(|(at, item)| {
+                for (at, item) in items.iter_mut().enumerate() {
                     let bound = match operator.op {
                         Op::Map | Op::Filter => usize::from(at == 1),
                         Op::Reduce if at == last => 2,
                         Op::Let if at == last => last,
                         _ => 0,
                     };
-                    item.make_field(name, inside + bound)
-                })
+                    item.make_fields(inside + bound, name_of);
+                }
             }
         }
     }

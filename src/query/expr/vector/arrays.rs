@@ -252,6 +252,20 @@ mod tests {
                 all.push(bson!({ "$filter": { "input": { "$range": [0, len()] }, "cond": each } }));
             }
         }
+        // Variables from outside.
+        for outer in
+            [bson!("$l"), len(), bson!({ "$first": "$l" }), bson!("$none"), bson!({ "$abs": { "$first": "$l" } })]
+        {
+            for each in [
+                bson!({ "$cond": [{ "$lt": ["$$this", "$$x"] }, "$$this", "$$x"] }),
+                bson!({ "$ifNull": ["$$x", "$$y"] }),
+                bson!([{ "$type": "$$x" }, "$$y", "$_"]),
+                bson!({ "$map": { "input": [1, "$$y"], "as": "z", "in": ["$$z", "$$this", "$$x"] } }),
+            ] {
+                let map = bson!({ "$map": { "input": "$l", "in": each } });
+                all.push(bson!({ "$let": { "vars": { "x": outer.clone(), "y": { "$size": [["$l"]] } }, "in": map } }));
+            }
+        }
         for name in ["$sum", "$avg", "$max", "$min"] {
             all.extend([bson!({ name: "$l" }), bson!({ name: "$l.x" }), bson!({ name: ["$l"] })]);
             all.push(bson!({ name: { "$map": { "input": "$l", "in": { "$ifNull": ["$$this.x", 1] } } } }));

@@ -21,28 +21,42 @@ const ELEMENTS_MAX: usize = 1 << 22;
 #[derive(PartialEq)]
 pub struct EachElement {
     is_filter: bool,
-    /// What it computes for an element, which is a field: `name`.
+    /// What it computes for an element, which is a field, as are the variables from outside.
     body: BoundExpr,
-    name: String,
+    /// The names of these fields are this and a number: 0 of the element, and larger ones of variables further outside.
+    prefix: String,
+    /// The variables from outside that the body reads: how many others are between the operator and each.
+    pub outside: Vec<usize>,
     /// What the body reads of the rows.
     pub fields: FieldSet,
 }
 
 impl EachElement {
-    /// `None` if the body reads whole rows or variables from further outside, or if it is random.
+    /// `None` if the body reads whole rows, or if it is random.
     pub fn new(is_filter: bool, body: &Expr, globals: &Globals) -> Option<EachElement> {
-        let (mut body, fields, mut name) = (body.clone(), body.fields(), String::new());
-        let is_open = fields.is_all() || body.is_random();
-        while !is_open && (name.is_empty() || fields.contains(&name)) {
-            name.push('_');
+        let (mut body, fields, mut prefix) = (body.clone(), body.fields(), "_".to_owned());
+        if fields.is_all() || body.is_random() {
+            return None;
         }
-        let is_closed = !is_open && body.make_field(&name, 0);
-        is_closed.then(|| EachElement { is_filter, body: BoundExpr::new(body, globals.clone()), name, fields })
+        while fields.names().iter().any(|name| name.starts_with(&prefix)) {
+            prefix.push('_');
+        }
+        let mut outside = Vec::new();
+        body.make_fields(0, &mut |hops| {
+            if let Some(between) = hops.checked_sub(1)
+                && !outside.contains(&between)
+            {
+                outside.push(between);
+            }
+            field_name(&prefix, hops)
+        });
+        Some(EachElement { is_filter, body: BoundExpr::new(body, globals.clone()), prefix, outside, fields })
     }
 
     /// The results for the rows of `block`. `None` if it cannot be computed for all of them, or if it would take too much
     /// memory.
-    pub fn computed<'a>(&self, arrays: &Vector<'_>, block: &Block) -> Option<Vector<'a>> {
+    /// `outer` has the variables from outside, in their order.
+    pub fn computed<'a>(&self, arrays: &Vector<'_>, outer: &[Column], block: &Block) -> Option<Vector<'a>> {
         // Comparing arrays takes longer than computing their elements.
         let known = if let Cells::Any(column) = &arrays.cells { column.elements() } else { None };
         if let Some(ArrayElements { values, ends }) = known.as_deref() {
@@ -54,9 +68,9 @@ impl EachElement {
             let rows: Vec<u32> = rows.collect();
             let absent = arrays.absent();
             let ends = ends.iter().enumerate().map(|(row, end)| (!absent.has(row), *end as usize)).listed();
-            return self.of_elements(values, &rows, ends, block).map(|made| Vector::made(made, Mask::NONE));
+            return self.of_elements(values, &rows, ends, (outer, block)).map(|made| Vector::made(made, Mask::NONE));
         }
-        let alike = match self.fields.is_empty() {
+        let alike = match self.fields.is_empty() && self.outside.is_empty() {
             true => AlikeRows::of(&[arrays], block.rows(), &Mask::NONE),
             false => AlikeRows::each(block.rows()),
         };
@@ -75,30 +89,28 @@ impl EachElement {
             }
             ends.push((array.is_some(), rows.len()));
         }
-        let made = self.of_elements(&elements.finish(), &rows, ends, block)?;
+        let made = self.of_elements(&elements.finish(), &rows, ends, (outer, block))?;
         Some(alike.spread(Vector::made(made, Mask::NONE)))
     }
 
     /// The results for elements, of which `rows` tells the row in `block`. For each array, `ends` has whether it is there, and where
     /// its elements end.
-    fn of_elements(&self, elements: &Column, rows: &[u32], ends: Vec<(bool, usize)>, block: &Block) -> Option<Column> {
+    fn of_elements(
+        &self,
+        elements: &Column,
+        rows: &[u32],
+        ends: Vec<(bool, usize)>,
+        (outer, block): (&[Column], &Block),
+    ) -> Option<Column> {
         let mut read = Block::new(rows.len());
         for name in self.fields.names() {
             let Some(column) = block.column(name) else { continue };
-            if let (ColumnData::Bson(_), None) = (column.data(), column.presence())
-                && column.len() < rows.len()
-            {
-                // Values of any length, such as arrays from which the body takes elements, are not repeated.
-                let repeated = ColumnData::Dictionary(rows.to_vec(), Box::new(column.clone()));
-                read.set_column(name, Column::new(repeated, None));
-                continue;
-            }
-            if column.value_bytes_max().saturating_mul(rows.len()) > COLUMN_SIZE_BYTES_MAX {
-                return None;
-            }
-            read.set_column(name, column.gather(rows));
+            read.set_column(name, repeated(column, rows)?);
         }
-        read.set_column(&self.name, elements.clone());
+        for (between, column) in self.outside.iter().zip(outer) {
+            read.set_column(&field_name(&self.prefix, between + 1), repeated(column, rows)?);
+        }
+        read.set_column(&field_name(&self.prefix, 0), elements.clone());
         let values = self.body.column(&read).ok()?;
         let shown = if self.is_filter { elements } else { &values };
         if let (ColumnData::F64(_) | ColumnData::Bson(_), None) = (shown.data(), shown.presence()) {
@@ -131,4 +143,22 @@ impl EachElement {
         }
         Some(made.finish())
     }
+}
+
+fn field_name(prefix: &str, hops: usize) -> String {
+    let mut name = hops.to_string();
+    name.insert_str(0, prefix);
+    name
+}
+
+/// The cells of some rows, each as often as it is named; `None` if they take too much memory.
+fn repeated(column: &Column, rows: &[u32]) -> Option<Column> {
+    if let (ColumnData::Bson(_), None) = (column.data(), column.presence())
+        && column.len() < rows.len()
+    {
+        // Values of any length, such as arrays from which the body takes elements, are not repeated.
+        return Some(Column::new(ColumnData::Dictionary(rows.to_vec(), Box::new(column.clone())), None));
+    }
+    let fits = column.value_bytes_max().saturating_mul(rows.len()) <= COLUMN_SIZE_BYTES_MAX;
+    fits.then(|| column.gather(rows))
 }

@@ -38,8 +38,8 @@ pub enum ExprStep {
     OrNull(usize),
     /// The part of split texts with a number: the text, the separator, the number, and the same for values of other types.
     Part(usize, Box<str>, i32, usize),
-    /// `$map` or `$filter` of arrays.
-    Elements(usize, Box<EachElement>),
+    /// `$map` or `$filter` of arrays, and the variables from outside that it reads.
+    Elements(usize, Vec<usize>, Box<EachElement>),
     /// An expression that is evaluated row by row: what has arrays to go through, asks the host, or is random.
     Single(Box<BoundExpr>),
 }
@@ -257,8 +257,10 @@ impl Compiler<'_> {
         };
         let each = EachElement::new(operator.op == Op::Filter, body, self.globals)?;
         let input = self.add(input, bound)?;
-        let reads = if each.fields.is_empty() { self.reads(input) } else { Reads::More };
-        Some(self.push(ExprStep::Elements(input, Box::new(each)), reads))
+        let outer = each.outside.iter().map(|between| bound.iter().rev().nth(*between).copied()).listed_if_all()?;
+        let reads = outer.iter().fold(self.reads(input), |reads, step| reads.with(self.reads(*step)));
+        let reads = if each.fields.is_empty() { reads } else { Reads::More };
+        Some(self.push(ExprStep::Elements(input, outer, Box::new(each)), reads))
     }
 
     fn all(&mut self, exprs: &[Expr], bound: &mut Vec<usize>) -> Option<(Vec<usize>, Reads)> {

@@ -254,9 +254,14 @@ impl<'a> Run<'a> {
                     None => return self.value(*others, frame),
                 }
             }
-            ExprStep::Elements(arrays, each) => {
+            ExprStep::Elements(arrays, outer, each) => {
                 let arrays = self.value(*arrays, frame).flat();
-                let made = if arrays.left.is_none() { each.computed(&arrays, block) } else { None };
+                let outer = outer.iter().map(|step| {
+                    let vector = self.value(*step, frame);
+                    vector.all_left().is_none().then(|| Rc::unwrap_or_clone(vector).into_column(rows))?
+                });
+                let outer = outer.listed_if_all().filter(|_| arrays.left.is_none());
+                let made = outer.and_then(|outer| each.computed(&arrays, &outer, block));
                 made.unwrap_or_else(|| Vector::nothing(rows))
             }
             ExprStep::Single(expr) => {
