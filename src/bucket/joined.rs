@@ -7,7 +7,8 @@
 use std::cell::Cell;
 use std::rc::{Rc, Weak};
 
-use super::kept::{BucketColumns, KeptCells, KeptColumns, shared, size_bytes, size_bytes_of_part};
+use super::kept::{BucketColumns, KeptCells, KeptColumns, size_bytes, size_bytes_of_part};
+use super::room::shared;
 use crate::block::{Block, Column, ColumnData, TextNumbers};
 use crate::column::GrowingObjects;
 use crate::error::Result;
@@ -83,10 +84,9 @@ pub fn joined_rows(
     Ok(made)
 }
 
-/// Notes that rows are about to be joined, which are then kept the first time. Does nothing if they were joined before.
+/// Notes that rows are about to be joined, which are then kept the first time.
 pub fn note_rows(buckets: &[(&KeptColumns, usize)], fields: &JoinedFields) {
-    let Some(parts) = parts_of(buckets) else { return };
-    if !parts.first().is_some_and(|(first, _)| first.joined.borrow().iter().any(|known| known.is_of(&parts, fields))) {
+    if let Some(parts) = parts_of(buckets) {
         note(&parts, fields, &[], false);
     }
 }
@@ -129,7 +129,7 @@ fn note(parts: &[(Rc<BucketColumns>, usize)], fields: &JoinedFields, blocks: &[B
         in_parts = in_parts.min(size_bytes);
         first.give_back(in_parts);
     }
-    first.drop_joined(&|known| known.is_of(parts, fields) || known.buckets.iter().any(|b| b.strong_count() == 0));
+    first.drop_joined(1, &|known| known.is_of(parts, fields) || known.buckets.iter().any(|b| b.strong_count() == 0));
     first.joined.borrow_mut().push(JoinedRows {
         buckets: parts.iter().map(|(bucket, _)| Rc::downgrade(bucket)).listed(),
         fields: fields.clone(),
@@ -167,13 +167,13 @@ impl BucketColumns {
         self.kept.borrow().iter().filter(|kept| kept.is_part()).for_each(|kept| _ = kept.used(&self.room));
     }
 
-    /// Drops joined rows that are outdated, and the oldest if there are many.
-    pub(super) fn drop_joined(&self, is_outdated: &dyn Fn(&JoinedRows) -> bool) {
+    /// Drops joined rows that are outdated, and the oldest if there are too many with `more` of them.
+    pub(super) fn drop_joined(&self, more: usize, is_outdated: &dyn Fn(&JoinedRows) -> bool) {
         let mut joined = self.joined.borrow_mut();
         let all = |joined: &[JoinedRows]| joined.iter().map(|known| known.size_bytes).sum::<usize>();
         let before = all(&joined);
         joined.retain(|known| !is_outdated(known));
-        if joined.len() >= JOINED_COUNT_MAX {
+        if joined.len() + more > JOINED_COUNT_MAX {
             joined.remove(0);
         }
         self.give_back(before - all(&joined));
@@ -185,7 +185,7 @@ mod tests {
     use std::cell::Cell;
     use std::ops::Range;
 
-    use super::super::kept::ColumnRoom;
+    use super::super::room::ColumnRoom;
     use super::*;
     use crate::value::OwnedValue;
 
@@ -365,6 +365,8 @@ mod tests {
                 (0..3).for_each(|_| _ = is_kept(&all, 0..end, ROWS, &fields()));
             }
         }
+        // Whoever looks for what nobody uses drops none of them.
+        parts_of(&[(&all[0], ROWS)]).unwrap()[0].0.drop_unused();
         let ends: Vec<usize> = (2..30).rev().filter(|end| is_kept(&all, 0..*end, ROWS, &fields())).collect();
         assert!(ends.iter().copied().eq((2..30).rev().take(JOINED_COUNT_MAX)));
         for _ in 0..3 {

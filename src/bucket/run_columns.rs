@@ -59,7 +59,7 @@ impl KeptColumns {
 mod tests {
     use std::rc::Rc;
 
-    use super::super::kept::ColumnRoom;
+    use super::super::room::ColumnRoom;
     use super::*;
 
     const ROWS: usize = 10;

@@ -354,7 +354,7 @@ mod tests {
     #[test]
     fn columns_read_with_all_fields_stay_in_memory_too() {
         let (options, kept) = (options(None), KeptColumns::default());
-        kept.allow(&std::rc::Rc::new(super::super::kept::ColumnRoom::new(1 << 20)));
+        kept.allow(&std::rc::Rc::new(super::super::room::ColumnRoom::new(1 << 20)));
         let document = bucket(2, rawdoc! { "t": dates(&[1, 2]), "a": doubles(&[1.0, 2.0]) });
         let bucket = BucketDoc::parse(view(&document), &options).unwrap().with_kept(&kept);
         let mut found = None;

@@ -165,5 +165,5 @@ test("a bundle without the modules beside it says what to do", async () => {
   await esbuild({ entryPoints: [join(project, "main.js")], outfile: join(project, "out/missing/main.js"), bundle: true, format: "esm", logLevel: "silent" });
   write("out/missing/index.html", MODULE);
   assert.match((await visited(`${server.url}/missing/index.html`)).result, /LoadError.*timepail\.wasm answered 404; serve both \.wasm files beside/);
-  assert.match((await visited(`${server.url}/missing/index.html?worker`)).result, /WorkerError.*worker\.js cannot be loaded; serve worker\.js beside/);
+  assert.match((await visited(`${server.url}/missing/index.html?worker`)).result, /WorkerError.*worker\.js cannot be loaded; serve the files of the package beside/);
 });

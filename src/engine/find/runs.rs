@@ -24,8 +24,6 @@ use crate::value::{FieldSet, hash, sort_by};
 
 /// Bytes of a cell, for an estimate.
 const CELL_BYTES: usize = 8;
-/// As so many fields count all of them.
-const ALL_FIELDS: usize = 16;
 
 /// Rows whose metadata matches, and their numbers, if these are not all.
 pub(super) type MatchingRows = (Block, Option<Vec<u32>>);
@@ -330,12 +328,7 @@ impl FindCursor {
         let mut columns = FieldSet::clone(&self.plan.columns);
         let has_meta = self.has_meta();
         self.plan.plan.meta_field.iter().filter(|_| has_meta).for_each(|name| columns.add(name));
-        let (parts, fields) = ([(kept, rows)], self.joined_fields());
-        if fits(kept, rows, &columns) {
-            // As in `named_rows`.
-            note_rows(&parts, &fields);
-        }
-        joined_rows(&parts, &fields, &mut || Ok(made(&columns, false)))
+        joined_rows(&[(kept, rows)], &self.joined_fields(), &mut || Ok(made(&columns, false)))
     }
 
     /// Columns of the buckets of a run. None if one is damaged: whoever takes them one by one reports it.
@@ -384,6 +377,5 @@ pub(super) fn named_rows(kept: &KeptColumns, rows: usize, fields: &FieldSet, mad
 
 /// True if columns of so many rows need not replace others.
 fn fits(kept: &KeptColumns, rows: usize, missing: &FieldSet) -> bool {
-    let fields = if missing.is_all() { ALL_FIELDS } else { missing.names().len() };
-    kept.fits(fields * rows * CELL_BYTES)
+    kept.fits(missing.names().len() * rows * CELL_BYTES)
 }
