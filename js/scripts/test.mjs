@@ -16,6 +16,8 @@ import { JS, ROOT, Stop, bin, filesUnder, main, must, run, seconds, toolEnv } fr
 
 const WASM_TARGET = ["--target", "wasm32-unknown-unknown"];
 const HEARTBEAT_MS = 30_000;
+/** A failed stage shows that many lines once more at the end, behind the output of stages that ran beside it. */
+const TAIL_LINES = 40;
 const FILE_TIMEOUT_MS = 600_000;
 /** The number of test programs that run at once. One more runs when cargo has ended. */
 const PROGRAMS_MAX = Math.min(2, availableParallelism());
@@ -351,7 +353,7 @@ async function runStage(name, { tools, browsers }) {
   if (skipped > 0) notes.push(`${skipped} skipped`);
   if (failed > 0) console.log(output);
   console.log([`${name}: ${passed} passed, ${failed} failed`, ...notes, seconds(start)].join(", "));
-  return { passed, failed };
+  return { passed, failed, tail: failed > 0 ? output.trimEnd().split("\n").slice(-TAIL_LINES) : [] };
 }
 
 await main(async () => {
@@ -361,17 +363,19 @@ await main(async () => {
   const asked = isInner ? INNER : named.length > 0 ? named : Object.keys(STAGES);
   const ready = named.length > 0 ? { tools: Promise.resolve(), browsers: Promise.resolve() } : prepare();
   const total = { passed: 0, failed: 0 };
+  const tails = [];
   const runAll = async (stages) => {
     for (const name of Object.keys(stages)) {
       if (!asked.includes(name)) continue;
-      const { passed, failed } = await runStage(name, ready);
+      const { passed, failed, tail } = await runStage(name, ready);
       total.passed += passed;
       total.failed += failed;
+      if (failed > 0) tails.push(`--- the end of what ${name} printed`, ...tail);
     }
   };
   const cargo = runAll(CARGO);
   cargoHasEnded = cargo;
   await Promise.all([cargo, runAll(PACKAGE)]);
-  console.log(`${total.passed} passed, ${total.failed} failed`);
+  console.log([...tails, `${total.passed} passed, ${total.failed} failed`].join("\n"));
   if (total.failed > 0) process.exitCode = 1;
 });

@@ -55,8 +55,18 @@ async function back(page: Page, other: Page, name: string): Promise<Told> {
 /** Firefox does not keep pages that hold a Web Lock: they are loaded again. */
 const keeps = BROWSER !== "firefox";
 
-/** The report of a page that was kept or loaded again. */
-const cameBack = (numbers: number[]): Told => (keeps ? { wasKept: true, pending: "stored", sent: 1, numbers } : { wasKept: false, numbers });
+/**
+ * Chromium's reasons to drop a page that would be the fault of the package or of these tests. For others, such as little memory or a page that took too long to
+ * stop, Chromium loads any page again. That happens on busy machines.
+ */
+const OURS = /IndexedDB|WebLock|Broadcast|Unload|Worker|Disabled/;
+
+/** Asserts that a page was kept, or was loaded again because the browser dropped it, and that it found these rows. */
+function cameBack({ why = [], ...told }: Told, numbers: number[]): void {
+  const isDropped = why.length > 0 && !why.some((reason) => OURS.test(reason));
+  const kept = { wasKept: true, pending: "stored", sent: 1, numbers, why: [] };
+  assert.deepEqual({ ...told, why }, keeps && !isDropped ? kept : { wasKept: false, numbers, why });
+}
 
 /** The numbers of all stored rows except that of the insert in progress, with duplicates. */
 const numbers = (page: Page, name: string): Promise<number[]> =>
@@ -75,7 +85,7 @@ test("a page comes back with its database open, and continues", async () => {
   const page = await left("back");
   const other = await tab();
   assert.deepEqual(await numbers(other, "back"), upTo(99));
-  assert.deepEqual(await back(page, other, "back"), cameBack([...upTo(99), 1000]));
+  cameBack(await back(page, other, "back"), [...upTo(99), 1000]);
   assert.deepEqual(await numbers(other, "back"), [...upTo(99), 1000]);
   await Promise.all([page.close(), other.close()]);
 });
@@ -93,7 +103,7 @@ test("others write and fold its journal while a page is in the cache, and it see
     await db.close();
   });
   assert.deepEqual(await numbers(other, "written"), upTo(101));
-  assert.deepEqual(await back(page, other, "written"), cameBack([...upTo(101), 1000]));
+  cameBack(await back(page, other, "written"), [...upTo(101), 1000]);
   assert.deepEqual(await numbers(other, "written"), [...upTo(101), 1000]);
   await Promise.all([page.close(), other.close()]);
 });
