@@ -1,8 +1,49 @@
 //! How many bytes values take in a document.
 
 use super::column::{Column, ColumnData};
+use super::objects::ShapePart;
+use super::table::Block;
+
+/// Type and end of name of a field in a document.
+const FIELD_BYTES: usize = 2;
+/// Length, end, type and number of a document in an array.
+const ROW_BYTES: usize = 12;
+
+impl Block {
+    /// About the bytes of its rows as documents in an array, as a reply has them.
+    pub fn document_bytes(&self) -> usize {
+        let of_field = |(name, column): &(Box<str>, Column)| {
+            (name.len() + FIELD_BYTES) * column.present_count() + column.document_bytes()
+        };
+        ROW_BYTES * self.rows() + self.columns().iter().map(of_field).sum::<usize>()
+    }
+}
 
 impl Column {
+    /// About the bytes of all values in documents, each row with a value of its own, without the name and the type of the
+    /// field.
+    fn document_bytes(&self) -> usize {
+        let present = self.present_count();
+        match self.data() {
+            ColumnData::String(values) => 5 * present + values.bytes.len(),
+            ColumnData::Bson(values) => values.bytes.len(),
+            ColumnData::Objects(objects) => {
+                let names = objects.parts().iter().map(|part| match part {
+                    ShapePart::Scalar(name) => name.len() + FIELD_BYTES,
+                    ShapePart::Open(_, name) => name.len() + FIELD_BYTES + 5,
+                    ShapePart::Close(_) => 0,
+                });
+                let scalars = objects.scalars().iter().map(Column::document_bytes);
+                (5 + names.sum::<usize>()) * present + scalars.sum::<usize>()
+            }
+            ColumnData::Dictionary(index, values) => {
+                let sizes: Vec<usize> = (0..values.len()).map(|entry| values.value_bytes(entry)).collect();
+                index.iter().filter_map(|entry| sizes.get(*entry as usize)).sum()
+            }
+            _ => self.value_bytes_max() * present,
+        }
+    }
+
     /// Approximate bytes that the cells take in memory.
     pub fn size_bytes(&self) -> usize {
         let rows = self.len();
@@ -49,9 +90,11 @@ impl Column {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{ColumnBuilder, ColumnData};
+    use bson::{RawBson, rawdoc};
+
+    use super::super::{ColumnBuilder, ColumnData, pivot_docs};
     use super::*;
-    use crate::value::OwnedValue;
+    use crate::value::{Doc, OwnedValue};
 
     #[test]
     fn the_size_of_a_value_is_what_it_adds_to_an_empty_document() {
@@ -79,5 +122,23 @@ mod tests {
         let mixed = builder.finish();
         let sizes: Vec<_> = (0..values.len()).map(|row| mixed.value_bytes(row)).collect();
         assert_eq!((sizes, mixed.value_bytes_max()), (vec![8, 4, 8, 8, 1, 12, 9, 0], 12));
+    }
+
+    #[test]
+    fn rows_of_a_block_are_measured_as_documents_also_if_they_share_values() {
+        let long = "x".repeat(1000);
+        let mixed = |n: i32| if n % 2 == 0 { RawBson::Null } else { RawBson::Int64(1) };
+        let rows: Vec<_> = (0..100)
+            .map(|n| rawdoc! { "n": n, "text": long.as_str(), "object": { "name": n, "list": [1.0, { "deep": "text" }] }, "mixed": mixed(n) })
+            .collect();
+        let mut block = pivot_docs(rows.iter().map(|row| Doc::parse(row.as_bytes()).unwrap())).unwrap();
+        let expected: usize = rows.iter().map(|row| row.as_bytes().len() + 4).sum();
+        let within = |bytes: usize| (expected * 9 / 10..expected * 11 / 10).contains(&bytes);
+        assert!(within(block.document_bytes()), "{} of {expected}", block.document_bytes());
+        let mut builder = ColumnBuilder::new();
+        builder.push(OwnedValue::string(&long).view());
+        block.set_column("text", Column::new(ColumnData::Dictionary(vec![0; 100], Box::new(builder.finish())), None));
+        assert!(within(block.document_bytes()), "{} of {expected}", block.document_bytes());
+        assert!(block.size_bytes() < expected / 5);
     }
 }

@@ -84,9 +84,11 @@ pub fn joined_rows(
     Ok(made)
 }
 
-/// Notes that rows are about to be joined, which are then kept the first time.
-pub fn note_rows(buckets: &[(&KeptColumns, usize)], fields: &JoinedFields) {
-    if let Some(parts) = parts_of(buckets) {
+/// Notes that rows are about to be joined, which are then kept the first time, unless they are known or the room does not `fit` them.
+pub fn note_rows(buckets: &[(&KeptColumns, usize)], fields: &JoinedFields, fits: &dyn Fn() -> bool) {
+    let Some(parts) = parts_of(buckets) else { return };
+    let is_known = |first: &BucketColumns| first.joined.borrow().iter().any(|known| known.is_of(&parts, fields));
+    if parts.first().is_some_and(|(first, _)| !is_known(first)) && fits() {
         note(&parts, fields, &[], false);
     }
 }
@@ -268,10 +270,16 @@ mod tests {
     fn rows_of_which_somebody_has_said_that_they_will_be_joined_are_kept_the_first_time() {
         let all = buckets(&room(), 3);
         let parts: Vec<_> = all.iter().map(|bucket| (bucket, ROWS)).collect();
-        note_rows(&parts, &fields());
+        note_rows(&parts, &fields(), &|| false);
+        note_rows(&parts[..2], &fields(), &|| true);
+        note_rows(&parts, &fields(), &|| true);
         let uses: Vec<bool> = (0..3).map(|_| is_kept(&all, 0..3, ROWS, &fields())).collect();
         assert_eq!(uses, [false, true, true]);
-        note_rows(&[(&KeptColumns::default(), ROWS)], &fields());
+        assert!(!is_kept(&all, 1..3, ROWS, &fields()));
+        // What is kept stays.
+        note_rows(&parts, &fields(), &|| true);
+        assert!(is_kept(&all, 0..3, ROWS, &fields()));
+        note_rows(&[(&KeptColumns::default(), ROWS)], &fields(), &|| true);
     }
 
     #[test]

@@ -24,6 +24,8 @@ use crate::value::{FieldSet, hash, sort_by};
 
 /// Bytes of a cell, for an estimate.
 const CELL_BYTES: usize = 8;
+/// Columns of rows of which all are wanted, for an estimate.
+const ALL_COLUMNS: usize = 16;
 
 /// Rows whose metadata matches, and their numbers, if these are not all.
 pub(super) type MatchingRows = (Block, Option<Vec<u32>>);
@@ -309,7 +311,7 @@ impl FindCursor {
         run.kept.keep_named(&known.missing, None);
         if !known.are_noted && !self.plan.is_late() && !self.plan.columns.is_all() && !self.plan.plan.in_any_order {
             // What a look has found of use is kept when it is made.
-            note_rows(&[(&run.kept, run.rows)], &self.joined_fields());
+            note_rows(&[(&run.kept, run.rows)], &self.joined_fields(), &|| true);
         }
         known.are_noted && (!self.scan.is_cached() || fits(&run.kept, run.rows, &known.missing))
     }
@@ -328,7 +330,10 @@ impl FindCursor {
         let mut columns = FieldSet::clone(&self.plan.columns);
         let has_meta = self.has_meta();
         self.plan.plan.meta_field.iter().filter(|_| has_meta).for_each(|name| columns.add(name));
-        joined_rows(&[(kept, rows)], &self.joined_fields(), &mut || Ok(made(&columns, false)))
+        let (parts, fields) = ([(kept, rows)], self.joined_fields());
+        // They take less room than their buckets, and longer to make again than others.
+        note_rows(&parts, &fields, &|| fits(kept, rows, &columns));
+        joined_rows(&parts, &fields, &mut || Ok(made(&columns, false)))
     }
 
     /// Columns of the buckets of a run. None if one is damaged: whoever takes them one by one reports it.
@@ -377,5 +382,6 @@ pub(super) fn named_rows(kept: &KeptColumns, rows: usize, fields: &FieldSet, mad
 
 /// True if columns of so many rows need not replace others.
 fn fits(kept: &KeptColumns, rows: usize, missing: &FieldSet) -> bool {
-    kept.fits(missing.names().len() * rows * CELL_BYTES)
+    let columns = if missing.is_all() { ALL_COLUMNS } else { missing.names().len() };
+    kept.fits(columns * rows * CELL_BYTES)
 }

@@ -46,7 +46,7 @@ impl FindCursor {
                     return Ok((self.rows_of_some(run, cache, &matching), Among::All(matching.len())));
                 }
                 // It would have been cheaper to unpack all of them once. They take no more room than their documents.
-                note_rows(&parts, &fields);
+                note_rows(&parts, &fields, &|| true);
             }
         }
         let mut made = |columns: &FieldSet, in_any_order| self.made(run, cache, columns, in_any_order);

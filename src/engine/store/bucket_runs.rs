@@ -39,10 +39,11 @@ pub struct BucketRun {
 }
 
 impl BucketCache {
-    /// The run at the start of `range`. It may begin earlier or end later only if that `may` be.
+    /// The run at the start of `range`, none if that is empty. It may begin earlier or end later only if that `may` be.
     pub fn run(&self, range: &KeyRange, may: (bool, bool)) -> Option<Rc<BucketRun>> {
         let run = self.runs.get(self.runs.partition_point(|run| run.range.end <= range.start))?;
-        let is_it = (run.range.start == range.start || may.0 && run.range.start < range.start)
+        let is_it = range.start < range.end
+            && (run.range.start == range.start || may.0 && run.range.start < range.start)
             && (may.1 || run.range.end <= range.end);
         is_it.then(|| Rc::clone(run))
     }

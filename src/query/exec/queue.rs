@@ -15,6 +15,8 @@ pub struct Queue {
     rows: usize,
     /// Of all blocks that came since the queue was empty.
     size_bytes: usize,
+    /// About the bytes of a row of the first block as a document, if they were measured.
+    row_bytes: Option<usize>,
 }
 
 impl Queue {
@@ -63,8 +65,8 @@ impl Queue {
     /// The next rows: at most `rows_max` and about `bytes_max` bytes, but at least one row.
     pub fn take(&mut self, rows_max: usize, bytes_max: usize) -> Block {
         // Mostly, the rows of one bucket wait.
-        if self.taken == 0 && self.blocks.len() == 1 && self.rows <= rows_max && self.size_bytes <= bytes_max {
-            self.rows = 0;
+        if self.taken == 0 && self.blocks.len() == 1 && self.rows <= rows_max && bytes_max == usize::MAX {
+            (self.rows, self.row_bytes) = (0, None);
             return self.blocks.pop_front().unwrap_or_default();
         }
         let mut budget = Budget { rows: rows_max, bytes: bytes_max, used: false };
@@ -73,7 +75,9 @@ impl Queue {
         let mut partial = false;
         while let Some(block) = self.blocks.front() {
             let left = block.rows() - self.taken;
-            let count = budget.spend(left, row_size_bytes(block));
+            let row_bytes =
+                if bytes_max < usize::MAX { *self.row_bytes.get_or_insert_with(|| row_bytes_of(block)) } else { 1 };
+            let count = budget.spend(left, row_bytes);
             if count == 0 {
                 break;
             }
@@ -81,6 +85,7 @@ impl Queue {
             taken.extend(self.blocks.pop_front());
             self.rows -= count;
             partial = count < left;
+            self.row_bytes = self.row_bytes.filter(|_| partial);
             self.taken = if partial { self.taken + count } else { 0 };
             if partial {
                 break;
@@ -100,9 +105,9 @@ impl Queue {
     }
 }
 
-/// Average bytes of a row in `block`; never 0.
-pub(super) fn row_size_bytes(block: &Block) -> usize {
-    block.size_bytes().checked_div(block.rows()).unwrap_or_default().max(1)
+/// Average bytes of a row of `block` as a document; never 0.
+pub(super) fn row_bytes_of(block: &Block) -> usize {
+    block.document_bytes().checked_div(block.rows()).unwrap_or_default().max(1)
 }
 
 /// The rows and bytes left in a batch.
@@ -115,11 +120,11 @@ pub(super) struct Budget {
 
 impl Budget {
     /// How many of `rows` rows fit, given their average bytes. The first row of a batch always fits.
-    pub fn spend(&mut self, rows: usize, row_size_bytes: usize) -> usize {
+    pub fn spend(&mut self, rows: usize, row_bytes: usize) -> usize {
         let at_least = usize::from(!self.used);
-        let count = rows.min(self.rows).min((self.bytes / row_size_bytes).max(at_least));
+        let count = rows.min(self.rows).min((self.bytes / row_bytes).max(at_least));
         self.rows -= count;
-        self.bytes = self.bytes.saturating_sub(count.saturating_mul(row_size_bytes));
+        self.bytes = self.bytes.saturating_sub(count.saturating_mul(row_bytes));
         self.used |= count > 0;
         count
     }
@@ -210,7 +215,7 @@ mod tests {
     #[test]
     fn a_block_that_waits_alone_is_taken_whole_if_it_fits() {
         let whole = block(0..3);
-        let size_bytes = whole.size_bytes();
+        let size_bytes = whole.document_bytes();
         for (rows_max, bytes_max, taken) in [(3, size_bytes, 3), (2, size_bytes, 2), (3, size_bytes - 1, 2)] {
             let mut queue = Queue::default();
             queue.push(whole.clone());
@@ -224,7 +229,7 @@ mod tests {
     fn a_batch_ends_at_its_size_limit_but_has_at_least_one_row() {
         let mut queue = queue();
         assert_eq!(queue.take(100, 0).rows(), 1);
-        let row = row_size_bytes(&block(0..3));
+        let row = row_bytes_of(&block(0..3));
         assert_eq!(queue.take(100, 2 * row).rows(), 2);
         assert_eq!((queue.take(0, 100).rows(), queue.rows()), (0, 6));
     }

@@ -4,7 +4,7 @@ use std::rc::Rc;
 
 use super::assemble::{RowRun, assemble};
 use super::measurements::Measurements;
-use super::queue::{Budget, Queue, row_size_bytes};
+use super::queue::{Budget, Queue, row_bytes_of};
 use super::sink::LateColumns;
 use super::threshold::Threshold;
 use crate::block::{Bitmap, Block, Column, ColumnData};
@@ -50,6 +50,8 @@ pub(super) struct Sorter {
     /// Row numbers in sorted order, counted over all blocks; empty before `finish`.
     sorted: Vec<u32>,
     taken: usize,
+    /// About the bytes of a row of each block as a document; empty before they are needed.
+    row_bytes: Vec<usize>,
 }
 
 /// The columns that rows of a bucket still lack. They are decoded when it is certain that some of the rows are returned.
@@ -88,6 +90,7 @@ impl Sorter {
             last: None,
             sorted: Vec::new(),
             taken: 0,
+            row_bytes: Vec::new(),
         }
     }
 
@@ -313,13 +316,16 @@ impl Sorter {
         if self.released.rows() > 0 {
             return self.released.take(rows_max, bytes_max);
         }
+        if self.row_bytes.is_empty() && bytes_max < usize::MAX {
+            self.row_bytes = self.blocks.iter().map(row_bytes_of).collect();
+        }
         let end = self.taken.saturating_add(rows_max).min(self.sorted.len());
         let next = self.sorted.get(self.taken..end).unwrap_or_default();
         let mut budget = Budget { rows: rows_max, bytes: bytes_max, used: false };
         let mut runs = runs_of(next, &self.starts());
         let mut count = 0;
         for (at, run) in runs.iter_mut().enumerate() {
-            let granted = budget.spend(run.rows.len(), self.blocks.get(run.block).map_or(1, row_size_bytes));
+            let granted = budget.spend(run.rows.len(), self.row_bytes.get(run.block).copied().unwrap_or(1));
             let whole = granted == run.rows.len();
             run.rows.end = run.rows.start + granted;
             count += granted;
@@ -479,7 +485,7 @@ mod tests {
         assert_eq!(sorter.ready(), 0);
         sorter.finish(&Measurements::default()).unwrap();
         assert_eq!(sorter.take(100, 0).rows(), 1);
-        assert_eq!(sorter.take(100, 50).rows(), 3);
+        assert_eq!(sorter.take(100, 3 * row_bytes_of(&block(0))).rows(), 3);
         assert_eq!(sorter.ready(), 996);
     }
 }
