@@ -176,10 +176,8 @@ impl BoundExpr {
         }
         let picked = rows.to_rows();
         let mut part = Block::new(picked.len());
-        for name in self.fields.names() {
-            if let Some(column) = block.column(name) {
-                part.set_column(name, column.gather(&picked));
-            }
+        for (name, column) in block.columns().iter().filter(|(name, _)| self.fields.contains(name)) {
+            part.set_column(name, column.gather(&picked));
         }
         let mut passing = Bitmap::filled(picked.len(), true);
         compiled.narrow(&part, &mut passing)?;

@@ -252,6 +252,24 @@ mod tests {
                 all.push(bson!({ "$filter": { "input": { "$range": [0, len()] }, "cond": each } }));
             }
         }
+        let sum = |of: &str| bson!({ "$add": ["$$value", { "$cond": [{ "$isNumber": of }, of, 1] }] });
+        for (initial, next) in [
+            (bson!(0), sum("$$this")),
+            (bson!(0.5), sum("$$this.x")),
+            (bson!({ "$size": "$l" }), sum("$$this.y.z")),
+            (bson!("$none"), bson!({ "$ifNull": ["$$value", "$$this"] })),
+            (bson!({ "$first": "$l" }), bson!({ "$max": ["$$value", "$$this", len()] })),
+            (bson!(""), bson!({ "$concat": ["$$value", ">", { "$toString": { "$ifNull": ["$$this.x", ""] } }] })),
+            (bson!([]), bson!({ "$concatArrays": [["$$this"], "$$value"] })),
+            (bson!({}), bson!({ "last": "$$this", "before": "$$value.last", "n": "$_" })),
+            (bson!(0), bson!({ "$add": ["$$value", "$$this"] })),
+            (bson!(1), bson!({ "$reduce": { "input": "$l", "initialValue": "$$value", "in": sum("$$value") } })),
+        ] {
+            let reduce =
+                |input| bson!({ "$reduce": { "input": input, "initialValue": initial.clone(), "in": next.clone() } });
+            all.extend([reduce(bson!("$l")), reduce(bson!({ "$slice": [{ "$ifNull": ["$l", []] }, 1, 9] }))]);
+            all.push(reduce(bson!({ "$range": [0, { "$size": { "$ifNull": ["$l", []] } }] })));
+        }
         // Variables from outside.
         for outer in
             [bson!("$l"), len(), bson!({ "$first": "$l" }), bson!("$none"), bson!({ "$abs": { "$first": "$l" } })]
@@ -261,6 +279,7 @@ mod tests {
                 bson!({ "$ifNull": ["$$x", "$$y"] }),
                 bson!([{ "$type": "$$x" }, "$$y", "$_"]),
                 bson!({ "$map": { "input": [1, "$$y"], "as": "z", "in": ["$$z", "$$this", "$$x"] } }),
+                bson!({ "$reduce": { "input": { "$range": [0, "$$y"] }, "initialValue": "$$x", "in": ["$$value", "$$this", "$$y"] } }),
             ] {
                 let map = bson!({ "$map": { "input": "$l", "in": each } });
                 all.push(bson!({ "$let": { "vars": { "x": outer.clone(), "y": { "$size": [["$l"]] } }, "in": map } }));

@@ -1,4 +1,5 @@
-//! `$map` and `$filter`. Their expression is computed for the elements of all rows of a block at once.
+//! `$map`, `$filter` and `$reduce`. Their expression is computed for the elements of all rows of a block at once; that of `$reduce`
+//! for the first elements of all rows, then for the second ones, and so on.
 
 use kernels::elements::{arrays_of_doubles, arrays_of_values};
 
@@ -12,18 +13,30 @@ use crate::query::expr::bound::BoundExpr;
 use crate::query::expr::datum::{ArrayWriter, is_nullish};
 use crate::query::expr::globals::Globals;
 use crate::query::expr::tree::Expr;
-use crate::value::{Doc, FieldSet, Value};
+use crate::value::{Doc, FieldSet, Value, sort_by};
 
 /// So many elements are computed at once.
 const ELEMENTS_MAX: usize = 1 << 22;
 
-/// `$map` or `$filter`.
+/// With fewer rows than this for each place of the longest array, `$reduce` goes row by row.
+const REDUCED_ROWS_MIN: usize = 3;
+
+/// What is made of elements.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum ElementsUse {
+    Map,
+    Filter,
+    Reduce,
+}
+
+/// `$map`, `$filter` or `$reduce`.
 #[derive(PartialEq)]
 pub struct EachElement {
-    is_filter: bool,
-    /// What it computes for an element, which is a field, as are the variables from outside.
+    what: ElementsUse,
+    /// What it computes for an element, which is a field, as are the value so far and the variables from outside.
     body: BoundExpr,
-    /// The names of these fields are this and a number: 0 of the element, and larger ones of variables further outside.
+    /// The names of these fields are this and a number: 0 of the element, 1 of the value so far, and larger ones of variables further
+    /// outside.
     prefix: String,
     /// The variables from outside that the body reads: how many others are between the operator and each.
     pub outside: Vec<usize>,
@@ -31,9 +44,16 @@ pub struct EachElement {
     pub fields: FieldSet,
 }
 
+impl ElementsUse {
+    /// The number of variables that it binds.
+    fn variables(self) -> usize {
+        if self == ElementsUse::Reduce { 2 } else { 1 }
+    }
+}
+
 impl EachElement {
     /// `None` if the body reads whole rows, or if it is random.
-    pub fn new(is_filter: bool, body: &Expr, globals: &Globals) -> Option<EachElement> {
+    pub fn new(what: ElementsUse, body: &Expr, globals: &Globals) -> Option<EachElement> {
         let (mut body, fields, mut prefix) = (body.clone(), body.fields(), "_".to_owned());
         if fields.is_all() || body.is_random() {
             return None;
@@ -41,96 +61,174 @@ impl EachElement {
         while fields.names().iter().any(|name| name.starts_with(&prefix)) {
             prefix.push('_');
         }
-        let mut outside = Vec::new();
+        let (mut outside, own) = (Vec::new(), what.variables());
         body.make_fields(0, &mut |hops| {
-            if let Some(between) = hops.checked_sub(1)
+            if let Some(between) = hops.checked_sub(own)
                 && !outside.contains(&between)
             {
                 outside.push(between);
             }
             field_name(&prefix, hops)
         });
-        Some(EachElement { is_filter, body: BoundExpr::new(body, globals.clone()), prefix, outside, fields })
+        Some(EachElement { what, body: BoundExpr::new(body, globals.clone()), prefix, outside, fields })
     }
 
     /// The results for the rows of `block`. `None` if it cannot be computed for all of them, or if it would take too much
     /// memory.
-    /// `outer` has the variables from outside, in their order.
+    /// `outer` has the value with which `$reduce` begins, and then the variables from outside, in their order.
     pub fn computed<'a>(&self, arrays: &Vector<'_>, outer: &[Column], block: &Block) -> Option<Vector<'a>> {
         // Comparing arrays takes longer than computing their elements.
         let known = if let Cells::Any(column) = &arrays.cells { column.elements() } else { None };
         if let Some(ArrayElements { values, ends }) = known.as_deref() {
-            let mut start = 0;
-            let rows = ends.iter().enumerate().flat_map(|(row, end)| {
-                let from = std::mem::replace(&mut start, *end);
-                (from..*end).map(move |_| row as u32)
-            });
-            let rows: Vec<u32> = rows.collect();
             let absent = arrays.absent();
             let ends = ends.iter().enumerate().map(|(row, end)| (!absent.has(row), *end as usize)).listed();
-            return self.of_elements(values, &rows, ends, (outer, block)).map(|made| Vector::made(made, Mask::NONE));
+            let each = AlikeRows::each(block.rows());
+            return self.of_elements(values, &each.firsts, &ends, (outer, block));
         }
+        let mut read = vec![arrays];
+        let begins = outer.first().filter(|_| self.what == ElementsUse::Reduce).map(Vector::of);
+        read.extend(&begins);
         let alike = match self.fields.is_empty() && self.outside.is_empty() {
-            true => AlikeRows::of(&[arrays], block.rows(), &Mask::NONE),
+            true => AlikeRows::of(&read, block.rows(), &Mask::NONE),
             false => AlikeRows::each(block.rows()),
         };
-        // All elements, the row of each, and for each row whether it has an array, and where its elements end.
-        let (mut elements, mut rows, mut ends) = (ColumnBuilder::new(), Vec::new(), Vec::new());
+        // All elements, and for each row whether it has an array, and where its elements end.
+        let (mut elements, mut ends) = (ColumnBuilder::new(), Vec::new());
         let mut scratch = Scratch::default();
         for row in &alike.firsts {
             let value = arrays.value(*row, &mut scratch);
             let array = value.and_then(Value::as_array);
             for (_, element) in array.unwrap_or(Doc::EMPTY) {
                 elements.push(element);
-                rows.push(*row as u32);
             }
-            if array.is_none() && !is_nullish(value) || rows.len() > ELEMENTS_MAX {
+            if array.is_none() && !is_nullish(value) || elements.len() > ELEMENTS_MAX {
                 return None;
             }
-            ends.push((array.is_some(), rows.len()));
+            ends.push((array.is_some(), elements.len()));
         }
-        let made = self.of_elements(&elements.finish(), &rows, ends, (outer, block))?;
-        Some(alike.spread(Vector::made(made, Mask::NONE)))
+        let made = self.of_elements(&elements.finish(), &alike.firsts, &ends, (outer, block))?;
+        Some(alike.spread(made))
     }
 
-    /// The results for elements, of which `rows` tells the row in `block`. For each array, `ends` has whether it is there, and where
-    /// its elements end.
-    fn of_elements(
+    /// The results for elements. For each array, `rows` has its row in `block`, and `ends` whether it is there, and where its
+    /// elements end.
+    fn of_elements<'a>(
         &self,
         elements: &Column,
-        rows: &[u32],
-        ends: Vec<(bool, usize)>,
+        rows: &[usize],
+        ends: &[(bool, usize)],
         (outer, block): (&[Column], &Block),
-    ) -> Option<Column> {
+    ) -> Option<Vector<'a>> {
+        if self.what == ElementsUse::Reduce {
+            let mut made = Vector::made(self.reduced(elements, rows, ends, (outer, block))?, Mask::NONE);
+            let absent = Mask::from_fn(ends.len(), |at| ends.get(at).is_some_and(|(is_array, _)| !is_array));
+            made.missing.remove(&absent);
+            made.null.add(&absent);
+            return Some(made);
+        }
+        let mut of_row = Vec::with_capacity(elements.len());
+        for ((_, end), row) in ends.iter().zip(rows) {
+            of_row.resize(*end, u32::try_from(*row).ok()?);
+        }
+        self.mapped(elements, &of_row, ends, (outer, block)).map(|made| Vector::made(made, Mask::NONE))
+    }
+
+    /// The columns that the body reads besides those of elements and of the value so far, with their cells in these rows. `None` if they
+    /// take too much memory.
+    fn read_in(&self, rows: &[u32], (outer, block): (&[Column], &Block)) -> Option<Block> {
         let mut read = Block::new(rows.len());
         for name in self.fields.names() {
             let Some(column) = block.column(name) else { continue };
             read.set_column(name, repeated(column, rows)?);
         }
         for (between, column) in self.outside.iter().zip(outer) {
-            read.set_column(&field_name(&self.prefix, between + 1), repeated(column, rows)?);
+            read.set_column(&field_name(&self.prefix, between + self.what.variables()), repeated(column, rows)?);
         }
+        Some(read)
+    }
+
+    /// The values to which `$reduce` comes. The longest arrays are in front, so that those that have an element at a place are always the
+    /// first ones.
+    fn reduced(
+        &self,
+        elements: &Column,
+        rows: &[usize],
+        ends: &[(bool, usize)],
+        (outer, block): (&[Column], &Block),
+    ) -> Option<Column> {
+        let (begins, outer) = outer.split_first()?;
+        let start = |array: usize| array.checked_sub(1).and_then(|before| ends.get(before)).map_or(0, |(_, end)| *end);
+        let len = |array: usize| ends.get(array).map_or(0, |(_, end)| end - start(array));
+        let mut order: Vec<usize> = (0..ends.len()).collect();
+        sort_by(&mut order, |a, b| len(*b).cmp(&len(*a)));
+        let longest = order.first().map_or(0, |array| len(*array));
+        if elements.len() < longest * REDUCED_ROWS_MIN {
+            return None;
+        }
+        let in_order = order.iter().map(|array| u32::try_from(*rows.get(*array)?).ok()).listed_if_all()?;
+        let others = self.read_in(&in_order, (outer, block))?;
+        let [this, so_far] = [0, 1].map(|hops| field_name(&self.prefix, hops));
+        let mut value = begins.gather(&in_order);
+        let mut done = Vec::new();
+        for place in 0..=longest {
+            let count = order.partition_point(|array| len(*array) > place);
+            if count < value.len() {
+                let mut ended = Block::new(value.len() - count);
+                ended.set_column(&so_far, value.slice(count..value.len()));
+                done.push(ended);
+                value = value.slice(0..count);
+            }
+            if count == 0 {
+                break;
+            }
+            let next = order.iter().take(count).map(|array| u32::try_from(start(*array) + place).ok());
+            let mut read = others.slice(0..count);
+            read.set_column(&this, elements.gather(&next.listed_if_all()?));
+            read.set_column(&so_far, value);
+            value = self.body.column(&read).ok()?;
+            if value.size_bytes() > COLUMN_SIZE_BYTES_MAX {
+                return None;
+            }
+        }
+        done.reverse();
+        let mut places = vec![0; order.len()];
+        for (at, array) in (0..).zip(&order) {
+            places.get_mut(*array).into_iter().for_each(|place| *place = at);
+        }
+        Some(Block::concat(done).column(&so_far)?.gather(&places))
+    }
+
+    /// The results of `$map` and `$filter`. For each element, `rows` has its row in `block`.
+    fn mapped(
+        &self,
+        elements: &Column,
+        rows: &[u32],
+        ends: &[(bool, usize)],
+        (outer, block): (&[Column], &Block),
+    ) -> Option<Column> {
+        let is_filter = self.what == ElementsUse::Filter;
+        let mut read = self.read_in(rows, (outer, block))?;
         read.set_column(&field_name(&self.prefix, 0), elements.clone());
         let values = self.body.column(&read).ok()?;
-        let shown = if self.is_filter { elements } else { &values };
+        let shown = if is_filter { elements } else { &values };
         if let (ColumnData::F64(_) | ColumnData::Bson(_), None) = (shown.data(), shown.presence()) {
             let mut scratch = Vec::new();
             let is_true = |at| values.value(at, &mut scratch).is_some_and(Value::is_true);
-            let kept = self.is_filter.then(|| Bitmap::from_fn(values.len(), is_true));
+            let kept = is_filter.then(|| Bitmap::from_fn(values.len(), is_true));
             let kept = kept.as_ref().map(Bitmap::words);
             let (offsets, bytes) = match shown.data() {
-                ColumnData::F64(cells) => arrays_of_doubles(cells, &ends, kept),
-                ColumnData::Bson(cells) => arrays_of_values((&cells.offsets, &cells.bytes), &ends, kept),
+                ColumnData::F64(cells) => arrays_of_doubles(cells, ends, kept),
+                ColumnData::Bson(cells) => arrays_of_values((&cells.offsets, &cells.bytes), ends, kept),
                 _ => return None,
             };
             return Some(Column::new(ColumnData::Bson(VarData { offsets, bytes }), None));
         }
         let (mut made, mut at, mut scratch) = (ColumnBuilder::with_capacity(ends.len()), 0, Vec::new());
-        for (is_array, end) in ends {
+        for &(is_array, end) in ends {
             let mut list = ArrayWriter::new();
             for element in at..end {
                 let mut shown = values.value(element, &mut scratch);
-                if self.is_filter {
+                if is_filter {
                     if !shown.is_some_and(Value::is_true) {
                         continue;
                     }
@@ -154,7 +252,7 @@ fn field_name(prefix: &str, hops: usize) -> String {
 /// The cells of some rows, each as often as it is named; `None` if they take too much memory.
 fn repeated(column: &Column, rows: &[u32]) -> Option<Column> {
     if let (ColumnData::Bson(_), None) = (column.data(), column.presence())
-        && column.len() < rows.len()
+        && column.len() <= rows.len()
     {
         // Values of any length, such as arrays from which the body takes elements, are not repeated.
         return Some(Column::new(ColumnData::Dictionary(rows.to_vec(), Box::new(column.clone())), None));

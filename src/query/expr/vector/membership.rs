@@ -1,14 +1,17 @@
-//! What a value is, and whether it is one of several: `$type`, and `$in` a constant array.
+//! What a value is, and whether it is one of several: `$type`, also compared with a name, and `$in` a constant array.
 
 use std::rc::Rc;
 
-use super::cells::{Cells, Vector};
+use super::cells::{Cells, Int32s, Vector};
 use super::mask::Mask;
 use super::run::VectorArguments;
 use crate::block::{Bitmap, ColumnBuilder, ColumnData};
 use crate::listed::IntoList;
 use crate::query::expr::operators::{Evaluation, Function, Operator};
 use crate::value::{Collation, Kind, Number, OwnedValue, Value, sort_by};
+
+/// The type of a missing value.
+const MISSING: &str = "missing";
 
 /// `$type` of a column of numbers, dates or booleans.
 pub fn types<'a>(arguments: &VectorArguments<'_, 'a>) -> Option<Vector<'a>> {
@@ -21,7 +24,7 @@ pub fn types<'a>(arguments: &VectorArguments<'_, 'a>) -> Option<Vector<'a>> {
         _ => return None,
     };
     let mut names = ColumnBuilder::new();
-    for name in [kinds.first()?.alias(), kinds.last()?.alias(), Kind::Null.alias(), "missing"] {
+    for name in [kinds.first()?.alias(), kinds.last()?.alias(), Kind::Null.alias(), MISSING] {
         names.push(OwnedValue::string(name).view());
     }
     let of_row = |row: usize| match &vector.cells {
@@ -33,6 +36,44 @@ pub fn types<'a>(arguments: &VectorArguments<'_, 'a>) -> Option<Vector<'a>> {
     let index: Rc<[u32]> = (0..arguments.rows).map(of_row).collect();
     let names = Rc::new(Vector::made(names.finish(), Mask::NONE));
     Some(Cells::Indexed(index, names).with(Mask::NONE, Mask::NONE, vector.left.clone()))
+}
+
+/// Whether each value has the type with this name, as `$type` returns it. `None` if that takes a look at each value.
+pub fn of_type<'a>(vector: &Vector<'_>, name: &str, rows: usize) -> Option<Vector<'a>> {
+    let is = |kind: Kind| kind.alias() == name;
+    let all = |kind: Kind| Bitmap::filled(rows, is(kind));
+    let mut found = match &vector.cells {
+        Cells::Numbers(_, Int32s::None) => all(Kind::Double),
+        Cells::Numbers(_, Int32s::All) => all(Kind::Int32),
+        Cells::Numbers(_, Int32s::Some(int32s)) => match (is(Kind::Int32), is(Kind::Double)) {
+            (true, _) => int32s.clone(),
+            (_, is_double) => {
+                let mut doubles = int32s.clone();
+                doubles.invert();
+                if is_double { doubles } else { Bitmap::filled(rows, false) }
+            }
+        },
+        Cells::Longs(_) => all(Kind::Int64),
+        Cells::Dates(_) => all(Kind::Date),
+        Cells::Truths(_) => all(Kind::Bool),
+        Cells::Any(column) => match column.data() {
+            ColumnData::Bson(cells) => {
+                let byte = |row: usize| Some(*cells.get(row).first()?);
+                Bitmap::from_fn(rows, |row| byte(row).and_then(Kind::from_byte).is_some_and(is))
+            }
+            _ => all(column.kind()?),
+        },
+        Cells::Indexed(index, entries) => {
+            let among = of_type(entries, name, entries.rows()?)?;
+            let Cells::Truths(among) = among.cells else { return None };
+            Bitmap::from_slice(index, |entry| among.get(*entry as usize))
+        }
+        Cells::Constant(_) | Cells::Either(..) => return None,
+    };
+    for (rows, is) in [(&vector.null, is(Kind::Null)), (&vector.missing, name == MISSING)] {
+        rows.iter().for_each(|row| found.set(row, is));
+    }
+    Some(Cells::Truths(found).with(Mask::NONE, Mask::NONE, vector.all_left()))
 }
 
 /// `$in` a constant array, for numbers and strings.

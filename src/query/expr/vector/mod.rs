@@ -24,6 +24,8 @@ mod objects;
 mod parts;
 mod program;
 mod run;
+#[cfg(test)]
+mod samples;
 mod several;
 #[cfg(test)]
 mod tests;

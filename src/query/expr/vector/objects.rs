@@ -1,11 +1,16 @@
-//! Operators on objects that are columns: `$getField`, `$mergeObjects`, `$setField`. Other objects are left to `general`.
+//! Operators on objects that are columns: `$getField`, `$mergeObjects`, `$setField`, `$objectToArray`. Other objects are left to
+//! `general`.
 
-use super::cells::{Cells, Vector};
+use kernels::elements::{push_named, push_text};
+
+use super::cells::{Cells, Int32s, Vector};
 use super::general::scalar_of;
 use super::mask::Mask;
 use super::run::VectorArguments;
-use crate::block::{Column, ColumnData};
+use crate::block::{Column, ColumnData, VarData};
+use crate::listed::IntoList;
 use crate::query::expr::operators::Operator;
+use crate::value::Kind;
 
 /// FieldColumns, and a column for each.
 type FieldColumns<'v> = Vec<(&'v str, Column)>;
@@ -14,6 +19,7 @@ type FieldColumns<'v> = Vec<(&'v str, Column)>;
 pub fn of_objects<'a>(operator: &Operator, arguments: &VectorArguments<'_, '_>) -> Option<Vector<'a>> {
     match operator.name() {
         "$mergeObjects" => merged(arguments),
+        "$objectToArray" => pairs(arguments),
         "$setField" => with_field(arguments),
         _ => None,
     }
@@ -42,6 +48,62 @@ fn with_field<'a>(arguments: &VectorArguments<'_, '_>) -> Option<Vector<'a>> {
     let mut all = fields_in(objects)?;
     put(&mut all, name, Vector::clone(value).into_column(arguments.rows)?)?;
     Some(Vector::made(Column::of_fields(all)?, Mask::NONE))
+}
+
+/// The number of fields that each object has.
+pub fn field_counts<'a>(objects: &Vector<'_>) -> Option<Vector<'a>> {
+    let mut counts = vec![0.0; objects_in(objects)?.len()];
+    for (_, column) in fields_in(objects)? {
+        match column.presence() {
+            None => counts.iter_mut().for_each(|count| *count += 1.0),
+            Some(present) => present.iter().for_each(|row| {
+                counts.get_mut(row).into_iter().for_each(|count| *count += 1.0);
+            }),
+        }
+    }
+    Some(Cells::Numbers(counts.into(), Int32s::All).whole())
+}
+
+/// `$objectToArray`.
+fn pairs<'a>(arguments: &VectorArguments<'_, '_>) -> Option<Vector<'a>> {
+    let fields = fields_in(arguments.at(0)?)?;
+    let head = |name: &str| {
+        let (mut text, mut head) = (Vec::new(), vec![0; LENGTH_BYTES]);
+        push_text(&mut text, name.as_bytes());
+        push_named(&mut head, Kind::String.byte(), b"k", &text);
+        head
+    };
+    let heads: Vec<Vec<u8>> = fields.iter().map(|(name, _)| head(name)).listed();
+    let numbers: Vec<String> = (0..fields.len()).map(|number| number.to_string()).listed();
+    let mut cells = VarData::default();
+    let (mut array, mut pair, mut scratch) = (Vec::new(), Vec::new(), Vec::new());
+    for row in 0..arguments.rows {
+        array.clear();
+        array.resize(LENGTH_BYTES, 0);
+        let mut next = numbers.iter();
+        for ((_, column), head) in fields.iter().zip(&heads) {
+            let Some(value) = column.value(row, &mut scratch) else { continue };
+            pair.clear();
+            pair.extend_from_slice(head);
+            push_named(&mut pair, value.kind().byte(), b"v", value.bytes());
+            end(&mut pair);
+            push_named(&mut array, Kind::Object.byte(), next.next()?.as_bytes(), &pair);
+        }
+        end(&mut array);
+        cells.bytes.push(Kind::Array.byte());
+        cells.push(&array);
+    }
+    Some(Vector::made(Column::new(ColumnData::Bson(cells), None), Mask::NONE))
+}
+
+/// The length of a document, which stands in front of it.
+const LENGTH_BYTES: usize = 4;
+
+/// Ends a document.
+fn end(document: &mut Vec<u8>) {
+    document.push(0);
+    let length = u32::try_from(document.len()).unwrap_or(u32::MAX).to_le_bytes();
+    document.iter_mut().zip(length).for_each(|(byte, new)| *byte = new);
 }
 
 /// Replaces or adds a field. `None` if a row may keep the value that it has, or has the field in another place than others.
@@ -103,6 +165,10 @@ mod tests {
             (bson!({ "$setField": { "field": "new", "input": "$o", "value": "text" } }), true),
             (bson!({ "$mergeObjects": ["$o", { "z": { "$add": ["$o.y", 0.5] } }] }), false),
             (bson!({ "$mergeObjects": ["$o", null] }), false),
+            (bson!({ "$setField": { "field": "x", "input": "$$ROOT", "value": "text" } }), true),
+            (bson!({ "$objectToArray": "$$ROOT" }), false),
+            (bson!({ "$objectToArray": "$o" }), false),
+            (bson!({ "$size": { "$objectToArray": "$o" } }), false),
             (bson!({ "$setField": { "field": "x", "input": "$o", "value": "$o.z" } }), false),
         ] {
             let doc = RawDocumentBuf::try_from(&doc! { "": expression.clone() }).unwrap();

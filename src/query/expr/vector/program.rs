@@ -1,6 +1,6 @@
 //! Compiles an expression: steps in the order in which they are computed, each once, however often the expression has it.
 
-use super::elements::EachElement;
+use super::elements::{EachElement, ElementsUse};
 use super::parts::of_split;
 use super::run::Run;
 use crate::block::{Bitmap, Block, Column};
@@ -25,6 +25,8 @@ pub enum ExprStep {
     Constant(Option<OwnedValue>),
     /// A column of the block: its number in `Program::columns`.
     Column(usize),
+    /// Whole rows.
+    Root,
     /// What a path reaches in a value.
     Path(usize, Vec<Box<str>>),
     Object(Vec<(Box<str>, usize)>),
@@ -38,7 +40,7 @@ pub enum ExprStep {
     OrNull(usize),
     /// The part of split texts with a number: the text, the separator, the number, and the same for values of other types.
     Part(usize, Box<str>, i32, usize),
-    /// `$map` or `$filter` of arrays, and the variables from outside that it reads.
+    /// `$map`, `$filter` or `$reduce` of arrays, the value with which that begins, and the variables from outside that it reads.
     Elements(usize, Vec<usize>, Box<EachElement>),
     /// An expression that is evaluated row by row: what has arrays to go through, asks the host, or is random.
     Single(Box<BoundExpr>),
@@ -80,7 +82,7 @@ pub struct Program {
 /// Compiles an expression. False if it gains nothing from columns, or if the second half of the module is not loaded.
 #[inline(never)]
 pub fn compile_if_loaded(whole: &BoundExpr, compiled: &mut Option<Box<dyn Columnwise>>) -> bool {
-    if whole.fields().is_all() || matches!(whole.expr(), Expr::Constant(_)) {
+    if matches!(whole.expr(), Expr::Constant(_)) {
         return false;
     }
     let mut compiler = Compiler { steps: Vec::new(), columns: Vec::new(), globals: whole.globals() };
@@ -131,6 +133,7 @@ impl Compiler<'_> {
                         let column = self.column(name);
                         (self.push(ExprStep::Column(column), Reads::One(column)), below)
                     }
+                    (Variable::Root, path) => (self.push(ExprStep::Root, Reads::More), path),
                     (Variable::Bound(hops), path) => (self.variable(*bound.iter().rev().nth(*hops)?)?, path),
                     _ => return None,
                 };
@@ -252,12 +255,21 @@ impl Compiler<'_> {
 
     /// The step of an operator that goes through the elements of arrays.
     fn elements(&mut self, operator: &Operator, arguments: &[Expr], bound: &mut Vec<usize>) -> Option<usize> {
-        let ((Op::Map, [input, body]) | (Op::Filter, [input, body, Expr::MISSING])) = (operator.op, arguments) else {
-            return None;
+        let (what, (input, initial, body)) = match (operator.op, arguments) {
+            (Op::Map, [input, body]) => (ElementsUse::Map, (input, None, body)),
+            (Op::Filter, [input, body, Expr::MISSING]) => (ElementsUse::Filter, (input, None, body)),
+            (Op::Reduce, [input, initial, body]) => (ElementsUse::Reduce, (input, Some(initial), body)),
+            _ => return None,
         };
-        let each = EachElement::new(operator.op == Op::Filter, body, self.globals)?;
+        let each = EachElement::new(what, body, self.globals)?;
         let input = self.add(input, bound)?;
-        let outer = each.outside.iter().map(|between| bound.iter().rev().nth(*between).copied()).listed_if_all()?;
+        let mut outer = Vec::new();
+        if let Some(initial) = initial {
+            outer.push(self.add(initial, bound)?);
+        }
+        for between in &each.outside {
+            outer.push(*bound.iter().rev().nth(*between)?);
+        }
         let reads = outer.iter().fold(self.reads(input), |reads, step| reads.with(self.reads(*step)));
         let reads = if each.fields.is_empty() { reads } else { Reads::More };
         Some(self.push(ExprStep::Elements(input, outer, Box::new(each)), reads))
@@ -339,7 +351,7 @@ impl Compiler<'_> {
                 return to.push(step);
             }
             Some((ExprStep::Single(_) | ExprStep::Elements(..) | ExprStep::Part(..), _)) => return to.push(step),
-            Some((ExprStep::Constant(_) | ExprStep::Column(_), _)) | None => return,
+            Some((ExprStep::Constant(_) | ExprStep::Column(_) | ExprStep::Root, _)) | None => return,
         };
         inner.into_iter().for_each(|step| self.failing(step, to));
     }

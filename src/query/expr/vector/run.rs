@@ -215,6 +215,13 @@ impl<'a> Run<'a> {
                 let found = self.program.columns.get(*column).and_then(|name| block.column(name));
                 found.map_or(Vector::constant(None), Vector::of)
             }
+            ExprStep::Root => {
+                let fields = block.columns().iter().map(|(name, column)| (&**name, column.clone()));
+                match Column::of_fields(fields.listed()) {
+                    Some(objects) => Vector::made(objects, Mask::NONE),
+                    None => Vector::nothing(rows),
+                }
+            }
             ExprStep::Path(start, path) => general::path(&self.value(*start, frame), path, rows),
             ExprStep::Object(fields) => {
                 let values: Vec<_> = fields.iter().map(|(name, step)| (&**name, self.value(*step, frame))).listed();
@@ -265,7 +272,7 @@ impl<'a> Run<'a> {
                 made.unwrap_or_else(|| Vector::nothing(rows))
             }
             ExprStep::Single(expr) => {
-                let alike = if expr.is_random() {
+                let alike = if expr.is_random() || expr.fields().is_all() {
                     AlikeRows::each(rows)
                 } else {
                     let read = expr.fields().names().iter().filter_map(|name| block.column(name));
@@ -282,10 +289,40 @@ impl<'a> Run<'a> {
                 }
             }
             ExprStep::Call(operator, steps) => {
+                let known = self.compared_type(operator, steps, frame);
+                if let Some(found) = known.or_else(|| self.counted_fields(operator, steps, frame)) {
+                    return Rc::new(found);
+                }
                 let vectors: Vec<_> = steps.iter().map(|step| self.value(*step, frame)).listed();
                 self.called(operator, &vectors, steps, rows)
             }
         })
+    }
+
+    /// Whether `$type` of a value is, or is not, a constant name.
+    fn compared_type(&self, operator: &Operator, steps: &[usize], frame: usize) -> Option<Vector<'a>> {
+        let (Op::Eq | Op::Ne, [a, b]) = (operator.op, steps) else { return None };
+        let step = |step: &usize| self.program.steps.get(*step).map(|(step, _)| step);
+        let (types, name) = match (step(a)?, step(b)?) {
+            (ExprStep::Call(of, types), ExprStep::Constant(Some(name))) if of.op == Op::Type => (types, name),
+            (ExprStep::Constant(Some(name)), ExprStep::Call(of, types)) if of.op == Op::Type => (types, name),
+            _ => return None,
+        };
+        let name = name.view().as_str().filter(|_| self.program.globals.collation().is_simple())?;
+        let value = self.value(*types.first()?, frame);
+        let mut found = membership::of_type(&value, name, self.frame(frame).rows())?;
+        if let (Op::Ne, Cells::Truths(is)) = (operator.op, &mut found.cells) {
+            is.invert();
+        }
+        Some(found)
+    }
+
+    /// The length of what `$objectToArray` would make.
+    fn counted_fields(&self, operator: &Operator, steps: &[usize], frame: usize) -> Option<Vector<'a>> {
+        let (Op::Size, [array]) = (operator.op, steps) else { return None };
+        let Some((ExprStep::Call(of, objects), _)) = self.program.steps.get(*array) else { return None };
+        let objects = objects.first().filter(|_| of.name() == "$objectToArray")?;
+        objects::field_counts(&self.value(*objects, frame))
     }
 
     fn called(

@@ -1,5 +1,5 @@
 //! Operators on columns of texts: `$concat`, `$substrCP`, `$substrBytes`, `$substr`, `$toLower`, `$toUpper`, `$strLenCP`,
-//! `$strLenBytes`.
+//! `$strLenBytes`, `$indexOfCP`, `$indexOfBytes`.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -56,6 +56,21 @@ pub fn of_texts<'a>(
         };
         // A value that is missing has no length.
         return Some(finished(Cells::Numbers(lens.into(), Int32s::All), Mask::NONE, vector.left.clone(), absent));
+    }
+    if let "$indexOfCP" | "$indexOfBytes" = name {
+        // From the beginning, and to the end.
+        if arguments.is_given(2) {
+            return None;
+        }
+        let Cells::Constant(Some(wanted)) = &flat.at(1)?.cells else { return None };
+        let wanted = wanted.view().as_str()?.as_bytes();
+        let has_characters = name == "$indexOfCP" && !texts::is_ascii(cells.bytes);
+        let place = |text: &[u8]| {
+            let Some(at) = texts::find(text, wanted, 0, false) else { return -1.0 };
+            (if has_characters { count(text.get(..at).unwrap_or_default()) } else { at }) as f64
+        };
+        let places: Vec<f64> = cells.iter().map(place).collect();
+        return Some(finished(Cells::Numbers(places.into(), Int32s::All), absent, vector.left.clone(), Mask::NONE));
     }
     let holes = column_of(vector)?.presence().map_or(Mask::NONE, Mask::outside);
     if absent != holes {
