@@ -11,6 +11,7 @@ use kernels::{elements, gather, tagged};
 use super::bitmap::Bitmap;
 use super::objects::Objects;
 use super::text_numbers::TextNumbers;
+use crate::limits::ROWS_TOGETHER;
 use crate::value::{Kind, Value};
 
 /// The bytes of an ObjectId.
@@ -148,8 +149,8 @@ pub struct ArrayElements {
     pub ends: Vec<u32>,
 }
 
-/// A path, and what it reaches in each value.
-type ReachedPath = (Box<[Box<str>]>, Column);
+/// A path, and what it reaches in each value; `None` if somebody has asked for it only once.
+type ReachedPath = (Box<[Box<str>]>, Option<Column>);
 
 impl Clone for Reached {
     /// A copy is made in order to change it.
@@ -173,7 +174,7 @@ impl fmt::Debug for Reached {
 /// So many paths are remembered, and only of columns with so many values at most: those of dictionaries of metadata. What is
 /// reached is mostly a part of the values, so it takes less memory than they do.
 const REACHED_PATHS_MAX: usize = 8;
-const REACHED_VALUES_MAX: usize = 1024;
+const REACHED_VALUES_MAX: usize = 2 * ROWS_TOGETHER;
 
 /// With fewer rows than this for each of its entries, a dictionary has many.
 const ROWS_AN_ENTRY: usize = 8;
@@ -195,18 +196,38 @@ impl Column {
 
     /// What a path reaches in each value, as `make` returns it, which must depend on the values and the path alone.
     pub fn reached(&self, path: &[Box<str>], make: impl FnOnce() -> Column) -> Column {
-        let known = |all: &[ReachedPath]| Some(all.iter().find(|(known, _)| **known == *path)?.1.clone());
+        let known = |all: &[ReachedPath]| all.iter().find(|(known, _)| **known == *path)?.1.clone();
         if let Some(column) = known(&self.0.reached.paths.borrow()) {
             return column;
         }
         let made = make();
-        let mut all = self.0.reached.paths.borrow_mut();
-        if self.len() > REACHED_VALUES_MAX || all.len() == REACHED_PATHS_MAX {
+        if self.len() > REACHED_VALUES_MAX {
             return made;
         }
         let made = TextNumbers::of(&made).unwrap_or(made);
-        all.push((path.into(), made.clone()));
+        let mut all = self.0.reached.paths.borrow_mut();
+        if let Some((_, column)) = all.iter_mut().find(|(known, _)| **known == *path) {
+            *column = Some(made.clone());
+        } else if all.len() < REACHED_PATHS_MAX {
+            all.push((path.into(), Some(made.clone())));
+        }
         made
+    }
+
+    /// The same, but only if somebody has asked for the path before: to a column that is asked once, it is not worth it.
+    pub fn reached_again(&self, path: &[Box<str>], make: impl FnOnce() -> Column) -> Option<Column> {
+        if self.len() > REACHED_VALUES_MAX {
+            return None;
+        }
+        let mut all = self.0.reached.paths.borrow_mut();
+        if all.iter().any(|(known, _)| **known == *path) {
+            drop(all);
+            return Some(self.reached(path, make));
+        }
+        if all.len() < REACHED_PATHS_MAX {
+            all.push((path.into(), None));
+        }
+        None
     }
 
     /// The elements of its arrays, if it is remembered what `make` has returned once.
@@ -391,6 +412,21 @@ mod tests {
         let long = numbers(REACHED_VALUES_MAX + 1);
         made.set(0);
         assert_eq!(([reach(&long, "a"), reach(&long, "a")].map(|found| found.len()), made.get()), ([1, 1], 2));
+    }
+
+    #[test]
+    fn what_a_path_reaches_is_made_for_whoever_asks_a_second_time() {
+        let (column, made) = (numbers(3), Cell::new(0));
+        let again = |path: &str| {
+            column.reached_again(&[path.into()], || {
+                made.set(made.get() + 1);
+                numbers(path.len())
+            })
+        };
+        assert_eq!((again("a"), again("bb"), made.get()), (None, None, 0));
+        assert_eq!([again("bb"), again("a"), again("bb")].map(|found| found.unwrap().len()), [2, 1, 2]);
+        assert_eq!(made.get(), 2);
+        assert_eq!(column.reached(&["a".into()], || numbers(9)).len(), 1);
     }
 
     #[test]

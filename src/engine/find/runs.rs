@@ -66,7 +66,7 @@ impl FindCursor {
     ///
     /// Errors: those of projections.
     pub(super) fn take_run(&mut self, cache: &RefCell<BucketCache>, wanted: usize) -> Result<bool> {
-        if !self.takes_runs() {
+        if !self.takes_runs(cache) {
             return Ok(false);
         }
         let found = if self.units.is_empty() {
@@ -155,14 +155,14 @@ impl FindCursor {
     }
 
     /// True if the rows of any buckets may be taken together, and filtered afterwards.
-    fn takes_runs(&mut self) -> bool {
+    fn takes_runs(&mut self, cache: &RefCell<BucketCache>) -> bool {
         let plan = &self.plan;
         // Other stages than a `$group` may have enough with the first rows, and extremes with the `control` of few buckets.
-        let reads_rows = plan.plan.rows_per_group.is_none() || plan.asks_metadata() || !plan.is_decided_by_time();
+        let waits = plan.plan.is_narrowed || plan.plan.waits_for_all;
         let takes_many = self.pipeline.is_none()
-            || plan.plan.is_narrowed && reads_rows
             || plan.sorts_all()
-            || plan.plan.waits_for_all && reads_rows
+            || waits && (plan.plan.rows_per_group.is_none() || plan.asks_metadata() || !plan.is_decided_by_time())
+            || waits && self.are_many(cache)
             || self.scan.examined() > self.units.len() + SCAN_PAGE_BUCKETS / 4;
         // A limit may be reached with few buckets.
         let is_far = self.scan.examined() > self.units.len() + SCAN_PAGE_BUCKETS;
@@ -171,6 +171,12 @@ impl FindCursor {
             && (plan.sorts_all() || self.exec.takes_all() || is_far)
             && !self.exec.has_failed
             && !self.scan.collection().dedupes()
+    }
+
+    /// True if many buckets are at hand or ahead.
+    fn are_many(&self, cache: &RefCell<BucketCache>) -> bool {
+        let ahead = |range| cache.borrow().runs_of(range).0 > SCAN_PAGE_BUCKETS;
+        self.scan.examined() >= SCAN_PAGE_BUCKETS || self.units.is_empty() && self.scan.range().is_some_and(ahead)
     }
 
     /// The run where the scan stands, unless journals have rows that are to be read with its buckets.

@@ -268,8 +268,15 @@ impl Engine {
                 }
             }
         }
+        let chosen = series.choose(filter, directory.count())?;
+        if is_whole(plan) && scan.expects_runs() {
+            let wanted = chosen.iter().map(|chosen| directory.places_of(chosen.number).len()).sum();
+            if self.prefers_runs(scan, wanted, true) {
+                return Ok(());
+            }
+        }
         let mut wanted: Vec<BucketId> = Vec::new();
-        for chosen in series.choose(filter, directory.count())? {
+        for chosen in chosen {
             let buckets = directory.buckets_of(chosen.number);
             let from = buckets.partition_point(|one| one.id < low);
             wanted.extend(buckets.iter().skip(from).map(|one| one.id).take_while(|id| *id <= high));

@@ -48,3 +48,4 @@ pub use operators::Operator;
 pub use quantiles::{is_continuous, percentiles_of, quantile};
 pub use regex::Regex;
 pub use tree::{Expr, Variable};
+pub use vector::reached;

@@ -6,6 +6,7 @@ use super::bounds;
 use super::tree::Test;
 use crate::block::{Bitmap, Column, ColumnData, kernels, of_kind};
 use crate::listed::IntoList;
+use crate::query::expr::reached;
 use crate::value::{Component, Doc, Kind, Number, OwnedValue, Value};
 
 impl Test {
@@ -15,7 +16,8 @@ impl Test {
     #[inline(never)]
     pub(super) fn narrow_mixed_if_loaded(&self, column: &Column, rest: &[Component], passing: &mut Bitmap) -> bool {
         if !rest.is_empty() {
-            let reached = column.reached_by(&rest.iter().map(Component::name).listed());
+            let reached = reached_again(column, rest);
+            let reached = reached.or_else(|| column.reached_by(&rest.iter().map(Component::name).listed()));
             return reached.map(|reached| self.narrow_column(&reached, &[], passing)).is_some();
         }
         let selected = self.select_decimals(column).or_else(|| self.select_arrays(column));
@@ -95,6 +97,22 @@ impl Test {
     }
 }
 
+/// What a path reaches in each value, if somebody has asked before, and if no array is on the path: a filter passes if any of its
+/// elements does.
+fn reached_again(column: &Column, rest: &[Component]) -> Option<Column> {
+    let names: Vec<Box<str>> = rest.iter().map(|component| component.name().into()).listed();
+    let reached = column.reached_again(&names, || reached(column, &names))?;
+    let values = match reached.data() {
+        ColumnData::Dictionary(_, values) => values.data(),
+        data => data,
+    };
+    // The path of an expression leads through arrays to arrays.
+    let array = [Kind::Array.byte()];
+    let has_arrays =
+        matches!(values, ColumnData::Bson(cells) if (0..cells.len()).any(|at| cells.get(at).starts_with(&array)));
+    (!has_arrays).then_some(reached)
+}
+
 #[cfg(test)]
 mod tests {
     use super::super::samples::{filter, owned};
@@ -106,6 +124,11 @@ mod tests {
     /// All filters, over the values alone and over the same values with numbers, give what they give for each row.
     #[track_caller]
     fn check(values: &[RawBson], filters: &[RawBson]) {
+        check_below("v", values, filters);
+    }
+
+    #[track_caller]
+    fn check_below(path: &str, values: &[RawBson], filters: &[RawBson]) {
         let cell = |row: usize| (row % 9 != 4).then(|| owned(values[row * row % values.len()].clone()));
         let column = column_of(&(0..200).map(cell).collect::<Vec<_>>());
         for column in [Some(column.clone()), TextNumbers::of(&column)].into_iter().flatten() {
@@ -113,7 +136,7 @@ mod tests {
             block.set_column("v", column);
             for operators in filters {
                 let mut doc = RawDocumentBuf::new();
-                doc.append(cstr!("v"), operators.clone());
+                doc.append(bson::raw::CString::try_from(path).unwrap(), operators.clone());
                 let filter = filter(&doc);
                 let selected = filter.select(&block).unwrap();
                 for row in 0..block.rows() {
@@ -161,10 +184,10 @@ mod tests {
         }
     }
 
-    #[test]
-    fn arrays_pass_by_their_elements_and_some_tests_by_the_whole_array() {
+    /// Filters on texts, numbers and arrays.
+    fn filters() -> Vec<RawBson> {
         let like = RawBson::RegularExpression(bson::Regex { pattern: cstr!("^a").into(), options: cstr!("").into() });
-        let filters = [
+        vec![
             rawbson!("a"),
             rawbson!({ "$ne": "b" }),
             rawbson!({ "$all": ["a", "b"] }),
@@ -186,11 +209,43 @@ mod tests {
             rawbson!({ "$exists": true }),
             rawbson!({ "$elemMatch": { "$gt": "a" } }),
             rawbson!({ "$geoWithin": { "$box": [[0, 0], [2, 2]] } }),
-        ];
+        ]
+    }
+
+    #[test]
+    fn arrays_pass_by_their_elements_and_some_tests_by_the_whole_array() {
+        let filters = filters();
         check(&[rawbson!(["a", "b"]), rawbson!([]), rawbson!(["b"]), rawbson!(["abc", "a", "c"])], &filters);
         check(&[rawbson!([1, 1]), rawbson!([2.5]), rawbson!([3, 1]), rawbson!([1.5, 0.5])], &filters);
         check(&[rawbson!(["a", 1, ["a"]]), rawbson!([null]), rawbson!([[]]), rawbson!([2_i64, ["a", "b"]])], &filters);
         check(&[rawbson!(["a"]), rawbson!("a"), rawbson!(null), rawbson!({ "a": 1 })], &filters);
+    }
+
+    /// Some of these filters ask a column for the first time, and the others again.
+    #[test]
+    fn filters_on_paths_pass_what_they_pass_in_each_row_whenever_they_are_asked() {
+        let with = |x: RawBson| rawbson!({ "x": x, "y": 1 });
+        let below = |x: RawBson| rawbson!({ "x": { "y": x } });
+        let texts = ["a", "b", "abc", "c"].map(RawBson::from);
+        let mixed = [rawbson!("a"), rawbson!(2), rawbson!(null), rawbson!({ "a": 1 }), rawbson!(true)];
+        let arrays = [rawbson!(["a", "b"]), rawbson!("a"), rawbson!([["a"]]), rawbson!([])];
+        let lists = [
+            rawbson!([{ "x": "a", "y": "b" }, { "x": 2 }]),
+            rawbson!({ "x": [{ "y": "a" }, 1] }),
+            rawbson!([[{ "x": "a" }]]),
+        ];
+        let others = [rawbson!({}), rawbson!("a"), rawbson!({ "y": 1 }), rawbson!({ "x": null })];
+        for values in [texts.as_slice(), &mixed, &arrays] {
+            let inner = |make: &dyn Fn(RawBson) -> RawBson| values.iter().cloned().map(make).collect::<Vec<_>>();
+            for (path, mut all) in [("v.x", inner(&with)), ("v.x.y", inner(&below))] {
+                check_below(path, &all, &filters());
+                all.extend(others.clone());
+                check_below(path, &all, &filters());
+                all.extend(lists.clone());
+                check_below(path, &all, &filters());
+            }
+        }
+        check_below("v.0", &[rawbson!(["a"]), rawbson!({ "0": "a" }), rawbson!([{ "0": "b" }])], &filters());
     }
 
     #[test]

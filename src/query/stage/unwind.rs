@@ -36,6 +36,7 @@ impl PipelineParser<'_> {
             let mut shown = DocWriter::new();
             shown.string("path", &["$", &spec.path.concat()].concat());
             shown.bool("pairs", spec.from == UnwoundFrom::Pairs);
+            spec.index.iter().for_each(|index| _ = shown.string("includeArrayIndex", &index.join(".")));
             self.push(spec, "$_internalUnwindFields", shown.finish().view().as_value());
         } else {
             self.push(spec, "$unwind", argument);
@@ -74,9 +75,12 @@ impl UnwindSpec {
     /// False if that is not possible.
     fn reads_fields(&mut self, projection: &mut Projection) -> bool {
         let [name] = &self.path[..] else { return false };
-        let is_plain = !self.keeps_empty && self.index.is_none();
-        let Some(expr) = projection.computed_field(name).filter(|_| is_plain) else { return false };
+        let Some(expr) = projection.computed_field(name).filter(|_| !self.keeps_empty) else { return false };
         let Some((fields, are_pairs)) = expr.expr().fields_in_place_of_elements() else { return false };
+        // Pairs are counted without the fields that a row lacks; elements are all there.
+        if are_pairs && self.index.is_some() {
+            return false;
+        }
         *expr = BoundExpr::new(fields, expr.globals().clone());
         self.from = if are_pairs { UnwoundFrom::Pairs } else { UnwoundFrom::Values };
         true
@@ -153,38 +157,48 @@ struct Unwind {
     made: Option<Block>,
 }
 
-/// The rows of fields that are columns: the number of the row for each new row, and the new cells. `None` if a field is not a column.
-fn unwound_columns(objects: &Objects, from: UnwoundFrom) -> Option<(Vec<u32>, Column)> {
+/// The rows of fields that are columns: for each new row the number of the row and that of the field, and the new cells. `None` if a
+/// field is not a column.
+fn unwound_columns(objects: &Objects, from: UnwoundFrom) -> Option<(Vec<u32>, Vec<u32>, Column)> {
     let fields = objects.fields()?;
-    let (rows, count) = (u32::try_from(objects.rows()).ok()?, u32::try_from(fields.len()).ok()?);
-    let room = rows.checked_mul(count)? as usize;
-    let (mut picked, mut places, mut cells) =
-        (Vec::with_capacity(room), Vec::with_capacity(room), Vec::with_capacity(room));
-    for row in 0..rows {
-        for (place, (_, column)) in (0..count).zip(&fields) {
-            if column.is_present(row as usize) {
-                picked.push(row);
-                places.push(place);
-                cells.push(place * rows + row);
+    let rows_of = |column: &Column| match column.presence() {
+        Some(present) => present.to_rows(),
+        None => (0..).take(objects.rows()).collect(),
+    };
+    let present: Vec<Vec<u32>> = fields.iter().map(|(_, column)| rows_of(column)).listed();
+    // Where the next new row of each row comes.
+    let mut next = vec![0; objects.rows()];
+    present.iter().flatten().for_each(|row| next.get_mut(*row as usize).into_iter().for_each(|count| *count += 1));
+    let mut total = 0;
+    next.iter_mut().for_each(|count| total += std::mem::replace(count, total));
+    u32::try_from(total).ok()?;
+    let (mut picked, mut places, mut cells) = (vec![0; total], vec![0; total], vec![0; total]);
+    let mut cell = 0;
+    for (place, rows) in (0..).zip(&present) {
+        for row in rows {
+            let at = next.get_mut(*row as usize)?;
+            for (list, value) in [(&mut picked, *row), (&mut places, place), (&mut cells, cell)] {
+                *list.get_mut(*at)? = value;
             }
+            (*at, cell) = (*at + 1, cell + 1);
         }
     }
     let mut names = ColumnBuilder::with_capacity(fields.len());
-    let of_field = |(name, column)| {
+    let of_field = |((name, column), rows): ((&str, Column), &Vec<u32>)| {
         names.push(OwnedValue::string(name).view());
-        let mut block = Block::new(objects.rows());
-        block.set_column(VALUE, column);
+        let mut block = Block::new(rows.len());
+        block.set_column(VALUE, column.gather(rows));
         block
     };
-    let all = join_blocks(fields.into_iter().map(of_field).listed());
+    let all = join_blocks(fields.into_iter().zip(&present).map(of_field).listed());
     let values = all.column(VALUE)?.gather(&cells);
     let column = match from {
         UnwoundFrom::Pairs => {
-            Column::of_fields(vec![("k", Column::of_entries(places, names.finish())), (VALUE, values)])?
+            Column::of_fields(vec![("k", Column::of_entries(places.clone(), names.finish())), (VALUE, values)])?
         }
         _ => values,
     };
-    Some((picked, column))
+    Some((picked, places, column))
 }
 
 /// A field as `$objectToArray` shows it.
@@ -233,10 +247,10 @@ impl Unwound {
             };
             match (spec.from, doc, found.and_then(Value::as_array)) {
                 (UnwoundFrom::Values | UnwoundFrom::Pairs, Some(fields), _) => {
-                    for (name, value) in fields {
+                    for (place, (name, value)) in (0..).zip(fields) {
                         match spec.from {
                             UnwoundFrom::Pairs => emit(Some(pair(name, value).view().as_value()), None),
-                            _ => emit(Some(value), None),
+                            _ => emit(Some(value), Some(place)),
                         }
                     }
                 }
@@ -277,7 +291,12 @@ impl Stage for Unwind {
         };
         let mut places = Vec::new();
         let (picked, column) = match of_fields {
-            Some(made) => made,
+            Some((picked, fields, column)) => {
+                if index.is_some() {
+                    places = fields.into_iter().map(|place| Some(i64::from(place))).listed();
+                }
+                (picked, column)
+            }
             None => {
                 let (from, count) = numbers.map_or((column, rows.rows()), |(_, values)| (Some(values), values.len()));
                 let unwound = Unwound::of(&self.spec, from, count)?;

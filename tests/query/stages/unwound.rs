@@ -35,6 +35,7 @@ fn arrays() -> Vec<Bson> {
     vec![
         doc! { "$objectToArray": "$env" }.into(),
         doc! { "$objectToArray": "$env.in" }.into(),
+        doc! { "$objectToArray": "$$ROOT" }.into(),
         doc! { "$objectToArray": { "a": "$n", "b": "$w", "c": { "d": "$v" } } }.into(),
         doc! { "$objectToArray": { "$mergeObjects": ["$env", { "n": "$n" }] } }.into(),
         list![doc! { "k": "n", "v": "$n" }, doc! { "k": "v", "v": "$v" }, doc! { "k": "w", "v": "$w" }].into(),
@@ -64,14 +65,21 @@ fn unwinding_an_array_that_the_pipeline_makes_gives_the_rows_of_that_array() {
                         vec![doc! { "$group": { "_id": "$kv", "n": { "$sum": "$n2" } } }],
                     ]
                 };
-                for (fused, walled) in behind().into_iter().zip(behind()) {
-                    let unwind = || doc! { "$unwind": "$kv" };
+                for ((fused, walled), index) in behind()
+                    .into_iter()
+                    .zip(behind())
+                    .flat_map(|both| [None, Some("i"), Some("kv.i")].map(|index| (both.clone(), index)))
+                {
+                    let unwind = || match index {
+                        None => doc! { "$unwind": "$kv" },
+                        Some(index) => doc! { "$unwind": { "path": "$kv", "includeArrayIndex": index } },
+                    };
                     let order = || doc! { "$sort": { "at": 1 } };
                     let found = run(db, [vec![order(), make(), unwind()], fused.clone()].concat()).await;
                     let expected = run(db, [vec![order(), make(), wall(), unwind()], walled].concat()).await;
-                    assert_eq!(multiset(&found), multiset(&expected), "{array:?} {stage} {fused:?}");
+                    assert_eq!(multiset(&found), multiset(&expected), "{array:?} {stage} {fused:?} {index:?}");
                     if fused.is_empty() {
-                        assert_eq!(found, expected, "{array:?} {stage}");
+                        assert_eq!(found, expected, "{array:?} {stage} {index:?}");
                     }
                 }
             }
@@ -82,13 +90,17 @@ fn unwinding_an_array_that_the_pipeline_makes_gives_the_rows_of_that_array() {
 #[test]
 fn the_fields_of_an_object_are_unwound_without_the_array() {
     with_rows(rows(), async |db| {
-        for (array, is_fused) in arrays().into_iter().zip([true, true, true, true, true, true, true, true, true, false])
+        for (array, is_fused) in
+            arrays().into_iter().zip([true, true, true, true, true, true, true, true, true, true, false])
         {
             let pipeline = vec![doc! { "$project": { "kv": array.clone() } }, doc! { "$unwind": "$kv" }];
             let found = explain_of(db, pipeline, "queryPlanner").await;
             assert_eq!(found.names().contains(&"$_internalUnwindFields"), is_fused, "{array:?}");
         }
-        // With an index or rows without elements, the array is made.
+        let of_list = doc! { "$unwind": { "path": "$kv", "includeArrayIndex": "i" } };
+        let pipeline = vec![doc! { "$project": { "kv": ["$n", "$none"] } }, of_list];
+        assert!(explain_of(db, pipeline, "queryPlanner").await.names().contains(&"$_internalUnwindFields"));
+        // With an index of pairs, or rows without elements, the array is made.
         for more in [doc! { "includeArrayIndex": "i" }, doc! { "preserveNullAndEmptyArrays": true }] {
             let mut unwind = doc! { "path": "$kv" };
             unwind.extend(more);

@@ -16,7 +16,7 @@ use crate::value::{Collation, Kind, canonical_class};
 /// Doubles represent every integer below this.
 const EXACT_MAX: i64 = 1 << 53;
 
-/// `None` unless both sides are numbers, both dates, or both strings.
+/// `None` unless the cells of each side are numbers, dates, booleans or strings, or have one type that the other side does not have.
 pub fn compared<'a>(
     operator: &Operator,
     arguments: &VectorArguments<'_, 'a>,
@@ -43,7 +43,8 @@ pub fn compared<'a>(
             return Some(Cells::Numbers(orders.into(), Int32s::All).with(Mask::NONE, Mask::NONE, left));
         }
     };
-    let mut truths = if no_cells { Bitmap::filled(arguments.rows, false) } else { truths(op, a, b, collation)? };
+    let mut truths =
+        if no_cells { Bitmap::filled(arguments.rows, false) } else { truths(op, a, b, arguments.rows, collation)? };
     for_absent(a, b, arguments.rows, &mut |order, rows| {
         truths.or(rows);
         if !op.holds(order) {
@@ -77,18 +78,36 @@ fn for_absent(a: &Vector<'_>, b: &Vector<'_>, rows: usize, see: &mut dyn FnMut(O
 
 /// True if masks have all rows whose value is null, or sorts below it.
 fn sorts_above_null(vector: &Vector<'_>) -> bool {
-    match &vector.cells {
-        Cells::Constant(value) => {
-            value.as_ref().is_some_and(|value| canonical_class(value.view().kind()) > canonical_class(Kind::Null))
-        }
-        Cells::Any(column) => !matches!(column.data(), ColumnData::Bson(_) | ColumnData::Dictionary(..)),
-        Cells::Indexed(..) => false,
-        _ => true,
-    }
+    class(vector).is_some_and(|class| class > canonical_class(Kind::Null))
+}
+
+/// The place of the type of all cells in the order of types; `None` if their types differ in it, or are not known.
+fn class(vector: &Vector<'_>) -> Option<i8> {
+    let kind = match &vector.cells {
+        Cells::Numbers(..) | Cells::Longs(_) => Kind::Double,
+        Cells::Dates(_) => Kind::Date,
+        Cells::Truths(_) => Kind::Bool,
+        Cells::Any(column) => match column.data() {
+            ColumnData::Dictionary(..) => return None,
+            ColumnData::Objects(_) => Kind::Object,
+            _ => column.kind()?,
+        },
+        Cells::Constant(value) => value.as_ref()?.view().kind(),
+        Cells::Indexed(..) | Cells::Either(..) => return None,
+    };
+    Some(canonical_class(kind))
 }
 
 /// The rows for which a comparison holds, without regard to masks.
-pub fn truths(op: CompareOp, a: &Vector<'_>, b: &Vector<'_>, collation: &Collation) -> Option<Bitmap> {
+pub fn truths(op: CompareOp, a: &Vector<'_>, b: &Vector<'_>, rows: usize, collation: &Collation) -> Option<Bitmap> {
+    if let (Some(x), Some(y)) = (class(a), class(b))
+        && x != y
+    {
+        return Some(Bitmap::filled(rows, op.holds(x.cmp(&y))));
+    }
+    if let (Some(x), Some(y)) = (booleans(a, rows), booleans(b, rows)) {
+        return Some(of_booleans(op, x, y));
+    }
     if let Some(truths) = of_texts(a, b, collation, &|order| op.holds(order)) {
         return Some(truths);
     }
@@ -103,6 +122,40 @@ pub fn truths(op: CompareOp, a: &Vector<'_>, b: &Vector<'_>, collation: &Collati
         (Operand::Longs(x), Operand::Numbers(y, _)) => of_doubles(op, &exact(&x)?, &y),
         (Operand::Numbers(x, _), Operand::Longs(y)) => of_doubles(op, &x, &exact(&y)?),
         _ => None,
+    }
+}
+
+/// The cells that are true; `None` for other types.
+fn booleans(vector: &Vector<'_>, rows: usize) -> Option<Bitmap> {
+    match &vector.cells {
+        Cells::Truths(truths) => Some(truths.clone()),
+        Cells::Constant(value) => Some(Bitmap::filled(rows, value.as_ref()?.view().as_bool()?)),
+        _ => None,
+    }
+}
+
+/// False sorts below true.
+fn of_booleans(op: CompareOp, mut x: Bitmap, y: Bitmap) -> Bitmap {
+    match op {
+        CompareOp::Eq => {
+            let (mut less, greater) =
+                (of_booleans(CompareOp::Lt, x.clone(), y.clone()), of_booleans(CompareOp::Gt, x, y));
+            less.or(&greater);
+            less.invert();
+            less
+        }
+        CompareOp::Lt => {
+            x.invert();
+            x.and(&y);
+            x
+        }
+        CompareOp::Lte => {
+            x.invert();
+            x.or(&y);
+            x
+        }
+        CompareOp::Gt => of_booleans(CompareOp::Lt, y, x),
+        CompareOp::Gte => of_booleans(CompareOp::Lte, y, x),
     }
 }
 
@@ -145,8 +198,8 @@ fn rows<T: Copy + PartialEq>(x: &Values<'_, T>, y: &Values<'_, T>) -> Option<usi
 
 /// The order of each row's two values: -1, 0 or 1.
 fn orders(a: &Vector<'_>, b: &Vector<'_>, rows: usize, collation: &Collation) -> Option<Vec<f64>> {
-    let less = truths(CompareOp::Lt, a, b, collation)?;
-    let greater = truths(CompareOp::Gt, a, b, collation)?;
+    let less = truths(CompareOp::Lt, a, b, rows, collation)?;
+    let greater = truths(CompareOp::Gt, a, b, rows, collation)?;
     let bit = |rows: &Bitmap, row: usize| f64::from(u8::from(rows.get(row)));
     // Integers have no negative zero.
     Some((0..rows).map(|row| bit(&greater, row) - bit(&less, row) + 0.0).collect())

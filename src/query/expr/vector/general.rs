@@ -116,16 +116,7 @@ pub fn path<'a>(start: &Vector<'_>, path: &[Box<str>], rows: usize) -> Vector<'a
     if let (Cells::Any(column), true) = (&start.cells, is_whole)
         && let ColumnData::Bson(_) = column.data()
     {
-        let of_each = || {
-            let mut builder = ColumnBuilder::with_capacity(rows);
-            (0..rows).for_each(|row| push(&mut builder, &reach(start.value(row, &mut scratch), path)));
-            builder.finish()
-        };
-        let of_all = || {
-            let found = scalar_of(column, path).flatten().or_else(|| arrays::reached(column, path));
-            found.unwrap_or_else(of_each)
-        };
-        return Vector::made(column.reached(path, of_all), left);
+        return Vector::made(column.reached(path, || reached(column, path)), left);
     }
     if let Cells::Any(column) = &start.cells
         && let Some(scalar) = scalar_of(column, path)
@@ -143,6 +134,20 @@ pub fn path<'a>(start: &Vector<'_>, path: &[Box<str>], rows: usize) -> Vector<'a
         }
     }
     Vector::made(builder.finish(), left)
+}
+
+/// What a path reaches in each value of a BSON column.
+// Loaded later.
+pub fn reached(column: &Column, path: &[Box<str>]) -> Column {
+    let of_each = || {
+        let (mut builder, mut scratch) = (ColumnBuilder::with_capacity(column.len()), Vec::new());
+        for row in 0..column.len() {
+            push(&mut builder, &reach(column.value(row, &mut scratch), path));
+        }
+        builder.finish()
+    };
+    let found = scalar_of(column, path).flatten().or_else(|| arrays::reached(column, path));
+    found.unwrap_or_else(of_each)
 }
 
 /// What a path reaches in a column of objects; the inner `None` if no object has it, the outer one if it is not a column.

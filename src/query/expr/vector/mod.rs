@@ -32,4 +32,5 @@ mod tests;
 mod texts;
 mod truth;
 
+pub use general::reached;
 pub(super) use program::compile_if_loaded;

@@ -169,7 +169,7 @@ fn better<'a>(is_max: bool, arguments: &VectorArguments<'_, 'a>) -> Option<Vecto
     }
     let op = if is_max { CompareOp::Gt } else { CompareOp::Lt };
     // Of values that compare equal, the first one stays.
-    let mut takes_b = comparison::truths(op, b, a, &Collation::default())?;
+    let mut takes_b = comparison::truths(op, b, a, arguments.rows, &Collation::default())?;
     let [absent_a, absent_b] = [a, b].map(|vector| vector.absent());
     absent_a.rows().into_iter().for_each(|rows| takes_b.or(rows));
     let mut takes_a = takes_b.clone();

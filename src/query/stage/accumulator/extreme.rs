@@ -18,7 +18,7 @@ use crate::value::{Collation, Decimal, Kind, OwnedValue, Value};
 pub(super) struct ExtremeValues {
     is_max: bool,
     groups: Vec<GroupExtreme>,
-    /// The extremes that are neither doubles, nor integers, nor dates; empty before the first one.
+    /// The extremes that are neither doubles, nor integers, nor dates, nor booleans; empty before the first one.
     others: Vec<Option<OwnedValue>>,
     collation: Collation,
 }
@@ -39,6 +39,7 @@ fn word_of(value: Value<'_>) -> Option<u64> {
         Kind::Int32 => value.as_i32().map(|n| i64::from(n).cast_unsigned()),
         Kind::Int64 => value.as_i64().map(i64::cast_unsigned),
         Kind::Date => value.as_date_ms().map(i64::cast_unsigned),
+        Kind::Bool => value.as_bool().map(u64::from),
         _ => None,
     }
 }
@@ -46,8 +47,12 @@ fn word_of(value: Value<'_>) -> Option<u64> {
 /// The value of a word; `None` before the first value.
 fn value_of(kind: u8, word: &[u8; 8]) -> Option<Value<'_>> {
     let kind = Kind::from_byte(kind)?;
-    // Little-endian: the first half of an int32 is the whole of it.
-    let bytes = if kind == Kind::Int32 { word.first_chunk::<4>()?.as_slice() } else { word };
+    // Little-endian: the first bytes of a small value are the whole of it.
+    let bytes = match kind {
+        Kind::Int32 => word.first_chunk::<4>()?.as_slice(),
+        Kind::Bool => word.first_chunk::<1>()?,
+        _ => word,
+    };
     Some(Value::new_checked(kind, bytes))
 }
 
@@ -235,6 +240,13 @@ impl Accumulator for ExtremeValues {
             (ColumnData::Date(cells), None) => {
                 extreme_of_int64s(cells.get(range).unwrap_or_default(), is_max).map(|best| (OwnedValue::date(best), 0))
             }
+            // So are booleans.
+            (ColumnData::Bool(cells), None) => {
+                let cells = cells.get(range).unwrap_or_default();
+                let (wanted, other) = if is_max { (1, 0) } else { (0, 1) };
+                let found = if cells.contains(&wanted) { wanted } else { other };
+                (!cells.is_empty()).then(|| (OwnedValue::bool(found != 0), 0))
+            }
             _ => None,
         };
         match best {
@@ -262,6 +274,10 @@ impl Accumulator for ExtremeValues {
             None => Vec::new(),
         };
         let by = (kind, self.is_max);
+        let truths: Vec<i64> = match column.data() {
+            ColumnData::Bool(cells) => cells.iter().map(|cell| i64::from(*cell)).collect(),
+            _ => Vec::new(),
+        };
         let mut row = rows.start;
         while row < rows.end {
             let done = row - rows.start;
@@ -278,6 +294,7 @@ impl Accumulator for ExtremeValues {
                 ColumnData::I64(cells) | ColumnData::Date(cells) => {
                     offer_integers(groups, cells.get(range).unwrap_or_default(), places, by, known)
                 }
+                ColumnData::Bool(_) => offer_integers(groups, truths.get(range).unwrap_or_default(), places, by, known),
                 _ => return self.offer_values(&group_of, column, rows.clone(), times, self.groups.len()),
             };
             // The first value of a group, or one of another type.
@@ -307,6 +324,7 @@ impl Accumulator for ExtremeValues {
             Kind::Double => ColumnData::F64(bytemuck::cast_vec(words)),
             Kind::Int64 => ColumnData::I64(bytemuck::cast_vec(words)),
             Kind::Date => ColumnData::Date(bytemuck::cast_vec(words)),
+            Kind::Bool => ColumnData::Bool(words.iter().map(|word| u8::from(*word != 0)).collect()),
             _ => return None,
         };
         Some(Column::new(data, None))
@@ -368,6 +386,41 @@ mod tests {
                 (0..3).map(|group| extremes.value(group)).collect::<Vec<_>>()
             };
             prop_assert_eq!(extremes(coded), extremes(plain));
+        }
+
+        #[test]
+        fn extremes_of_booleans_are_those_of_one_comparison_after_another(
+            truths in prop::collection::vec(any::<bool>(), 1..40), groups in prop::collection::vec(0..3_u32, 40),
+            others in prop::collection::vec(prop_oneof![Just(OwnedValue::int32(1)), Just(OwnedValue::date(0))], 0..2),
+            is_max in any::<bool>(), is_apart in any::<bool>(),
+        ) {
+            let mut extremes = ExtremeValues::new(is_max, &Collation::default());
+            (0..3).for_each(|_| extremes.grow(1));
+            let mut expected = [const { None::<OwnedValue> }; 3];
+            // Values of other types before and after.
+            let all = [others.clone(), truths.into_iter().map(OwnedValue::bool).collect(), others];
+            for values in all.iter().filter(|values| !values.is_empty()) {
+                let inputs = Inputs::of(column(values.iter().cloned().map(Some)));
+                for row in 0..values.len() {
+                    let group = if is_apart { groups[row] as usize } else { 1 };
+                    let wanted = if is_max { Ordering::Greater } else { Ordering::Less };
+                    let known = expected[group].as_ref().map(OwnedValue::view);
+                    if known.is_none_or(|known| Collation::default().compare(values[row].view(), known) == wanted) {
+                        expected[group] = Some(values[row].clone());
+                    }
+                }
+                match is_apart {
+                    true => extremes.add_each(&groups[..values.len()], &inputs, 0..values.len(), None).unwrap(),
+                    false => extremes.add(1, &inputs, 0..values.len(), None).unwrap(),
+                }
+            }
+            let found = (0..3).map(|group| extremes.value(group)).collect::<Vec<_>>();
+            prop_assert_eq!(found, expected.map(|value| value.unwrap_or_else(OwnedValue::null)).to_vec());
+            let column = extremes.column();
+            for group in 0..3 {
+                let mut scratch = Vec::new();
+                prop_assert!(column.as_ref().is_none_or(|all| all.value(group, &mut scratch).map(Value::to_owned) == Some(extremes.value(group))));
+            }
         }
     }
 }
