@@ -66,6 +66,9 @@ impl FindCursor {
     ///
     /// Errors: those of projections.
     pub(super) fn take_run(&mut self, cache: &RefCell<BucketCache>, wanted: usize) -> Result<bool> {
+        if self.units.is_empty() {
+            self.ahead.begins |= self.scan.range().and_then(keyspace::lowest_bucket) == Some(BucketId::MIN);
+        }
         if !self.takes_runs(cache) {
             return Ok(false);
         }
@@ -183,7 +186,6 @@ impl FindCursor {
     fn known_run(&mut self, cache: &RefCell<BucketCache>) -> Option<Rc<BucketRun>> {
         self.scan.expect_runs();
         let range = self.scan.range()?;
-        self.ahead.begins |= keyspace::lowest_bucket(range) == Some(BucketId::MIN);
         // The filter drops the rows of buckets in front of the range and behind it. Of one in front of it, none was met before.
         let drops = !self.plan.is_decided_by_metadata();
         let run = cache.borrow().run(range, (drops && self.scan.examined() == 0, drops))?;

@@ -16,6 +16,7 @@ mod decimals;
 mod evaluate;
 mod globals;
 mod literals;
+mod matcher;
 mod math;
 mod objects;
 mod operators;

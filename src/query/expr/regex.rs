@@ -8,6 +8,7 @@ use ::kernels::texts;
 
 use super::globals::Globals;
 use super::literals::{Literals, literals_of};
+use super::matcher::matcher_if_loaded;
 use crate::block::{Bitmap, Column, ColumnData, kernels};
 use crate::env;
 use crate::error::{Error, ErrorCode, Result};
@@ -21,6 +22,8 @@ pub struct Regex {
     literals: Literals,
     ignores_case: bool,
     compiled: Rc<dyn env::CompiledRegex>,
+    /// Whether the host is asked.
+    asks_host: bool,
     verdicts: Rc<RefCell<Verdicts>>,
 }
 
@@ -52,11 +55,12 @@ impl Regex {
         let literals = if flags == plain { literals_of(pattern, flags.ignores_case) } else { Literals::default() };
         let ignores_case = flags.ignores_case;
         let translated = translate(pattern, &mut flags);
-        let compiled = globals.env().regex(&translated, flags.ignores_case).map_err(|reason| {
+        let mut compiled = globals.env().regex(&translated, flags.ignores_case).map_err(|reason| {
             Error::new(ErrorCode::Location51091, format!("Regular expression is invalid: /{pattern}/: {reason}"))
         })?;
-        let verdicts = Rc::default();
-        Ok(Regex { pattern: pattern.into(), options: options.into(), literals, ignores_case, compiled, verdicts })
+        let asks_host = !matcher_if_loaded(&translated, flags.ignores_case, &mut compiled);
+        let (pattern, options, verdicts) = (pattern.into(), options.into(), Rc::default());
+        Ok(Regex { pattern, options, literals, ignores_case, compiled, asks_host, verdicts })
     }
 
     /// True if it has been made of these.
@@ -108,8 +112,11 @@ impl Regex {
             && (*decide && !prefix.is_empty() || texts::find(text, part.as_bytes(), 0, self.ignores_case).is_some())
     }
 
-    /// What the host says of a text. A call copies the text, and texts repeat.
+    /// What the matcher says of a text, or the host: a call of it copies the text, and texts repeat.
     fn asked(&self, text: &str) -> bool {
+        if !self.asks_host {
+            return self.compiled.is_match(text);
+        }
         let Verdicts { texts, matches } = &mut *self.verdicts.borrow_mut();
         let known = texts.get(text.as_bytes()).and_then(|number| matches.get(number));
         if let Some(known) = known {

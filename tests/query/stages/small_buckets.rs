@@ -2,7 +2,7 @@
 
 use bson::{Bson, Document, RawDocumentBuf, doc, rawdoc};
 
-use super::{row, run, values, with_rows};
+use super::{explained::explain_of, row, run, values, with_rows};
 use crate::support::Db;
 use crate::support::pipelines::run_in;
 
@@ -141,6 +141,23 @@ fn a_find_gives_the_rows_of_small_buckets_in_the_same_order_in_large_batches_and
             for batch in [101, 5000, 5000, 300, 5000] {
                 assert_eq!(run_in(db, find.clone(), batch).await, expected, "{find:?} in batches of {batch}");
             }
+        }
+    });
+}
+
+#[test]
+fn a_group_by_metadata_joins_all_small_buckets_so_that_filters_on_metadata_take_them_joined() {
+    with_inserts(async |db| {
+        let group = || doc! { "$group": { "_id": "$station", "rows": { "$sum": 1 } } };
+        let examined = async |stages: Vec<Document>| {
+            let found = explain_of(db, stages, "executionStats").await;
+            let stats = found.stages()[0].get_document("$cursor").unwrap().get_document("executionStats").unwrap();
+            stats.get_i64("totalDocsExamined").unwrap()
+        };
+        let all = examined(vec![group()]).await;
+        again(db, &[group()]).await;
+        for matching in [doc! { "station": { "$ne": "b" } }, doc! { "station": { "$regex": "^c" } }] {
+            assert_eq!(examined(vec![doc! { "$match": matching }, group()]).await, all);
         }
     });
 }
