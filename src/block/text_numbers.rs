@@ -1,10 +1,13 @@
-//! Columns of texts, arrays and objects as numbers of distinct ones: queries compare and group these much faster.
+//! Columns of texts, arrays and objects as numbers of distinct ones: queries compare and group these much faster. So are columns with
+//! texts among other values.
 
 use super::column::{Column, ColumnData, VarData};
 use crate::value::{Interner, Kind, Value};
 
 /// If more than one of so many rows has a text of its own, numbers are of no use.
 const ROWS_A_TEXT_MIN: usize = 4;
+/// So many rows show whether there are texts among other values.
+const SAMPLE_ROWS: usize = 64;
 /// So many texts may differ before that is judged: of some hundred paths, most come early.
 const TEXTS_FREE: usize = 192;
 
@@ -29,13 +32,17 @@ impl TextNumbers {
     /// In fewer rows than this, texts are not numbered.
     pub const ROWS_MIN: usize = 64;
 
-    /// True for texts, arrays and objects. Columns of other types, also if they are mixed, are compared by kernels.
+    /// True for texts, arrays and objects, and for texts among other values. Columns of other types, also if they are mixed, are
+    /// compared by kernels.
     pub fn are_for(column: &Column) -> bool {
-        let is_container = |value: Value<'_>| matches!(value.kind(), Kind::Array | Kind::Object);
+        let is_long = |value: Value<'_>| matches!(value.kind(), Kind::Array | Kind::Object | Kind::String);
+        let mut scratch = Vec::new();
+        let mut is_long_at = |row: usize| column.value(row, &mut scratch).map(is_long);
         match column.data() {
             ColumnData::String(_) => true,
             ColumnData::Bson(_) => {
-                (0..column.len()).find_map(|row| column.value(row, &mut Vec::new()).map(is_container)).unwrap_or(false)
+                let first = (0..column.len()).find(|row| column.is_present(*row)).unwrap_or_default();
+                (first..column.len()).take(SAMPLE_ROWS).any(|row| is_long_at(row) == Some(true))
             }
             _ => false,
         }
@@ -124,6 +131,14 @@ mod tests {
 
     #[test]
     fn texts_of_which_at_most_a_quarter_differ_are_numbered_wherever_they_stand() {
+        let mixed = |count: u32| {
+            let value =
+                |n: u32| if n % 5 == 0 { OwnedValue::string(&n.to_string()) } else { OwnedValue::double(f64::from(n)) };
+            let mut builder = ColumnBuilder::new();
+            (0..1000).for_each(|n| builder.push(value(n % count).view()));
+            builder.finish()
+        };
+        assert_eq!([7, 900].map(|count| TextNumbers::of(&mixed(count)).is_some()), [true, false]);
         // All come early; the last ones differ; the same as arrays; too few rows.
         for (column, is_numbered) in [
             (texts((0..1000).map(|n| n % 240)), true),

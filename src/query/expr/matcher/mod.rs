@@ -1,9 +1,9 @@
 //! Matches ASCII texts against patterns without the host: a call of it copies the text, and takes a microsecond.
 
+// Loaded later.
+
 mod parse;
 mod program;
-
-// Loaded later.
 
 use std::rc::Rc;
 

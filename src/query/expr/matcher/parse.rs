@@ -59,7 +59,18 @@ impl Set {
     }
 
     pub const fn has(self, byte: u8) -> bool {
-        byte < 128 && self.0 >> byte & 1 == 1
+        let half = if byte < 64 { self.0 } else { self.0 >> 64 } as u64;
+        byte < 128 && half >> (byte & 63) & 1 == 1
+    }
+
+    /// True if there is such a character at a place.
+    pub fn has_at(self, text: &[u8], at: usize) -> bool {
+        text.get(at).is_some_and(|byte| self.has(*byte))
+    }
+
+    /// The character, if it has just one.
+    pub fn only(self) -> Option<u8> {
+        (self.0.count_ones() == 1).then(|| self.0.trailing_zeros() as u8)
     }
 
     pub fn is_word(byte: Option<&u8>) -> bool {

@@ -14,8 +14,10 @@ const STEPS_MAX: usize = 1 << 15;
 const LENGTH_MAX: usize = 1000;
 
 /// A step of a pattern.
-enum Step {
+enum PatternStep {
     One(Set),
+    /// These characters.
+    Text(Vec<u8>),
     /// Several characters of a set, at least and at most so many. If greedy, it tries as many as possible first.
     Some(Set, usize, usize, bool),
     /// Tries the first step, then the second one.
@@ -31,17 +33,15 @@ enum Step {
 enum Way {
     /// A step and the place where it starts.
     Other(usize, usize),
-    /// The same with one character less, as long as the place is behind this one.
-    Shorter(usize, usize, usize),
-    /// The same with one character more, as long as the place is in front of this one.
-    Longer(usize, usize, usize),
+    /// A step and the places where it may start, of which the last one comes first, or the first one.
+    Some { next: usize, low: usize, high: usize, is_greedy: bool },
     /// A place was noted: it was this one before.
     Noted(usize, Option<usize>),
 }
 
 /// The work on a text.
 #[derive(Default)]
-struct Work {
+struct Search {
     ways: Vec<Way>,
     /// For each group, where it starts and ends.
     places: Vec<Option<usize>>,
@@ -50,12 +50,12 @@ struct Work {
 
 /// A pattern for texts of ASCII. The host matches others.
 pub struct Matcher {
-    steps: Vec<Step>,
+    steps: Vec<PatternStep>,
     groups: usize,
     /// The characters with which matches begin; `None` if they may be empty.
     first: Option<Set>,
     host: Rc<dyn CompiledRegex>,
-    work: RefCell<Work>,
+    work: RefCell<Search>,
 }
 
 impl Matcher {
@@ -65,13 +65,13 @@ impl Matcher {
         let whole = parser.whole()?;
         let mut steps = Vec::new();
         add(&whole, &mut steps)?;
-        steps.push(Step::Done);
+        steps.push(PatternStep::Done);
         let first = (!may_be_empty(&whole)).then(|| first_of(&whole));
         Some(Matcher { steps, groups: parser.groups + 1, first, host: Rc::clone(host), work: RefCell::default() })
     }
 
     /// Where the first match from some place on starts and ends. The outer `None` if it takes too long.
-    fn search(&self, text: &[u8], from: usize, work: &mut Work) -> Option<Option<(usize, usize)>> {
+    fn search(&self, text: &[u8], from: usize, work: &mut Search) -> Option<Option<(usize, usize)>> {
         let mut start = from;
         loop {
             if let Some(first) = self.first {
@@ -84,15 +84,15 @@ impl Matcher {
                 return Some(Some((start, end)));
             }
             start += 1;
-            if start > text.len() || matches!(self.steps.first(), Some(Step::Boundary(Boundary::Start))) {
+            if start > text.len() || matches!(self.steps.first(), Some(PatternStep::Boundary(Boundary::Start))) {
                 return Some(None);
             }
         }
     }
 
     /// The end of the match at `start`.
-    fn end_of(&self, text: &[u8], start: usize, work: &mut Work) -> Option<Option<usize>> {
-        let Work { ways, places, steps } = work;
+    fn end_of(&self, text: &[u8], start: usize, work: &mut Search) -> Option<Option<usize>> {
+        let Search { ways, places, steps } = work;
         ways.clear();
         places.clear();
         places.resize(2 * self.groups, None);
@@ -100,40 +100,40 @@ impl Matcher {
         loop {
             *steps = steps.checked_sub(1)?;
             let is_met = match self.steps.get(number)? {
-                Step::One(set) => {
+                PatternStep::One(set) => {
                     at += 1;
                     text.get(at - 1).is_some_and(|byte| set.has(*byte))
                 }
-                Step::Some(set, least, most, is_greedy) => {
+                PatternStep::Text(wanted) => {
+                    let is_next = text.get(at..)?.starts_with(wanted);
+                    at += wanted.len();
+                    is_next
+                }
+                PatternStep::Some(set, least, most, is_greedy) => {
                     let ahead = text.get(at..)?.iter().take(*most);
                     let count = ahead.take_while(|byte| set.has(**byte)).count();
                     *steps = steps.checked_sub(count / 8)?;
-                    let (low, high) = (at + least, at + count);
-                    at = if *is_greedy { high } else { low };
-                    if low < high {
-                        ways.push(match is_greedy {
-                            true => Way::Shorter(number + 1, low, high),
-                            false => Way::Longer(number + 1, low, high),
-                        });
-                    }
-                    low <= high
+                    let (low, high) = (at + least, at + count + 1);
+                    ways.push(Way::Some { next: number + 1, low, high, is_greedy: *is_greedy });
+                    // It goes on from one of these places.
+                    false
                 }
-                Step::Fork(first, second) => {
+                PatternStep::Fork(first, second) => {
                     ways.push(Way::Other(*second, at));
                     number = *first;
                     continue;
                 }
-                Step::Jump(to) => {
+                PatternStep::Jump(to) => {
                     number = *to;
                     continue;
                 }
-                Step::Note(slot) => {
+                PatternStep::Note(slot) => {
                     let place = places.get_mut(*slot)?;
                     ways.push(Way::Noted(*slot, place.replace(at)));
                     true
                 }
-                Step::Boundary(boundary) => holds(*boundary, text, at),
-                Step::Done => return Some(Some(at)),
+                PatternStep::Boundary(boundary) => holds(*boundary, text, at),
+                PatternStep::Done => return Some(Some(at)),
             };
             number += 1;
             if is_met {
@@ -144,20 +144,30 @@ impl Matcher {
                     None => return Some(None),
                     Some(Way::Noted(slot, before)) => *places.get_mut(slot)? = before,
                     Some(Way::Other(number, at)) => break (number, at),
-                    Some(Way::Shorter(number, low, high)) => {
-                        if low + 1 < high {
-                            ways.push(Way::Shorter(number, low, high - 1));
+                    Some(Way::Some { next, low, high, is_greedy }) => {
+                        // Places where the next step cannot begin are left out.
+                        let begins = self.begins_with(next);
+                        let may_begin = |at: &usize| begins.is_none_or(|set| set.has_at(text, *at));
+                        *steps = steps.checked_sub((high - low.min(high)) / 64)?;
+                        let mut places = low..high;
+                        let place = if is_greedy { places.rfind(may_begin) } else { places.find(may_begin) };
+                        if let Some(at) = place {
+                            let (low, high) = if is_greedy { (low, at) } else { (at + 1, high) };
+                            ways.push(Way::Some { next, low, high, is_greedy });
+                            break (next, at);
                         }
-                        break (number, high - 1);
-                    }
-                    Some(Way::Longer(number, low, high)) => {
-                        if low + 1 < high {
-                            ways.push(Way::Longer(number, low + 1, high));
-                        }
-                        break (number, low + 1);
                     }
                 }
             };
+        }
+    }
+
+    /// The character with which a step begins; `None` if it may begin with any, or with none.
+    fn begins_with(&self, number: usize) -> Option<Set> {
+        match self.steps.get(number)? {
+            PatternStep::One(set) => Some(*set),
+            PatternStep::Text(text) => text.first().map(|first| Set::between(*first, *first)),
+            _ => None,
         }
     }
 
@@ -203,37 +213,49 @@ impl CompiledRegex for Matcher {
 }
 
 /// Appends the steps of a part of a pattern; `None` if that takes the host.
-fn add(node: &Node, steps: &mut Vec<Step>) -> Option<()> {
+fn add(node: &Node, steps: &mut Vec<PatternStep>) -> Option<()> {
     match node {
-        Node::One(set) => steps.push(Step::One(*set)),
-        Node::Boundary(boundary) => steps.push(Step::Boundary(*boundary)),
-        Node::All(all) => all.iter().try_for_each(|node| add(node, steps))?,
+        Node::One(set) => steps.push(PatternStep::One(*set)),
+        Node::Boundary(boundary) => steps.push(PatternStep::Boundary(*boundary)),
+        Node::All(all) => {
+            let mut text = Vec::new();
+            for node in all {
+                match node {
+                    Node::One(set) if let Some(byte) = set.only() => text.push(byte),
+                    _ => {
+                        add_text(&mut text, steps);
+                        add(node, steps)?;
+                    }
+                }
+            }
+            add_text(&mut text, steps);
+        }
         Node::Any(all) => {
             let (last, others) = all.split_last()?;
             let mut jumps = Vec::new();
             for node in others {
                 let fork = steps.len();
-                steps.push(Step::Fork(fork + 1, 0));
+                steps.push(PatternStep::Fork(fork + 1, 0));
                 add(node, steps)?;
                 jumps.push(steps.len());
-                steps.push(Step::Jump(0));
-                *steps.get_mut(fork)? = Step::Fork(fork + 1, steps.len());
+                steps.push(PatternStep::Jump(0));
+                *steps.get_mut(fork)? = PatternStep::Fork(fork + 1, steps.len());
             }
             add(last, steps)?;
             let end = steps.len();
             for jump in jumps {
-                *steps.get_mut(jump)? = Step::Jump(end);
+                *steps.get_mut(jump)? = PatternStep::Jump(end);
             }
         }
         Node::Group(None, inner) => add(inner, steps)?,
         Node::Group(Some(number), inner) => {
-            steps.push(Step::Note(2 * number));
+            steps.push(PatternStep::Note(2 * number));
             add(inner, steps)?;
-            steps.push(Step::Note(2 * number + 1));
+            steps.push(PatternStep::Note(2 * number + 1));
         }
         Node::Repeat { node, least, most, is_greedy } => {
             if let Node::One(set) = &**node {
-                steps.push(Step::Some(*set, *least, *most, *is_greedy));
+                steps.push(PatternStep::Some(*set, *least, *most, *is_greedy));
                 return Some(());
             }
             // What the host does with groups that are captured again, or with empty repetitions, is its affair.
@@ -243,16 +265,18 @@ fn add(node: &Node, steps: &mut Vec<Step>) -> Option<()> {
             for _ in 0..*least {
                 add(node, steps)?;
             }
-            let fork = |body: usize, end: usize| if *is_greedy { Step::Fork(body, end) } else { Step::Fork(end, body) };
+            let fork = |body: usize, end: usize| {
+                if *is_greedy { PatternStep::Fork(body, end) } else { PatternStep::Fork(end, body) }
+            };
             let mut forks = Vec::new();
             let more = if *most == usize::MAX { 1 } else { most - least };
             for _ in 0..more {
                 forks.push(steps.len());
-                steps.push(Step::Done);
+                steps.push(PatternStep::Done);
                 add(node, steps)?;
             }
             if *most == usize::MAX {
-                steps.push(Step::Jump(*forks.first()?));
+                steps.push(PatternStep::Jump(*forks.first()?));
             }
             for at in forks {
                 let end = steps.len();
@@ -261,6 +285,14 @@ fn add(node: &Node, steps: &mut Vec<Step>) -> Option<()> {
         }
     }
     (steps.len() <= LENGTH_MAX).then_some(())
+}
+
+fn add_text(text: &mut Vec<u8>, steps: &mut Vec<PatternStep>) {
+    match std::mem::take(text).as_slice() {
+        [] => {}
+        [byte] => steps.push(PatternStep::One(Set::between(*byte, *byte))),
+        text => steps.push(PatternStep::Text(text.to_vec())),
+    }
 }
 
 fn may_be_empty(node: &Node) -> bool {
