@@ -137,7 +137,7 @@ pub(super) type Eager = fn(&Operator, &[Option<Value<'_>>]) -> Result<Datum<'sta
 /// The same with the collation.
 type Comparing = fn(&Operator, &[Option<Value<'_>>], &Collation) -> Result<Datum<'static>>;
 /// The same with globals.
-type Asking = fn(&Operator, &[Option<Value<'_>>], &Globals) -> Result<Datum<'static>>;
+pub(super) type Asking = fn(&Operator, &[Option<Value<'_>>], &Globals) -> Result<Datum<'static>>;
 /// A function that evaluates its arguments itself.
 type Lazy = for<'s> fn(&'s [Expr], &Scope<'s>) -> Result<Datum<'s>>;
 

@@ -4,13 +4,12 @@
 
 use std::rc::Rc;
 
+use super::arguments::Want::*;
 use super::arguments::failure;
 use super::datum::{ArrayWriter, Datum, container, is_nullish};
-use super::evaluate::Scope;
 use super::globals::Globals;
-use super::operators::{Binds, Names, Op, Operator, Syntax, lazy, names};
+use super::operators::{Asking, Binds, Names, Nulls, Op, Operator, Wants, asking, names, with_nulls};
 use super::regex::Regex;
-use super::tree::Expr;
 use crate::env::Match;
 use crate::error::ErrorCode::*;
 use crate::error::Result;
@@ -27,28 +26,31 @@ static REGEX: Names = names(
 /// So many compiled regular expressions are kept.
 const KEPT_MAX: usize = 8;
 
+const ARGUMENTS: Wants = &[(Any, InternalError), (Any, InternalError), (Any, InternalError)];
+
 pub(super) static TABLE: &[Operator] = &[
-    lazy(Op::More, "$regexMatch", Syntax::Named(&REGEX), |arguments, scope| {
-        let asked = asked("$regexMatch", arguments, scope)?;
-        Ok(Datum::bool(asked.is_some_and(|(regex, input)| regex.matches(input.view()))))
+    pattern("$regexMatch", |operator, values, globals| {
+        let asked = asked(operator, values, globals)?;
+        Ok(Datum::bool(asked.is_some_and(|(regex, input)| regex.is_match(input))))
     }),
-    lazy(Op::More, "$regexFind", Syntax::Named(&REGEX), |arguments, scope| {
-        let found = found("$regexFind", arguments, scope, false)?;
+    pattern("$regexFind", |operator, values, globals| {
+        let asked = asked(operator, values, globals)?;
+        let found = asked.map_or_else(Vec::new, |(regex, input)| regex.find(input, false));
         Ok(found.first().map_or(Datum::NULL, object))
     }),
-    lazy(Op::More, "$regexFindAll", Syntax::Named(&REGEX), |arguments, scope| {
+    pattern("$regexFindAll", |operator, values, globals| {
         let mut all = ArrayWriter::new();
-        for found in found("$regexFindAll", arguments, scope, true)? {
-            all.push(object(&found).view());
+        if let Some((regex, input)) = asked(operator, values, globals)? {
+            for found in regex.find(input, true) {
+                all.push(object(&found).view());
+            }
         }
         Ok(all.finish())
     }),
 ];
 
-fn found(name: &str, arguments: &[Expr], scope: &Scope<'_>, all: bool) -> Result<Vec<Match>> {
-    let asked = asked(name, arguments, scope)?;
-    let found = asked.map(|(regex, input)| regex.find(input.view().and_then(Value::as_str).unwrap_or_default(), all));
-    Ok(found.unwrap_or_default())
+const fn pattern(name: &'static str, run: Asking) -> Operator {
+    with_nulls(Nulls::Values, asking(Op::More, name, &REGEX, ARGUMENTS, run))
 }
 
 fn object(found: &Match) -> Datum<'static> {
@@ -81,16 +83,20 @@ fn compiled(pattern: &str, options: &str, globals: &Globals) -> Result<Rc<Regex>
 }
 
 /// The regular expression and the string to search; `None` if one of them is null.
-fn asked<'s>(name: &str, arguments: &'s [Expr], scope: &Scope<'s>) -> Result<Option<(Rc<Regex>, Datum<'s>)>> {
-    let [input, regex, options] = arguments else { return Ok(None) };
-    let (input, regex, options) = (input.evaluate(scope)?, regex.evaluate(scope)?, options.evaluate(scope)?);
+fn asked<'v>(
+    operator: &Operator,
+    values: &[Option<Value<'v>>],
+    globals: &Globals,
+) -> Result<Option<(Rc<Regex>, &'v str)>> {
+    let [input, regex, options] = values else { return Ok(None) };
+    let name = operator.name();
     let refuse = |code, problem: &str| Err(failure(code, name, problem));
-    let wanted = match options.view() {
+    let wanted = match *options {
         found if is_nullish(found) => None,
         Some(found) if found.as_str().is_some() => found.as_str(),
         _ => return refuse(Location51106, "needs a string as its options"),
     };
-    let (pattern, flags) = match regex.view() {
+    let (pattern, flags) = match *regex {
         found if is_nullish(found) => return Ok(None),
         Some(found) if found.as_regex().is_some() => found.as_regex().unwrap_or_default(),
         Some(found) if found.as_str().is_some() => (found.as_str().unwrap_or_default(), ""),
@@ -99,11 +105,14 @@ fn asked<'s>(name: &str, arguments: &'s [Expr], scope: &Scope<'s>) -> Result<Opt
     if !flags.is_empty() && wanted.is_some() {
         return refuse(Location51107, "has options both in its regex and in 'options'");
     }
-    let regex = compiled(pattern, wanted.unwrap_or(flags), scope.globals())?;
-    match input.view() {
+    let regex = compiled(pattern, wanted.unwrap_or(flags), globals)?;
+    match *input {
         found if is_nullish(found) => Ok(None),
-        Some(found) if found.as_str().is_some() => Ok(Some((regex, input))),
-        _ => refuse(Location51104, "needs a string as its input"),
+        Some(found) => match found.as_str() {
+            Some(text) => Ok(Some((regex, text))),
+            None => refuse(Location51104, "needs a string as its input"),
+        },
+        None => Ok(None),
     }
 }
 

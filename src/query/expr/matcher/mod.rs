@@ -4,6 +4,7 @@
 
 mod parse;
 mod program;
+mod steps;
 
 use std::rc::Rc;
 

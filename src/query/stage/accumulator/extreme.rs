@@ -297,7 +297,7 @@ impl Accumulator for ExtremeValues {
                 ColumnData::Bool(_) => offer_integers(groups, truths.get(range).unwrap_or_default(), places, by, known),
                 _ => return self.offer_values(&group_of, column, rows.clone(), times, self.groups.len()),
             };
-            // The first value of a group, or one of another type.
+            // The group has a value of another type.
             if row < rows.end {
                 self.offer_values(&group_of, column, row..row + 1, times, 1)?;
                 row += 1;

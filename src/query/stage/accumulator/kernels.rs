@@ -151,8 +151,18 @@ pub struct GroupExtreme {
     pub kind: u8,
 }
 
+/// The extreme of a group, which is `new` if it is the first one. `None` if it has another type.
+#[inline(always)]
+fn known_or(new: GroupExtreme, extremes: &mut [GroupExtreme], group: u32) -> Option<&mut GroupExtreme> {
+    let known = extremes.get_mut(group as usize)?;
+    if known.kind == 0 {
+        *known = new;
+    }
+    (known.kind == new.kind).then_some(known)
+}
+
 /// Offers each cell to the extreme of its group. `places` are those of the rows, or empty. Stops at the first row whose
-/// group holds no double; returns how many rows come before it.
+/// group holds a value of another type; returns how many rows come before it.
 pub fn offer_doubles(
     groups: &[u32],
     cells: &[f64],
@@ -161,14 +171,15 @@ pub fn offer_doubles(
     extremes: &mut [GroupExtreme],
 ) -> usize {
     for (row, (group, x)) in groups.iter().zip(cells).enumerate() {
-        let Some(known) = extremes.get_mut(*group as usize).filter(|known| known.kind == kind) else { return row };
+        let place = places.get(row).copied().unwrap_or_default();
+        let new = GroupExtreme { word: x.to_bits(), place, kind };
+        let Some(known) = known_or(new, extremes, *group) else { return row };
         let best = f64::from_bits(known.word);
         // NaN is below all others.
         let wins = match is_max {
             true => *x > best || best.is_nan() && !x.is_nan(),
             false => *x < best || x.is_nan() && !best.is_nan(),
         };
-        let place = places.get(row).copied().unwrap_or_default();
         if wins || place < known.place && (*x == best || x.is_nan() && best.is_nan()) {
             (known.word, known.place) = (x.to_bits(), place);
         }
@@ -185,10 +196,11 @@ pub fn offer_integers<T: Copy + Into<i64>>(
     extremes: &mut [GroupExtreme],
 ) -> usize {
     for (row, (group, n)) in groups.iter().zip(cells).enumerate() {
-        let Some(known) = extremes.get_mut(*group as usize).filter(|known| known.kind == kind) else { return row };
-        let (n, best) = ((*n).into(), known.word.cast_signed());
+        let (n, place) = ((*n).into(), places.get(row).copied().unwrap_or_default());
+        let new = GroupExtreme { word: n.cast_unsigned(), place, kind };
+        let Some(known) = known_or(new, extremes, *group) else { return row };
+        let best = known.word.cast_signed();
         let wins = if is_max { n > best } else { n < best };
-        let place = places.get(row).copied().unwrap_or_default();
         if wins || n == best && place < known.place {
             (known.word, known.place) = (n.cast_unsigned(), place);
         }
@@ -290,17 +302,8 @@ mod tests {
                 doubles.iter().for_each(|x| one_by_one.add(*x));
                 prop_assert_eq!(moments[at].mean.to_bits(), one_by_one.mean.to_bits());
             }
-            // Groups know nothing at first, then the caller sets the first value.
             let (mut extremes, mut integer_extremes) = (vec![GroupExtreme::default(); 4], vec![GroupExtreme::default(); 4]);
-            let mut from = 0;
-            while from < rows.len() {
-                from += offer_doubles(&groups[from..], &doubles[from..], &[], (1, is_max), &mut extremes);
-                if let Some((group, x, n)) = rows.get(from) {
-                    extremes[*group as usize] = GroupExtreme { word: x.to_bits(), place: 0, kind: 1 };
-                    integer_extremes[*group as usize] = GroupExtreme { word: n.cast_unsigned(), place: 0, kind: 2 };
-                    from += 1;
-                }
-            }
+            prop_assert_eq!(offer_doubles(&groups, &doubles, &[], (1, is_max), &mut extremes), rows.len());
             prop_assert_eq!(offer_integers(&groups, &int32s, &[], (2, is_max), &mut integer_extremes), rows.len());
             for group in 0..4_u32 {
                 let of = |row: &&(u32, f64, i64)| row.0 == group;
@@ -322,6 +325,7 @@ mod tests {
         assert_eq!(extremes, [GroupExtreme { word: (-0.0_f64).to_bits(), place: 3, kind: 1 }]);
         let mut extremes = vec![GroupExtreme { word: 4, place: 5, kind: 9 }];
         offer_integers(&groups, &[4_i64, 4, 6, 5], &[6, 4, 1, 2], (9, false), &mut extremes);
+        assert_eq!(offer_integers(&groups, &[1_i64], &[0], (7, false), &mut extremes), 0, "another type");
         assert_eq!(extremes, [GroupExtreme { word: 4, place: 4, kind: 9 }]);
     }
 

@@ -6,7 +6,7 @@
 use std::cmp::Ordering;
 use std::ops::Range;
 
-use super::kernels::next_within;
+use super::kernels::{extreme_of_doubles, extreme_of_int64s, next_within};
 use super::model::{Accumulator, Inputs, Settings, Times, list_is_full, show_array};
 use super::picks::{Picks, RankedRows};
 use super::words::{word_of, word_of_text, words_of_dates, words_of_doubles, words_of_int32s};
@@ -17,7 +17,7 @@ use crate::listed::IntoList;
 use crate::value::{Collation, Kind, OwnedValue, Value, sort_by};
 
 /// How rows are ranked, and which are kept.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Rank {
     /// The first rows: without keys all rows tie, and of ties the first ones stay.
     First,
@@ -241,6 +241,33 @@ impl Ranked {
         }
     }
 
+    /// The row that is ranked best by the only key; of several, the first one. `None` if a group keeps more, or if no kernel finds it.
+    fn best_row(&self, group: usize, inputs: &Inputs<'_>, rows: &Range<usize>) -> Option<usize> {
+        let (columns, is_max) = match self.rank {
+            Rank::First | Rank::Last => return None,
+            Rank::Least | Rank::Greatest => (std::slice::from_ref(&*inputs.cells), self.rank == Rank::Greatest),
+            Rank::Top | Rank::Bottom => (&*inputs.keys, (self.rank == Rank::Bottom) == *self.ascending.first()?),
+        };
+        let [column] = columns else { return None };
+        if self.groups.get(group)?.n != 1 || column.presence().is_some() {
+            return None;
+        }
+        let place = match column.data() {
+            ColumnData::F64(cells) => {
+                let cells = cut(cells, rows.clone());
+                let best = extreme_of_doubles(cells, is_max)?;
+                cells.iter().position(|x| *x == best || x.is_nan() && best.is_nan())?
+            }
+            ColumnData::I64(cells) | ColumnData::Date(cells) => {
+                let cells = cut(cells, rows.clone());
+                let best = extreme_of_int64s(cells, is_max)?;
+                cells.iter().position(|n| *n == best)?
+            }
+            _ => return None,
+        };
+        Some(rows.start + place)
+    }
+
     /// Adds rows of these groups.
     fn add_rows(
         &mut self,
@@ -348,8 +375,12 @@ impl Accumulator for Ranked {
     }
 
     fn add(&mut self, group: usize, inputs: &Inputs<'_>, rows: Range<usize>, times: Option<&Times<'_>>) -> Result<()> {
-        let group = u32::try_from(group).unwrap_or(u32::MAX);
-        self.add_rows(&vec![group; rows.len()], inputs, rows, times)
+        let number = u32::try_from(group).unwrap_or(u32::MAX);
+        // Of rows that come out of order, the first one by time stays.
+        match self.best_row(group, inputs, &rows).filter(|_| times.is_none()) {
+            Some(row) => self.add_rows(&[number], inputs, row..row + 1, None),
+            None => self.add_rows(&vec![number; rows.len()], inputs, rows, times),
+        }
     }
 
     fn add_each(
@@ -412,5 +443,49 @@ impl Accumulator for Ranked {
 
     fn size_bytes(&self) -> usize {
         self.size_bytes
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::borrow::Cow;
+
+    use super::*;
+    use proptest::prelude::*;
+
+    fn shown(rank: Rank, ascending: bool, n: usize, blocks: &[Vec<f64>], are_apart: bool) -> Option<OwnedValue> {
+        let settings = Settings {
+            collation: Collation::default(),
+            ascending: vec![ascending],
+            percentiles: Vec::new(),
+            is_continuous: false,
+        };
+        let mut ranked = Ranked::new(rank, true, &settings);
+        ranked.grow(n);
+        for (block, doubles) in blocks.iter().enumerate() {
+            let numbers = (0..doubles.len()).map(|row| (100 * block + row) as f64).collect();
+            let dates = || ColumnData::Date(doubles.iter().map(|x| *x as i64).collect());
+            let key = Column::new(if block % 2 == 0 { ColumnData::F64(doubles.clone()) } else { dates() }, None);
+            let by_value = matches!(rank, Rank::Least | Rank::Greatest);
+            let cells = if by_value { key.clone() } else { Column::new(ColumnData::F64(numbers), None) };
+            let inputs = Inputs { cells: Cow::Owned(cells), keys: vec![key], shown: None };
+            match are_apart {
+                true => ranked.add_each(&vec![0; doubles.len()], &inputs, 0..doubles.len(), None).unwrap(),
+                false => ranked.add(0, &inputs, 0..doubles.len(), None).unwrap(),
+            }
+        }
+        let mut found = None;
+        ranked.show(0, &mut |value| found = Some(value.to_owned()));
+        found
+    }
+
+    proptest! {
+        #[test]
+        fn the_best_row_of_a_group_is_found_as_one_by_one(
+            blocks in prop::collection::vec(prop::collection::vec(prop::sample::select(vec![0.0, -0.0, 1.0, 2.5, -3.0, f64::NAN]), 1..9), 1..4),
+            rank in prop::sample::select(vec![Rank::Top, Rank::Bottom, Rank::Least, Rank::Greatest]), ascending in any::<bool>(), n in 1..3_usize,
+        ) {
+            prop_assert_eq!(shown(rank, ascending, n, &blocks, false), shown(rank, ascending, n, &blocks, true));
+        }
     }
 }
