@@ -2,6 +2,7 @@
 
 mod accumulation;
 mod arguments;
+mod best;
 mod covariance;
 mod deviation;
 mod extreme;
