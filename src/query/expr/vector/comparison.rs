@@ -27,7 +27,7 @@ pub fn compared<'a>(
     let absent = a.absent().with(&b.absent());
     let left = a.left.clone().with(&b.left);
     // Beside null, cells of any type are alike.
-    let no_cells = absent.count() == arguments.rows && sorts_above_null(a) && sorts_above_null(b);
+    let no_cells = absent.count() == arguments.rows && class(a).is_some() && class(b).is_some();
     let op = match (operator.comparison(), operator.op) {
         (Some(op), _) => op,
         (None, Op::Ne) => CompareOp::Eq,
@@ -76,12 +76,8 @@ fn for_absent(a: &Vector<'_>, b: &Vector<'_>, rows: usize, see: &mut dyn FnMut(O
     }
 }
 
-/// True if masks have all rows whose value is null, or sorts below it.
-fn sorts_above_null(vector: &Vector<'_>) -> bool {
-    class(vector).is_some_and(|class| class > canonical_class(Kind::Null))
-}
-
-/// The place of the type of all cells in the order of types; `None` if their types differ in it, or are not known.
+/// The place of the type of all cells in the order of types; `None` if their types differ in it, or are not known, or if the masks do
+/// not have all rows whose value is null, or sorts below it.
 fn class(vector: &Vector<'_>) -> Option<i8> {
     let kind = match &vector.cells {
         Cells::Numbers(..) | Cells::Longs(_) => Kind::Double,
@@ -95,7 +91,7 @@ fn class(vector: &Vector<'_>) -> Option<i8> {
         Cells::Constant(value) => value.as_ref()?.view().kind(),
         Cells::Indexed(..) | Cells::Either(..) => return None,
     };
-    Some(canonical_class(kind))
+    Some(canonical_class(kind)).filter(|class| *class > canonical_class(Kind::Null))
 }
 
 /// The rows for which a comparison holds, without regard to masks.

@@ -71,6 +71,7 @@ fn constant() -> impl Strategy<Value = Bson> {
         text().prop_map(Bson::from),
         Just(Bson::Null),
         int64().prop_map(Bson::from),
+        prop::sample::select(vec![Bson::MinKey, Bson::MaxKey, Bson::Undefined, Bson::Boolean(true)]),
     ]
 }
 
