@@ -149,8 +149,19 @@ pub struct ArrayElements {
     pub ends: Vec<u32>,
 }
 
-/// A path, and what it reaches in each value; `None` if somebody has asked for it only once.
-type ReachedPath = (Box<[Box<str>]>, Option<Column>);
+/// A path, and what is known of it.
+type ReachedPath = (Box<[Box<str>]>, KnownPath);
+
+/// What is known of a path.
+#[derive(Clone)]
+enum KnownPath {
+    /// Somebody has asked for it once.
+    Asked,
+    /// What it reaches takes too much memory.
+    IsLong,
+    /// What it reaches in each value.
+    Reached(Column),
+}
 
 impl Clone for Reached {
     /// A copy is made in order to change it.
@@ -175,6 +186,7 @@ impl fmt::Debug for Reached {
 /// reached is mostly a part of the values, so it takes less memory than they do.
 const REACHED_PATHS_MAX: usize = 8;
 const REACHED_VALUES_MAX: usize = 2 * ROWS_TOGETHER;
+const REACHED_BYTES_MAX: usize = 128 << 10;
 
 /// With fewer rows than this for each of its entries, a dictionary has many.
 const ROWS_AN_ENTRY: usize = 8;
@@ -196,38 +208,45 @@ impl Column {
 
     /// What a path reaches in each value, as `make` returns it, which must depend on the values and the path alone.
     pub fn reached(&self, path: &[Box<str>], make: impl FnOnce() -> Column) -> Column {
-        let known = |all: &[ReachedPath]| all.iter().find(|(known, _)| **known == *path)?.1.clone();
-        if let Some(column) = known(&self.0.reached.paths.borrow()) {
+        let known = self.known_path(path);
+        if let Some(KnownPath::Reached(column)) = known {
             return column;
         }
         let made = make();
-        if self.len() > REACHED_VALUES_MAX {
+        if self.len() > REACHED_VALUES_MAX || matches!(known, Some(KnownPath::IsLong)) {
             return made;
         }
         let made = TextNumbers::of(&made).unwrap_or(made);
-        let mut all = self.0.reached.paths.borrow_mut();
-        if let Some((_, column)) = all.iter_mut().find(|(known, _)| **known == *path) {
-            *column = Some(made.clone());
-        } else if all.len() < REACHED_PATHS_MAX {
-            all.push((path.into(), Some(made.clone())));
-        }
+        let is_long = made.size_bytes() > REACHED_BYTES_MAX;
+        self.note_path(path, if is_long { KnownPath::IsLong } else { KnownPath::Reached(made.clone()) });
         made
     }
 
-    /// The same, but only if somebody has asked for the path before: to a column that is asked once, it is not worth it.
+    /// The same, but only if somebody has asked for the path before, and if it can be remembered: otherwise it is not worth it.
     pub fn reached_again(&self, path: &[Box<str>], make: impl FnOnce() -> Column) -> Option<Column> {
-        if self.len() > REACHED_VALUES_MAX {
-            return None;
+        match self.known_path(path) {
+            Some(KnownPath::IsLong) => None,
+            Some(_) => Some(self.reached(path, make)),
+            None => {
+                self.note_path(path, KnownPath::Asked);
+                None
+            }
         }
+    }
+
+    fn known_path(&self, path: &[Box<str>]) -> Option<KnownPath> {
+        let all = self.0.reached.paths.borrow();
+        all.iter().find(|(known, _)| **known == *path).map(|(_, known)| known.clone())
+    }
+
+    /// Remembers what is known of a path, if there is room for it.
+    fn note_path(&self, path: &[Box<str>], known: KnownPath) {
         let mut all = self.0.reached.paths.borrow_mut();
-        if all.iter().any(|(known, _)| **known == *path) {
-            drop(all);
-            return Some(self.reached(path, make));
+        if let Some((_, place)) = all.iter_mut().find(|(known, _)| **known == *path) {
+            *place = known;
+        } else if all.len() < REACHED_PATHS_MAX && self.len() <= REACHED_VALUES_MAX {
+            all.push((path.into(), known));
         }
-        if all.len() < REACHED_PATHS_MAX {
-            all.push((path.into(), None));
-        }
-        None
     }
 
     /// The elements of its arrays, if it is remembered what `make` has returned once.
@@ -427,6 +446,9 @@ mod tests {
         assert_eq!([again("bb"), again("a"), again("bb")].map(|found| found.unwrap().len()), [2, 1, 2]);
         assert_eq!(made.get(), 2);
         assert_eq!(column.reached(&["a".into()], || numbers(9)).len(), 1);
+        // What is long is made once, to find that out.
+        let long = || Some(column.reached_again(&["long".into()], || numbers(1 + REACHED_BYTES_MAX / 4))?.len());
+        assert_eq!([long(), long(), long()], [None, Some(1 + REACHED_BYTES_MAX / 4), None]);
     }
 
     #[test]
