@@ -132,8 +132,9 @@ mod tests {
     #[test]
     fn texts_of_which_at_most_a_quarter_differ_are_numbered_wherever_they_stand() {
         let mixed = |count: u32| {
-            let value =
-                |n: u32| if n % 5 == 0 { OwnedValue::string(&n.to_string()) } else { OwnedValue::double(f64::from(n)) };
+            let value = |n: u32| {
+                if n.is_multiple_of(5) { OwnedValue::string(&n.to_string()) } else { OwnedValue::double(f64::from(n)) }
+            };
             let mut builder = ColumnBuilder::new();
             (0..1000).for_each(|n| builder.push(value(n % count).view()));
             builder.finish()
