@@ -9,6 +9,7 @@ use super::unpack::{Unpack, UnpackSpec, refused};
 use crate::error::{ErrorCode, Result};
 use crate::query::exec::Exec;
 use crate::query::expr::BoundExpr;
+use crate::query::filter::Filter;
 use crate::query::plan::{CollectionFacts, Demand, FindCommand, Origin, Plan, Query};
 use crate::query::sort::SortSpec;
 use crate::value::{DocBuf, FieldSet};
@@ -45,6 +46,9 @@ pub(super) trait Spec {
     fn waits_for_all(&self) -> bool {
         false
     }
+
+    /// Learns of a filter behind it, which may drop rows of its result: it need not make these.
+    fn see_filter(&mut self, _filter: &Filter) {}
 
     /// What `explain` shows with it, if that is how its rows among the others of the pipeline were read: their place.
     fn looked_up(&self) -> Option<usize> {

@@ -19,6 +19,7 @@ use crate::error::{Error, ErrorCode, Result};
 use crate::listed::IntoList;
 use crate::query::exec::{Flow, join_blocks};
 use crate::query::expr::{BoundExpr, not_an_object};
+use crate::query::filter::Filter;
 use crate::query::plan::{Origin, Projection};
 use crate::value::{Doc, DocBuf, DocWriter, FieldSet, Kind, OwnedValue, Value, check_path};
 
@@ -54,9 +55,12 @@ struct UnwindSpec {
     /// True to keep rows without elements.
     keeps_empty: bool,
     from: UnwoundFrom,
+    /// Pairs whose name this filter does not pass are dropped behind the stage.
+    names: Filter,
 }
 
-/// The field of a pair that has the value.
+/// The fields of a pair.
+const NAME: &str = "k";
 const VALUE: &str = "v";
 
 /// What there is a row for.
@@ -84,6 +88,13 @@ impl UnwindSpec {
         *expr = BoundExpr::new(fields, expr.globals().clone());
         self.from = if are_pairs { UnwoundFrom::Pairs } else { UnwoundFrom::Values };
         true
+    }
+
+    /// True if pairs of this name may be kept.
+    fn wants(&self, name: &str) -> bool {
+        let mut row = DocWriter::new();
+        row.begin_doc(&self.path.concat()).string(NAME, name).end();
+        self.names.matches_doc(row.finish().view()).unwrap_or(true)
     }
 
     /// Parses the argument of `$unwind`.
@@ -129,7 +140,13 @@ impl UnwindSpec {
         check_path(path)?;
         index.map_or(Ok(()), check_path)?;
         let parts = |path: &str| path.split('.').map(Into::into).listed();
-        Ok(UnwindSpec { path: parts(path), index: index.map(parts), keeps_empty, from: UnwoundFrom::Array })
+        Ok(UnwindSpec {
+            path: parts(path),
+            index: index.map(parts),
+            keeps_empty,
+            from: UnwoundFrom::Array,
+            names: Filter::all(),
+        })
     }
 }
 
@@ -141,6 +158,18 @@ impl Spec for UnwindSpec {
 
     fn passes_filters(&self) -> Option<bool> {
         Some(!self.keeps_empty)
+    }
+
+    fn see_filter(&mut self, filter: &Filter) {
+        let is_name = |part: &&Filter| match part {
+            Filter::Field(path, _) => {
+                path.first() == self.path.concat() && matches!(path.rest(), [below] if below.name() == NAME)
+            }
+            _ => false,
+        };
+        if self.from == UnwoundFrom::Pairs {
+            self.names = Filter::and(filter.conjuncts().iter().filter(is_name).cloned().collect::<Vec<_>>());
+        }
     }
 
     fn origin(&self, name: &str) -> Origin<'_> {
@@ -159,8 +188,11 @@ struct Unwind {
 
 /// The rows of fields that are columns: for each new row the number of the row and that of the field, and the new cells. `None` if a
 /// field is not a column.
-fn unwound_columns(objects: &Objects, from: UnwoundFrom) -> Option<(Vec<u32>, Vec<u32>, Column)> {
-    let fields = objects.fields()?;
+fn unwound_columns(objects: &Objects, spec: &UnwindSpec) -> Option<(Vec<u32>, Vec<u32>, Column)> {
+    let mut fields = objects.fields()?;
+    if !spec.names.is_trivial() {
+        fields.retain(|(name, _)| spec.wants(name));
+    }
     let rows_of = |column: &Column| match column.presence() {
         Some(present) => present.to_rows(),
         None => (0..).take(objects.rows()).collect(),
@@ -172,6 +204,9 @@ fn unwound_columns(objects: &Objects, from: UnwoundFrom) -> Option<(Vec<u32>, Ve
     let mut total = 0;
     next.iter_mut().for_each(|count| total += std::mem::replace(count, total));
     u32::try_from(total).ok()?;
+    if total == 0 {
+        return Some((Vec::new(), Vec::new(), ColumnBuilder::new().finish()));
+    }
     let (mut picked, mut places, mut cells) = (vec![0; total], vec![0; total], vec![0; total]);
     let mut cell = 0;
     for (place, rows) in (0..).zip(&present) {
@@ -192,9 +227,9 @@ fn unwound_columns(objects: &Objects, from: UnwoundFrom) -> Option<(Vec<u32>, Ve
     };
     let all = join_blocks(fields.into_iter().zip(&present).map(of_field).listed());
     let values = all.column(VALUE)?.gather(&cells);
-    let column = match from {
+    let column = match spec.from {
         UnwoundFrom::Pairs => {
-            Column::of_fields(vec![("k", Column::of_entries(places.clone(), names.finish())), (VALUE, values)])?
+            Column::of_fields(vec![(NAME, Column::of_entries(places.clone(), names.finish())), (VALUE, values)])?
         }
         _ => values,
     };
@@ -204,7 +239,7 @@ fn unwound_columns(objects: &Objects, from: UnwoundFrom) -> Option<(Vec<u32>, Ve
 /// A field as `$objectToArray` shows it.
 fn pair(name: &str, value: Value<'_>) -> DocBuf {
     let mut pair = DocWriter::new();
-    pair.string("k", name).value(VALUE, value);
+    pair.string(NAME, name).value(VALUE, value);
     pair.finish()
 }
 
@@ -279,7 +314,7 @@ impl Stage for Unwind {
         let column = rows.column(root);
         let (numbers, of_fields) = match column.map(Column::data) {
             Some(ColumnData::Objects(objects)) if self.spec.from != UnwoundFrom::Array => {
-                (None, unwound_columns(objects, self.spec.from))
+                (None, unwound_columns(objects, &self.spec))
             }
             // The metadata of a bucket is unwound once.
             Some(ColumnData::Dictionary(index, values))
@@ -389,7 +424,13 @@ mod tests {
 
     /// The rows that `$unwind` makes; with positions, row by row, which are dropped then.
     fn unwound(block: &Block, index: Option<Vec<Box<str>>>) -> Vec<bson::RawDocumentBuf> {
-        let spec = UnwindSpec { path: vec!["v".into()], index, keeps_empty: false, from: UnwoundFrom::Array };
+        let spec = UnwindSpec {
+            path: vec!["v".into()],
+            index,
+            keeps_empty: false,
+            from: UnwoundFrom::Array,
+            names: Filter::all(),
+        };
         let mut stage = Unwind { spec: Rc::new(spec), made: None };
         let _ = stage.push(block.clone()).unwrap();
         let mut made = stage.take().unwrap().unwrap_or_default();

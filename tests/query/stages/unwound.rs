@@ -59,6 +59,9 @@ fn unwinding_an_array_that_the_pipeline_makes_gives_the_rows_of_that_array() {
                     [
                         vec![],
                         vec![doc! { "$match": { "kv.k": "t", "n2": { "$lt": 7 } } }],
+                        vec![doc! { "$match": { "kv.k": { "$in": ["x", "n", "v"] }, "kv.v": { "$gt": 1 } } }],
+                        vec![doc! { "$match": { "$or": [{ "kv.k": "x" }, { "kv.v": 1 }], "kv.k": { "$ne": "in" } } }],
+                        vec![doc! { "$match": { "kv.k": "never" } }],
                         vec![
                             doc! { "$group": { "_id": "$kv.k", "sum": { "$sum": "$kv.v" }, "all": { "$push": "$kv" } } },
                         ],

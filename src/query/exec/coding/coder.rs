@@ -263,7 +263,7 @@ impl Coder {
     }
 
     /// The number of one row's cell.
-    fn number_of_row(&mut self, cells: &Column, row: usize, scratch: &mut Vec<u8>) -> u32 {
+    pub(super) fn number_of_row(&mut self, cells: &Column, row: usize, scratch: &mut Vec<u8>) -> u32 {
         match cells.value(row, scratch) {
             Some(value) => self.number(value),
             None => self.number_of_missing(),
@@ -298,7 +298,7 @@ impl Coder {
                 let offsets = (0..).step_by(size_of::<Bytes12>()).take(rows.len() + 1).collect();
                 self.numbers_of_texts(Kind::ObjectId, &VarData { offsets, bytes }, 0..rows.len())
             }
-            ColumnData::Objects(_) => self.numbers(&cells.slice(rows.clone()).into_values(), 0..rows.len()),
+            ColumnData::Objects(objects) => self.numbers_of_objects(cells, objects, rows),
             ColumnData::Dictionary(index, values) => self.numbers_of_entries(cut(index, rows), values),
             ColumnData::String(cells) => self.numbers_of_texts(Kind::String, cells, rows),
             ColumnData::Bson(cells) => {

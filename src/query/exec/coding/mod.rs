@@ -2,6 +2,7 @@
 
 mod coder;
 mod numbers;
+mod objects;
 mod pairs;
 #[cfg(test)]
 pub mod samples;

@@ -141,7 +141,35 @@ fn an_entry_of_a_dictionary_that_no_row_has_gets_no_number() {
     }
 }
 
+/// A scalar of few different values.
+fn scalar() -> impl Strategy<Value = Vec<Option<OwnedValue>>> {
+    let few = prop_oneof![
+        Just([Some(OwnedValue::int32(1)), Some(OwnedValue::int32(2)), None]),
+        Just([Some(OwnedValue::string("a")), Some(OwnedValue::string("b")), Some(OwnedValue::null())]),
+        Just([Some(OwnedValue::int32(1)), Some(OwnedValue::double(1.0)), Some(Value::UNDEFINED.to_owned())]),
+        Just([Some(OwnedValue::double(0.5)), Some(OwnedValue::string("a")), None]),
+    ];
+    (few, prop::collection::vec(0..3_usize, 100))
+        .prop_map(|(few, rows)| rows.iter().map(|row| few[*row].clone()).collect())
+}
+
 proptest! {
+    #[test]
+    fn objects_have_the_numbers_of_the_same_values(fields in prop::collection::vec(scalar(), 1..4), from in 0..50_usize, is_collated in any::<bool>()) {
+        let names = ["x", "y", "z"];
+        let fields = names.iter().zip(&fields).map(|(name, values)| (*name, column_of(values))).collect();
+        // One of the fields must always be there.
+        let Some(objects) = Column::of_fields(fields) else { return Ok(()) };
+        let collation = if is_collated { without_case() } else { Collation::default() };
+        let [mut by_scalars, mut by_values] = [0; 2].map(|_| Coder::new(collation.clone(), MissingAs::Undefined));
+        for rows in [from..100, 0..100] {
+            let expected = by_values.numbers(&objects.clone().into_values(), rows.clone()).into_each(rows.len());
+            prop_assert_eq!(by_scalars.numbers(&objects, rows.clone()).into_each(rows.len()), expected);
+        }
+        prop_assert_eq!(by_scalars.has_aliases(), by_values.has_aliases());
+        prop_assert_eq!(by_scalars.into_values(), by_values.into_values());
+    }
+
     #[test]
     fn numbers_are_those_of_a_list_of_all_values_seen(
         columns in prop::collection::vec(any_column(50), 1..6), cuts in (0..50_usize, 0..50_usize),

@@ -6,6 +6,8 @@ mod inline;
 #[cfg(test)]
 mod tests;
 
+use std::rc::Rc;
+
 use super::model::Foreign;
 use super::spec::{ShownStep, Step};
 use crate::listed::IntoList;
@@ -19,6 +21,7 @@ use crossing::Crossing;
 pub(super) fn optimise(steps: &mut Vec<ShownStep>, others: &mut [Foreign]) {
     move_filters(steps, others);
     merge_finds(steps);
+    show_filters(steps);
     inline_projections(steps);
 }
 
@@ -135,6 +138,17 @@ fn merge(before: &mut FindCommand, behind: &mut FindCommand) -> bool {
         before.projection = std::mem::replace(&mut behind.projection, Projection::all());
     }
     true
+}
+
+/// Lets each stage see the filter behind it.
+fn show_filters(steps: &mut [ShownStep]) {
+    for at in 1..steps.len() {
+        if let Some([(Step::Other(spec), _), (Step::Find(find), _)]) = steps.get_mut(at - 1..=at)
+            && let Some(spec) = Rc::get_mut(spec)
+        {
+            spec.see_filter(&find.filter);
+        }
+    }
 }
 
 /// Lets each `$group` read the fields from which a projection in front of it takes its own.
