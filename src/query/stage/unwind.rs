@@ -21,7 +21,7 @@ use crate::query::exec::{Flow, join_blocks};
 use crate::query::expr::{BoundExpr, not_an_object};
 use crate::query::filter::Filter;
 use crate::query::plan::{Origin, Projection};
-use crate::value::{Doc, DocBuf, DocWriter, FieldSet, Kind, OwnedValue, Value, check_path};
+use crate::value::{Doc, DocBuf, DocWriter, FieldSet, Interner, Kind, OwnedValue, Value, check_path};
 
 impl PipelineParser<'_> {
     /// `$unwind`.
@@ -177,21 +177,43 @@ impl Spec for UnwindSpec {
     }
 
     fn start(self: Rc<Self>, _others: &Others) -> Box<dyn Stage> {
-        Box::new(Unwind { spec: self, made: None })
+        Box::new(Unwind { spec: self, made: None, wanted: WantedNames::default() })
     }
 }
 
 struct Unwind {
     spec: Rc<UnwindSpec>,
     made: Option<Block>,
+    wanted: WantedNames,
+}
+
+/// Names of fields, and whether pairs of them may be kept.
+#[derive(Default)]
+struct WantedNames {
+    names: Interner,
+    are_wanted: Vec<bool>,
+}
+
+impl WantedNames {
+    fn has(&mut self, spec: &UnwindSpec, name: &str) -> bool {
+        let (number, is_new) = self.names.add(name.as_bytes());
+        if is_new {
+            self.are_wanted.push(spec.wants(name));
+        }
+        self.are_wanted.get(number).is_none_or(|is_wanted| *is_wanted)
+    }
 }
 
 /// The rows of fields that are columns: for each new row the number of the row and that of the field, and the new cells. `None` if a
 /// field is not a column.
-fn unwound_columns(objects: &Objects, spec: &UnwindSpec) -> Option<(Vec<u32>, Vec<u32>, Column)> {
+fn unwound_columns(
+    objects: &Objects,
+    spec: &UnwindSpec,
+    wanted: &mut WantedNames,
+) -> Option<(Vec<u32>, Vec<u32>, Column)> {
     let mut fields = objects.fields()?;
     if !spec.names.is_trivial() {
-        fields.retain(|(name, _)| spec.wants(name));
+        fields.retain(|(name, _)| wanted.has(spec, name));
     }
     let rows_of = |column: &Column| match column.presence() {
         Some(present) => present.to_rows(),
@@ -314,7 +336,7 @@ impl Stage for Unwind {
         let column = rows.column(root);
         let (numbers, of_fields) = match column.map(Column::data) {
             Some(ColumnData::Objects(objects)) if self.spec.from != UnwoundFrom::Array => {
-                (None, unwound_columns(objects, &self.spec))
+                (None, unwound_columns(objects, &self.spec, &mut self.wanted))
             }
             // The metadata of a bucket is unwound once.
             Some(ColumnData::Dictionary(index, values))
@@ -431,7 +453,7 @@ mod tests {
             from: UnwoundFrom::Array,
             names: Filter::all(),
         };
-        let mut stage = Unwind { spec: Rc::new(spec), made: None };
+        let mut stage = Unwind { spec: Rc::new(spec), made: None, wanted: WantedNames::default() };
         let _ = stage.push(block.clone()).unwrap();
         let mut made = stage.take().unwrap().unwrap_or_default();
         made.retain_columns(|name| name != "i");
