@@ -196,6 +196,9 @@ struct WantedNames {
 
 impl WantedNames {
     fn has(&mut self, spec: &UnwindSpec, name: &str) -> bool {
+        if spec.names.is_trivial() {
+            return true;
+        }
         let (number, is_new) = self.names.add(name.as_bytes());
         if is_new {
             self.are_wanted.push(spec.wants(name));
@@ -212,9 +215,7 @@ fn unwound_columns(
     wanted: &mut WantedNames,
 ) -> Option<(Vec<u32>, Vec<u32>, Column)> {
     let mut fields = objects.fields()?;
-    if !spec.names.is_trivial() {
-        fields.retain(|(name, _)| wanted.has(spec, name));
-    }
+    fields.retain(|(name, _)| wanted.has(spec, name));
     let rows_of = |column: &Column| match column.presence() {
         Some(present) => present.to_rows(),
         None => (0..).take(objects.rows()).collect(),
@@ -279,7 +280,7 @@ impl Unwound {
     /// The new cells of `count` cells of `column`, which is the field at which the path begins.
     ///
     /// Errors: 40390.
-    fn of(spec: &UnwindSpec, column: Option<&Column>, count: usize) -> Result<Unwound> {
+    fn of(spec: &UnwindSpec, column: Option<&Column>, count: usize, wanted: &mut WantedNames) -> Result<Unwound> {
         let below = spec.path.get(1..).unwrap_or_default();
         let is_plain = below.is_empty() && spec.index.is_none() && !spec.keeps_empty && spec.from == UnwoundFrom::Array;
         if let Some(elements) = column.filter(|_| is_plain).and_then(Column::elements) {
@@ -306,6 +307,7 @@ impl Unwound {
                 (UnwoundFrom::Values | UnwoundFrom::Pairs, Some(fields), _) => {
                     for (place, (name, value)) in (0..).zip(fields) {
                         match spec.from {
+                            UnwoundFrom::Pairs if !wanted.has(spec, name) => {}
                             UnwoundFrom::Pairs => emit(Some(pair(name, value).view().as_value()), None),
                             _ => emit(Some(value), Some(place)),
                         }
@@ -356,7 +358,7 @@ impl Stage for Unwind {
             }
             None => {
                 let (from, count) = numbers.map_or((column, rows.rows()), |(_, values)| (Some(values), values.len()));
-                let unwound = Unwound::of(&self.spec, from, count)?;
+                let unwound = Unwound::of(&self.spec, from, count, &mut self.wanted)?;
                 // Rows without a value have no new ones.
                 let numbers_of_rows: Vec<u32> = match (numbers, column.and_then(Column::presence)) {
                     (None, _) => (0..).take(rows.rows()).collect(),
