@@ -136,10 +136,10 @@ pub fn ends_of_arrays(offsets: &[u32], bytes: &[u8]) -> Option<Vec<u32>> {
 }
 
 /// Arrays of doubles as values with type bytes, back to back: where these begin and end, and their bytes. For each array, `ends` has whether it is
-/// there, and the number of the cell behind its last one; one that is not there is null. Cells without a bit in `kept` are left out (see `bits`).
+/// there, and the number of the cell behind its last one; one that is not there is null.
 #[inline(never)]
-pub fn arrays_of_doubles(cells: &[f64], ends: &[(bool, usize)], kept: Option<&[u64]>) -> (Vec<u32>, Vec<u8>) {
-    arrays(ends, kept, |out, head, at| {
+pub fn arrays_of_doubles(cells: &[f64], ends: &[(bool, usize)]) -> (Vec<u32>, Vec<u8>) {
+    arrays(ends, |out, head, at| {
         if let Some(x) = cells.get(at) {
             put(out, head, DOUBLE, &x.to_le_bytes());
         }
@@ -148,12 +148,8 @@ pub fn arrays_of_doubles(cells: &[f64], ends: &[(bool, usize)], kept: Option<&[u
 
 /// The same of values with type bytes.
 #[inline(never)]
-pub fn arrays_of_values(
-    (offsets, bytes): (&[u32], &[u8]),
-    ends: &[(bool, usize)],
-    kept: Option<&[u64]>,
-) -> (Vec<u32>, Vec<u8>) {
-    arrays(ends, kept, |out, head, at| {
+pub fn arrays_of_values((offsets, bytes): (&[u32], &[u8]), ends: &[(bool, usize)]) -> (Vec<u32>, Vec<u8>) {
+    arrays(ends, |out, head, at| {
         if let (Some(start), Some(end)) = (offsets.get(at), offsets.get(at + 1))
             && let Some((kind, value)) = bytes.get(*start as usize..*end as usize).and_then(<[u8]>::split_first)
         {
@@ -163,11 +159,7 @@ pub fn arrays_of_values(
 }
 
 #[inline(always)]
-fn arrays(
-    ends: &[(bool, usize)],
-    kept: Option<&[u64]>,
-    put: impl Fn(&mut Vec<u8>, &mut Head, usize),
-) -> (Vec<u32>, Vec<u8>) {
+fn arrays(ends: &[(bool, usize)], put: impl Fn(&mut Vec<u8>, &mut Head, usize)) -> (Vec<u32>, Vec<u8>) {
     let (mut offsets, mut out, mut start) = (Vec::with_capacity(ends.len() + 1), Vec::new(), 0);
     offsets.push(0);
     for (is_there, end) in ends {
@@ -175,11 +167,7 @@ fn arrays(
         if *is_there {
             out.extend_from_slice(&[ARRAY, 0, 0, 0, 0]);
             let mut head = Head::default();
-            for at in start..*end {
-                if kept.is_none_or(|words| words.get(at / 64).is_some_and(|word| word >> (at % 64) & 1 == 1)) {
-                    put(&mut out, &mut head, at);
-                }
-            }
+            (start..*end).for_each(|at| put(&mut out, &mut head, at));
             out.push(0);
             let len = (out.len() - begin - 1) as u32;
             if let Some(prefix) = out.get_mut(begin + 1..begin + 5) {
@@ -434,28 +422,24 @@ mod tests {
     fn arrays_of_cells_have_these_as_elements() {
         let cells = [0.5, -1.0, 2.0, 3.0];
         let ends = [(true, 1), (true, 1), (false, 1), (true, 4)];
-        let made = |kept: Option<&[u64]>| {
-            let (offsets, bytes) = arrays_of_doubles(&cells, &ends, kept);
-            let (mut values, mut places) = (Vec::new(), vec![0]);
-            for x in &cells {
-                push_tagged(&mut values, DOUBLE, &x.to_le_bytes());
-                places.push(values.len() as u32);
-            }
-            assert_eq!(arrays_of_values((&places, &values), &ends, kept), (offsets.clone(), bytes.clone()));
-            assert_eq!(bytes.get(offsets[2] as usize..offsets[3] as usize), Some([NULL].as_slice()));
-            // A missing array has no bytes, and no elements.
-            let mut without = bytes.clone();
-            without.remove(offsets[2] as usize);
-            let offsets = [offsets[0], offsets[1], offsets[2], offsets[2], offsets[4] - 1];
-            let found = doubles_of_arrays(&offsets, &without).unwrap();
-            assert_eq!(ends_of_arrays(&offsets, &without).as_ref(), Some(&found.1));
-            let (_, _, all) = of_arrays(&offsets, &without).unwrap();
-            assert_eq!(all, found.1);
-            assert_eq!(doubles_of_arrays(&[0, bytes.len() as u32], &bytes[..bytes.len() - 1]), None);
-            found
-        };
-        assert_eq!(made(None), (cells.to_vec(), vec![1, 1, 1, 4]));
-        assert_eq!(made(Some(&[0b1010])), (vec![-1.0, 3.0], vec![0, 0, 0, 2]));
+        let (offsets, bytes) = arrays_of_doubles(&cells, &ends);
+        let (mut values, mut places) = (Vec::new(), vec![0]);
+        for x in &cells {
+            push_tagged(&mut values, DOUBLE, &x.to_le_bytes());
+            places.push(values.len() as u32);
+        }
+        assert_eq!(arrays_of_values((&places, &values), &ends), (offsets.clone(), bytes.clone()));
+        assert_eq!(bytes.get(offsets[2] as usize..offsets[3] as usize), Some([NULL].as_slice()));
+        // A missing array has no bytes, and no elements.
+        let mut without = bytes.clone();
+        without.remove(offsets[2] as usize);
+        let offsets = [offsets[0], offsets[1], offsets[2], offsets[2], offsets[4] - 1];
+        let found = doubles_of_arrays(&offsets, &without).unwrap();
+        assert_eq!(ends_of_arrays(&offsets, &without).as_ref(), Some(&found.1));
+        let (_, _, all) = of_arrays(&offsets, &without).unwrap();
+        assert_eq!(all, found.1);
+        assert_eq!(doubles_of_arrays(&[0, bytes.len() as u32], &bytes[..bytes.len() - 1]), None);
+        assert_eq!(found, (cells.to_vec(), vec![1, 1, 1, 4]));
         let number = [ARRAY, 12, 0, 0, 0, 0x10, b'0', 0, 1, 0, 0, 0, 0];
         assert_eq!(doubles_of_arrays(&[0, 13], &number), None, "an int32");
         assert_eq!(ends_of_arrays(&[0, 13], &number), Some(vec![1]));

@@ -1,5 +1,6 @@
 //! Cells in parts, one behind the other: part `i` ends in front of cell `ends[i]`, where the next one begins.
 
+use crate::sortable::of_double;
 use crate::sum::{add, total};
 
 /// A place that is not there.
@@ -79,6 +80,50 @@ pub fn folded(cells: &[f64], ends: &[u32], fold: Fold) -> Vec<f64> {
     each(ends).map(of_part).collect()
 }
 
+/// The standard deviation of each part, of a sample if `fewer` is 1, else 0. It means nothing for parts without more cells than that.
+#[inline(never)]
+pub fn deviations(cells: &[f64], ends: &[u32], fewer: f64) -> Vec<f64> {
+    let of_part = |(start, end): (u32, u32)| {
+        let (mut count, mut mean, mut squares) = (0.0, 0.0, 0.0);
+        for x in cells.get(start as usize..end as usize).unwrap_or_default() {
+            count += 1.0;
+            let distance = x - mean;
+            mean += distance / count;
+            squares += distance * (x - mean);
+        }
+        f64::sqrt(squares / (count - fewer))
+    };
+    each(ends).map(of_part).collect()
+}
+
+/// Longer parts are not sorted here.
+const SORTED_MAX: u32 = 128;
+
+/// The places of the cells in the order of their values within each part. Of equal ones, the first one comes first. NaN comes before all
+/// numbers, or last if they descend. `None` if a part is long.
+#[inline(never)]
+pub fn sorted(cells: &[f64], ends: &[u32], descend: bool) -> Option<Vec<u32>> {
+    let mut places: Vec<u32> = Vec::with_capacity(cells.len());
+    let mut words: Vec<u64> = Vec::new();
+    for (start, end) in each(ends) {
+        if end - start > SORTED_MAX {
+            return None;
+        }
+        let (at_least, from) = (if descend { u64::MAX } else { 0 }, places.len());
+        words.clear();
+        for (x, place) in cells.get(start as usize..end as usize)?.iter().zip(start..) {
+            let word = of_double(*x) ^ at_least;
+            let mut at = words.len();
+            while at > 0 && words.get(at - 1).is_some_and(|before| *before > word) {
+                at -= 1;
+            }
+            words.insert(at, word);
+            places.insert(from + at, place);
+        }
+    }
+    Some(places)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -119,5 +164,20 @@ mod tests {
         assert!(least[2].is_nan() && greatest[2] == 2.0);
         assert!(least[3].is_sign_positive() && greatest[3].is_sign_positive(), "the first zero");
         assert_eq!((least[4], greatest[4], folded(&cells, &ends, Fold::Sum)[4]), (1.0, f64::INFINITY, f64::INFINITY));
+    }
+
+    #[test]
+    fn cells_of_a_part_are_sorted_and_equal_ones_stay_in_order() {
+        let cells = [3.0, f64::NAN, -1.0, 0.0, -0.0, 3.0, 7.0];
+        assert_eq!(sorted(&cells, &[6, 6, 7], false), Some(vec![1, 2, 3, 4, 0, 5, 6]));
+        assert_eq!(sorted(&cells, &[6, 6, 7], true), Some(vec![0, 5, 3, 4, 2, 1, 6]));
+        assert_eq!(sorted(&[0.0; 129], &[129], true), None);
+    }
+
+    #[test]
+    fn deviations_are_those_of_each_part() {
+        let cells = [2.0, 4.0, 4.0, 4.0, 5.0, 5.0, 7.0, 9.0, 1.0, 3.0];
+        assert_eq!(deviations(&cells, &[8, 10], 0.0), [2.0, 1.0]);
+        assert_eq!(deviations(&cells, &[8, 8, 10], 1.0)[2], f64::sqrt(2.0));
     }
 }

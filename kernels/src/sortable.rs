@@ -2,7 +2,7 @@
 
 /// The word of a double, never 0: 1 for NaN, and equal ones for both zeros.
 #[inline(always)]
-fn of_double(x: f64) -> u64 {
+pub(crate) fn of_double(x: f64) -> u64 {
     // The sum turns -0.0 into 0.0.
     let bits = (x + 0.0).to_bits();
     let word = if x < 0.0 { !bits } else { bits | 1 << 63 };

@@ -186,19 +186,7 @@ impl ColumnBuilder {
 
     fn take_as_bson(&mut self) -> VarData {
         let Some(data) = self.data.take() else { return VarData::default() };
-        let column = Column::new(data, self.presence.clone());
-        let (rows, mut mixed) = (0..column.len(), VarData::default());
-        if mixed.extend_tagged(&column, &rows) {
-            return mixed;
-        }
-        let mut scratch = Vec::new();
-        for row in rows {
-            match column.value(row, &mut scratch) {
-                Some(value) => push_tagged(&mut mixed, value),
-                None => mixed.seal(),
-            }
-        }
-        mixed
+        Column::new(data, self.presence.clone()).tagged()
     }
 
     /// The column. If no cell is present, it is a BSON column.

@@ -142,6 +142,7 @@ struct Reached {
 }
 
 /// The elements of all arrays of a column.
+#[derive(Debug)]
 pub struct ArrayElements {
     /// One array after another, as a column of one type if they have one. Texts that repeat may have numbers.
     pub values: Column,

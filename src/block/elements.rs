@@ -1,15 +1,18 @@
-//! The elements of arrays, as a column of their own.
+//! The elements of arrays, as a column of their own, and arrays of such elements.
 
 use std::rc::Rc;
 
 use kernels::elements;
 
+use super::bitmap::Bitmap;
+use super::builder::ColumnBuilder;
 use super::column::{ArrayElements, Column, ColumnData, VarData};
 use super::text_numbers::TextNumbers;
+use crate::listed::IntoList;
+use crate::value::{Kind, Value};
 
-/// Of so many arrays at most, as in a dictionary, the elements are remembered. They are a part of the arrays, so they take less
-/// memory than these do.
-const REMEMBERED_MAX: usize = 512;
+/// Of so many arrays at most, as in a dictionary, the texts among the elements get numbers.
+const NUMBERED_MAX: usize = 512;
 
 impl Column {
     /// For each array in a BSON column, the number of the element behind its last one. `None` if a value is not an array.
@@ -18,22 +21,83 @@ impl Column {
         elements::ends_of_arrays(&cells.offsets, &cells.bytes)
     }
 
-    /// The elements of the arrays in a BSON column. `None` if a value is not an array.
+    /// The elements of the arrays in a BSON column, which are remembered. `None` if a value is not an array.
     pub fn elements(&self) -> Option<Rc<ArrayElements>> {
         let ColumnData::Bson(cells) = self.data() else { return None };
-        let make = || {
+        self.elements_known(|| {
             if let Some((cells, ends)) = elements::doubles_of_arrays(&cells.offsets, &cells.bytes) {
-                return Some((Column::new(ColumnData::F64(cells), None), ends));
+                return Some(Rc::new(ArrayElements { values: Column::new(ColumnData::F64(cells), None), ends }));
             }
             let (offsets, bytes, ends) = elements::of_arrays(&cells.offsets, &cells.bytes)?;
-            Some((Column::new(ColumnData::Bson(VarData { offsets, bytes }), None).narrowed(), ends))
-        };
-        if self.len() > REMEMBERED_MAX {
-            return make().map(|(values, ends)| Rc::new(ArrayElements { values, ends }));
-        }
-        self.elements_known(|| {
-            let (values, ends) = make()?;
-            Some(Rc::new(ArrayElements { values: TextNumbers::of(&values).unwrap_or(values), ends }))
+            let values = Column::new(ColumnData::Bson(VarData { offsets, bytes }), None).narrowed();
+            let numbered = if self.len() > NUMBERED_MAX { None } else { TextNumbers::of(&values) };
+            Some(Rc::new(ArrayElements { values: numbered.unwrap_or(values), ends }))
         })
+    }
+
+    /// True if the first value of a BSON column is an array, so that most probably all are.
+    pub fn begins_with_array(&self) -> bool {
+        let ColumnData::Bson(cells) = self.data() else { return false };
+        cells.bytes.first() == Some(&Kind::Array.byte())
+    }
+}
+
+impl ArrayElements {
+    /// Elements of which absent ones are null.
+    pub fn new(values: Column, ends: Vec<u32>) -> ArrayElements {
+        if values.presence().is_none() {
+            return ArrayElements { values, ends };
+        }
+        let (mut builder, mut scratch) = (ColumnBuilder::with_capacity(values.len()), Vec::new());
+        for at in 0..values.len() {
+            builder.push(values.value(at, &mut scratch).unwrap_or(Value::NULL));
+        }
+        ArrayElements { values: builder.finish(), ends }
+    }
+
+    /// Arrays of other values in the place of the elements, those of `rows` alone.
+    pub fn with(&self, values: &Column, rows: &Bitmap) -> ArrayElements {
+        let (mut count, mut start) = (0, 0);
+        let ends = self.ends.iter().map(|end| {
+            count += (start..*end).filter(|at| rows.get(*at as usize)).count() as u32;
+            start = *end;
+            count
+        });
+        ArrayElements { ends: ends.listed(), values: values.gather(&rows.to_rows()) }
+    }
+
+    /// The elements of an array.
+    pub fn range(&self, array: usize) -> std::ops::Range<usize> {
+        let end = |array: usize| self.ends.get(array).map_or(self.values.len(), |end| *end as usize);
+        array.checked_sub(1).map_or(0, end)..end(array)
+    }
+
+    /// Writes an array.
+    pub fn write(&self, array: usize, out: &mut Vec<u8>) {
+        let (mut head, mut scratch) = (elements::Head::default(), Vec::new());
+        out.clear();
+        out.extend_from_slice(&[0; 4]);
+        for at in self.range(array) {
+            let value = self.values.value(at, &mut scratch).unwrap_or(Value::NULL);
+            elements::push(out, &mut head, value.kind().byte(), value.bytes());
+        }
+        out.push(0);
+        let len = u32::try_from(out.len()).unwrap_or(u32::MAX);
+        out.iter_mut().zip(len.to_le_bytes()).for_each(|(byte, of_len)| *byte = of_len);
+    }
+
+    /// The column of these arrays, with null for those that are `absent`.
+    pub fn arrays(&self, absent: impl Fn(usize) -> bool) -> Column {
+        let ends = self.ends.iter().enumerate().map(|(row, end)| (!absent(row), *end as usize));
+        let ends: Vec<(bool, usize)> = ends.listed();
+        let (offsets, bytes) = match self.values.data() {
+            ColumnData::F64(cells) => elements::arrays_of_doubles(cells, &ends),
+            ColumnData::Bson(cells) => elements::arrays_of_values((&cells.offsets, &cells.bytes), &ends),
+            _ => {
+                let cells = self.values.tagged();
+                elements::arrays_of_values((&cells.offsets, &cells.bytes), &ends)
+            }
+        };
+        Column::new(ColumnData::Bson(VarData { offsets, bytes }), None)
     }
 }

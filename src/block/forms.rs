@@ -1,6 +1,6 @@
 //! Converts columns: to one repeated value, to cells without a dictionary, to one type.
 
-use super::builder::ColumnBuilder;
+use super::builder::{ColumnBuilder, push_tagged};
 use super::column::{Column, ColumnData, VarData};
 use crate::value::{Kind, Value};
 
@@ -48,6 +48,22 @@ impl Column {
             plain = builder.finish();
         }
         plain
+    }
+
+    /// The values with their type bytes.
+    pub(super) fn tagged(&self) -> VarData {
+        let (rows, mut tagged) = (0..self.len(), VarData::default());
+        if tagged.extend_tagged(self, &rows) {
+            return tagged;
+        }
+        let mut scratch = Vec::new();
+        for row in rows {
+            match self.value(row, &mut scratch) {
+                Some(value) => push_tagged(&mut tagged, value),
+                None => tagged.seal(),
+            }
+        }
+        tagged
     }
 
     /// A typed column, if all present cells of a BSON column have one type that has a typed form.

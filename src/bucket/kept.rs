@@ -100,7 +100,8 @@ pub(super) fn size_bytes(column: &Column) -> usize {
     let within = match column.data() {
         ColumnData::Dictionary(index, values) => 4 * index.len() + size_bytes(values),
         ColumnData::Objects(objects) => objects.scalars().iter().map(size_bytes).sum(),
-        _ => column.size_bytes(),
+        // Their elements are remembered beside arrays.
+        _ => column.size_bytes() * if column.begins_with_array() { 2 } else { 1 },
     };
     within + column.presence().map_or(0, |presence| presence.len() / 8) + COLUMN_BYTES
 }

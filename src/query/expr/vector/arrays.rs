@@ -3,7 +3,6 @@
 
 use std::rc::Rc;
 
-use kernels::elements::{arrays_of_doubles, arrays_of_values};
 use kernels::parts::{self, Fold};
 
 use super::cells::{Cells, Int32s, Vector};
@@ -11,9 +10,7 @@ use super::general;
 use super::mask::Mask;
 use super::numbers::finished;
 use super::run::VectorArguments;
-use crate::block::{ArrayElements, Bitmap, Column, ColumnBuilder, ColumnData, VarData};
-use crate::listed::IntoList;
-use crate::query::expr::datum::ArrayWriter;
+use crate::block::{ArrayElements, Bitmap, Column, ColumnData};
 use crate::query::expr::operators::{Op, Operator};
 use crate::value::{Kind, Number};
 
@@ -26,8 +23,12 @@ pub fn of_arrays<'a>(operator: &Operator, arguments: &VectorArguments<'_, 'a>) -
     let place = || Number::of(arguments.constants(&[0])?.get(1).copied()??)?.whole();
     match (operator.op, operator.name()) {
         (Op::Size, _) => {
-            let Cells::Any(column) = &vector.cells else { return None };
-            let lens = parts::lengths(&column.array_ends()?).into();
+            let lens = match &vector.cells {
+                Cells::Lists(list) => parts::lengths(&list.ends),
+                Cells::Any(column) => parts::lengths(&column.array_ends()?),
+                _ => return None,
+            };
+            let lens = lens.into();
             // A missing array has no size.
             let absent = vector.absent();
             Some(finished(Cells::Numbers(lens, Int32s::All), Mask::NONE, vector.left.clone(), absent))
@@ -35,15 +36,18 @@ pub fn of_arrays<'a>(operator: &Operator, arguments: &VectorArguments<'_, 'a>) -
         (Op::First, _) => at(vector, 0),
         (Op::Last, _) => at(vector, -1),
         (Op::ArrayElemAt, _) => at(vector, place()?),
-        (_, name @ ("$sum" | "$avg" | "$max" | "$min")) if arguments.vectors.len() == 1 => folded(name, vector),
+        (_, name @ ("$sum" | "$avg" | "$max" | "$min" | "$stdDevPop" | "$stdDevSamp")) if arguments.vectors.len() == 1 => folded(name, vector),
         _ => None,
     }
 }
 
 /// The elements of a column of arrays, of which some may be missing.
-fn elements_of(vector: &Vector<'_>) -> Option<Rc<ArrayElements>> {
-    let Cells::Any(column) = &vector.cells else { return None };
-    column.elements()
+pub fn elements_of(vector: &Vector<'_>) -> Option<Rc<ArrayElements>> {
+    match &vector.cells {
+        Cells::Lists(list) => Some(Rc::clone(list)),
+        Cells::Any(column) => column.elements(),
+        _ => None,
+    }
 }
 
 /// The element with a number of each array, counted from the end if it is negative. Nothing where there is none.
@@ -94,7 +98,7 @@ pub fn at_each<'a>(operator: &Operator, vectors: &[Rc<Vector<'a>>]) -> Option<Ve
     at_places(&elements.values, &places, absent, left)
 }
 
-/// `$sum`, `$avg`, `$max` or `$min` of the elements, which are doubles or int32s.
+/// `$sum`, `$avg`, `$max`, `$min`, `$stdDevPop` or `$stdDevSamp` of the elements, which are doubles or int32s.
 fn folded<'a>(name: &str, vector: &Vector<'_>) -> Option<Vector<'a>> {
     let elements = elements_of(vector)?;
     let (cells, is_int32) = match (elements.values.data(), elements.values.presence()) {
@@ -107,9 +111,17 @@ fn folded<'a>(name: &str, vector: &Vector<'_>) -> Option<Vector<'a>> {
         "$min" => Fold::Least,
         _ => Fold::Sum,
     };
-    let (mut results, rows) = (parts::folded(cells, &elements.ends, fold), elements.ends.len());
+    let fewer = match name {
+        "$stdDevPop" => Some(0.0),
+        "$stdDevSamp" => Some(1.0),
+        _ => None,
+    };
+    let mut results = match fewer {
+        Some(fewer) => parts::deviations(cells, &elements.ends, fewer),
+        None => parts::folded(cells, &elements.ends, fold),
+    };
     let lens = parts::lengths(&elements.ends);
-    let empty = Mask::of(Bitmap::from_slice(&lens, |len| *len == 0.0));
+    let empty = Mask::of(Bitmap::from_slice(&lens, |len| *len <= fewer.unwrap_or_default()));
     let absent = vector.absent();
     let (mut null, mut left) = (absent.clone(), vector.left.clone());
     let int32s = match name {
@@ -118,12 +130,12 @@ fn folded<'a>(name: &str, vector: &Vector<'_>) -> Option<Vector<'a>> {
             null = Mask::NONE;
             let beyond = |x: &f64| is_int32 && x.abs() > INT32_MAX;
             if results.iter().any(beyond) {
-                left.add(&Mask::from_fn(rows, |row| results.get(row).is_some_and(beyond)));
+                left.add(&Mask::from_fn(results.len(), |row| results.get(row).is_some_and(beyond)));
             }
             if is_int32 {
                 Int32s::All
             } else {
-                Int32s::of(empty.rows().cloned().unwrap_or(Bitmap::filled(rows, false)))
+                Int32s::of(empty.rows().cloned().unwrap_or(Bitmap::filled(results.len(), false)))
             }
         }
         "$avg" => {
@@ -133,19 +145,16 @@ fn folded<'a>(name: &str, vector: &Vector<'_>) -> Option<Vector<'a>> {
         }
         _ => {
             null.add(&empty);
-            if is_int32 { Int32s::All } else { Int32s::None }
+            if is_int32 && fewer.is_none() { Int32s::All } else { Int32s::None }
         }
     };
     Some(finished(Cells::Numbers(results.into(), int32s), null, left, Mask::NONE))
 }
 
-/// What a path reaches in the elements of arrays: arrays of what it reaches in those that are objects. `None` unless `column` has an
-/// array in each row, and if arrays are among the elements: a path does not lead into these.
-pub fn reached(column: &Column, path: &[Box<str>]) -> Option<Column> {
-    if column.presence().is_some() {
-        return None;
-    }
-    let ArrayElements { values, ends } = &*column.elements()?;
+/// What a path reaches in the elements of arrays: arrays of what it reaches in those that are objects. `None` if arrays are among the
+/// elements: a path does not lead into these.
+pub fn reached(list: &ArrayElements, path: &[Box<str>]) -> Option<ArrayElements> {
+    let values = &list.values;
     let entries = match values.data() {
         ColumnData::Dictionary(_, entries) => entries,
         _ => values,
@@ -156,31 +165,11 @@ pub fn reached(column: &Column, path: &[Box<str>]) -> Option<Column> {
         return None;
     }
     let found = general::path(&Vector::made(values.clone(), Mask::NONE), path, values.len());
-    if !found.all_left().is_none() {
-        return None;
-    }
-    let ends = ends.iter().map(|end| (true, *end as usize)).listed();
     let found = found.into_column(values.len())?;
-    let kept = found.presence().map(Bitmap::words);
-    let (offsets, bytes) = match found.data() {
-        ColumnData::F64(cells) => arrays_of_doubles(cells, &ends, kept),
-        ColumnData::Bson(cells) => arrays_of_values((&cells.offsets, &cells.bytes), &ends, kept),
-        _ => {
-            let (mut made, mut start, mut scratch) = (ColumnBuilder::with_capacity(ends.len()), 0, Vec::new());
-            for (_, end) in ends {
-                let mut list = ArrayWriter::new();
-                for at in start..end {
-                    if let Some(value) = found.value(at, &mut scratch) {
-                        list.push(Some(value));
-                    }
-                }
-                start = end;
-                list.finish().view().into_iter().for_each(|list| made.push(list));
-            }
-            return Some(made.finish());
-        }
-    };
-    Some(Column::new(ColumnData::Bson(VarData { offsets, bytes }), None))
+    Some(match found.presence() {
+        Some(present) => list.with(&found, present),
+        None => ArrayElements { values: found, ends: list.ends.clone() },
+    })
 }
 
 #[cfg(test)]
@@ -285,7 +274,58 @@ mod tests {
                 all.push(bson!({ "$let": { "vars": { "x": outer.clone(), "y": { "$size": [["$l"]] } }, "in": map } }));
             }
         }
-        for name in ["$sum", "$avg", "$max", "$min"] {
+        let or_empty = || bson!({ "$ifNull": ["$l", []] });
+        for n in [-7, -2, 0, 1, 2, 9] {
+            all.push(bson!({ "$slice": ["$l", n] }));
+            for count in [-1, 0, 1, 2] {
+                all.push(bson!({ "$slice": ["$l", n, count] }));
+            }
+            for name in ["$firstN", "$lastN", "$minN", "$maxN"] {
+                all.extend([bson!({ name: { "input": "$l", "n": n } }), bson!({ name: { "input": or_empty(), "n": n } })]);
+            }
+        }
+        for made in [
+            bson!({ "$reverseArray": "$l" }),
+            bson!({ "$sortArray": { "input": "$l", "sortBy": 1 } }),
+            bson!({ "$sortArray": { "input": "$l", "sortBy": -1 } }),
+            bson!({ "$sortArray": { "input": "$l", "sortBy": { "x": 1 } } }),
+            bson!({ "$concatArrays": ["$l", [1, "x"], { "$slice": ["$l", -1] }] }),
+            bson!({ "$concatArrays": ["$l"] }),
+            bson!({ "$range": [0, len()] }),
+            bson!({ "$range": [len(), -2, -2] }),
+            bson!({ "$range": [0, len(), { "$subtract": [len(), 1] }] }),
+            bson!({ "$map": { "input": "$l", "in": "$$this.x" } }),
+            bson!("$l.x"),
+            bson!({ "$slice": ["$l.x", 2] }),
+        ] {
+            all.extend([
+                bson!({ "$size": made.clone() }),
+                bson!({ "$first": made.clone() }),
+                bson!({ "$type": { "$last": made.clone() } }),
+                bson!({ "$type": made.clone() }),
+                bson!({ "$sum": made.clone() }),
+                bson!([made.clone(), { "a": made.clone() }]),
+                bson!({ "$cond": [{ "$gt": [len(), 1] }, made.clone(), "$l"] }),
+                bson!({ "$eq": [made.clone(), "$l"] }),
+                bson!({ "$gt": [made.clone(), 1] }),
+                bson!({ "$not": [made.clone()] }),
+                bson!({ "$ifNull": [made.clone(), len()] }),
+                bson!({ "$setUnion": [made.clone(), "$l"] }),
+                bson!({ "$concatArrays": [made.clone(), "$l"] }),
+                bson!({ "$map": { "input": made.clone(), "in": [{ "$size": made.clone() }, "$$this"] } }),
+                bson!({ "$filter": { "input": made.clone(), "cond": "$$this" } }),
+                bson!({ "$arrayElemAt": [made.clone(), { "$subtract": [len(), 1] }] }),
+            ]);
+            all.push(made);
+        }
+        for list in [bson!("$l"), or_empty(), bson!({ "$map": { "input": or_empty(), "in": "$$this.x" } })] {
+            for wanted in [bson!(0.5), bson!(1), bson!(f64::NAN), bson!(null), bson!("text"), bson!({ "y": [1] }), bson!("$none")] {
+                all.push(bson!({ "$in": [wanted.clone(), list.clone()] }));
+                all.push(bson!({ "$indexOfArray": [list.clone(), wanted] }));
+            }
+            all.extend([bson!({ "$anyElementTrue": [list.clone()] }), bson!({ "$allElementsTrue": [list] })]);
+        }
+        for name in ["$sum", "$avg", "$max", "$min", "$stdDevPop", "$stdDevSamp"] {
             all.extend([bson!({ name: "$l" }), bson!({ name: "$l.x" }), bson!({ name: ["$l"] })]);
             all.push(bson!({ name: { "$map": { "input": "$l", "in": { "$ifNull": ["$$this.x", 1] } } } }));
         }
@@ -294,7 +334,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn operators_on_arrays_of_many_rows_find_what_they_find_for_each_row(rows in arrays()) {
+        fn operators_on_arrays_of_many_rows_find_what_they_find_for_each_row(rows in arrays(), some in 0..8_usize) {
             let mut column = ColumnBuilder::new();
             for row in &rows {
                 match row {
@@ -307,7 +347,7 @@ mod tests {
             }
             let mut block = Block::new(rows.len());
             block.set_column("l", column.finish());
-            for case in expressions() {
+            for case in expressions().into_iter().skip(some).step_by(8) {
                 let expression = RawDocumentBuf::try_from(&doc! { "": case.clone() }).unwrap();
                 let expr = Expr::parse(Doc::parse(expression.as_bytes()).unwrap().get("").unwrap(), &globals()).unwrap();
                 let expr = BoundExpr::new(expr, globals());

@@ -7,7 +7,7 @@ use bytemuck::{cast_slice, cast_slice_mut};
 use kernels::{Operand, gather};
 
 use super::mask::Mask;
-use crate::block::{Bitmap, Column, ColumnBuilder, ColumnData, VarData, of_kind};
+use crate::block::{ArrayElements, Bitmap, Column, ColumnBuilder, ColumnData, VarData, of_kind};
 use crate::query::expr::datum::Datum;
 use crate::value::{Kind, Number, OwnedValue, Value};
 
@@ -38,6 +38,8 @@ pub enum Cells<'a> {
     Truths(Bitmap),
     /// Any values. Absent cells are in `missing` as well.
     Any(Cow<'a, Column>),
+    /// Arrays. One that is absent has no elements.
+    Lists(Rc<ArrayElements>),
     /// Rows in the bitmap have their value from the first vector, the others from the second one. Both are numbers, int64s or dates, with a
     /// cell for each row; which rows have a value, the masks of the whole say.
     Either(Bitmap, Rc<Vector<'a>>, Rc<Vector<'a>>),
@@ -151,6 +153,7 @@ impl<'a> Vector<'a> {
                 Cells::Either(first, a, b)
             }
             Cells::Any(column) => Cells::Any(Cow::Owned(column.into_owned())),
+            Cells::Lists(list) => Cells::Lists(list),
             Cells::Indexed(index, entries) => {
                 Cells::Indexed(index, Rc::new(Rc::unwrap_or_clone(entries).into_static()))
             }
@@ -183,6 +186,7 @@ impl<'a> Vector<'a> {
                 Cells::Either(Bitmap::from_slice(index, |entry| first.get(*entry as usize)), a, b)
             }
             Cells::Any(column) => Cells::Any(Cow::Owned(column.gather(index))),
+            Cells::Lists(list) => Cells::Any(Cow::Owned(list.arrays(|_| false).gather(index))),
             // `flat` leaves none.
             Cells::Indexed(..) => Cells::Constant(None),
         };
@@ -193,6 +197,12 @@ impl<'a> Vector<'a> {
             null: spread(&self.null, &entries.null),
             left: spread(&self.left, &entries.left),
         })
+    }
+
+    /// The same with arrays as a column.
+    pub fn without_lists(self: &Rc<Vector<'a>>) -> Rc<Vector<'a>> {
+        let Cells::Lists(list) = &self.cells else { return Rc::clone(self) };
+        Rc::new(Vector { cells: Cells::Any(Cow::Owned(list.arrays(|_| false))), ..(**self).clone() })
     }
 
     /// Cells with a type, if the value of all rows is null or missing.
@@ -249,6 +259,10 @@ impl<'a> Vector<'a> {
             Cells::Truths(rows) => Some(Value::new_checked(Kind::Bool, if rows.get(row) { &[1] } else { &[0] })),
             Cells::Either(first, a, b) => if first.get(row) { a } else { b }.value(row, scratch),
             Cells::Any(column) => column.value(row, &mut scratch.text),
+            Cells::Lists(list) => {
+                list.write(row, &mut scratch.text);
+                Some(Value::new_checked(Kind::Array, &scratch.text))
+            }
             Cells::Indexed(index, entries) => entries.value(*index.get(row)? as usize, scratch),
         }
     }
@@ -265,6 +279,9 @@ impl<'a> Vector<'a> {
                 present
             })
         };
+        if let (Cells::Lists(list), true) = (&self.cells, self.missing.is_none()) {
+            return Some(list.arrays(|row| self.null.has(row)));
+        }
         if !self.null.is_none() {
             return Some(self.built(rows));
         }
@@ -318,6 +335,7 @@ impl<'a> Vector<'a> {
             Cells::Longs(cells) | Cells::Dates(cells) => cells.len(),
             Cells::Truths(rows) | Cells::Either(rows, ..) => rows.len(),
             Cells::Any(column) => column.len(),
+            Cells::Lists(list) => list.ends.len(),
             Cells::Indexed(index, _) => index.len(),
         })
     }

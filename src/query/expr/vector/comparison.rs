@@ -83,6 +83,7 @@ fn class(vector: &Vector<'_>) -> Option<i8> {
         Cells::Numbers(..) | Cells::Longs(_) => Kind::Double,
         Cells::Dates(_) => Kind::Date,
         Cells::Truths(_) => Kind::Bool,
+        Cells::Lists(_) => Kind::Array,
         Cells::Any(column) => match column.data() {
             ColumnData::Dictionary(..) => return None,
             ColumnData::Objects(_) => Kind::Object,

@@ -1,16 +1,18 @@
 //! `$map`, `$filter` and `$reduce`. Their expression is computed for the elements of all rows of a block at once; that of `$reduce`
 //! for the first elements of all rows, then for the second ones, and so on.
 
-use kernels::elements::{arrays_of_doubles, arrays_of_values};
+use std::rc::Rc;
 
+use super::arrays::elements_of;
 use super::cells::{Cells, Scratch, Vector};
 use super::distinct::AlikeRows;
 use super::mask::Mask;
-use crate::block::{ArrayElements, Bitmap, Block, Column, ColumnBuilder, ColumnData, VarData};
+use super::truth;
+use crate::block::{ArrayElements, Block, Column, ColumnBuilder, ColumnData};
 use crate::limits::COLUMN_SIZE_BYTES_MAX;
 use crate::listed::IntoList;
 use crate::query::expr::bound::BoundExpr;
-use crate::query::expr::datum::{ArrayWriter, is_nullish};
+use crate::query::expr::datum::is_nullish;
 use crate::query::expr::globals::Globals;
 use crate::query::expr::tree::Expr;
 use crate::value::{Doc, FieldSet, Value, sort_by};
@@ -78,8 +80,7 @@ impl EachElement {
     /// `outer` has the value with which `$reduce` begins, and then the variables from outside, in their order.
     pub fn computed<'a>(&self, arrays: &Vector<'_>, outer: &[Column], block: &Block) -> Option<Vector<'a>> {
         // Comparing arrays takes longer than computing their elements.
-        let known = if let Cells::Any(column) = &arrays.cells { column.elements() } else { None };
-        if let Some(ArrayElements { values, ends }) = known.as_deref() {
+        if let Some(ArrayElements { values, ends }) = elements_of(arrays).as_deref() {
             let absent = arrays.absent();
             let ends = ends.iter().enumerate().map(|(row, end)| (!absent.has(row), *end as usize)).listed();
             let each = AlikeRows::each(block.rows());
@@ -119,9 +120,9 @@ impl EachElement {
         ends: &[(bool, usize)],
         (outer, block): (&[Column], &Block),
     ) -> Option<Vector<'a>> {
+        let absent = Mask::from_fn(ends.len(), |at| ends.get(at).is_some_and(|(is_array, _)| !is_array));
         if self.what == ElementsUse::Reduce {
             let mut made = Vector::made(self.reduced(elements, rows, ends, (outer, block))?, Mask::NONE);
-            let absent = Mask::from_fn(ends.len(), |at| ends.get(at).is_some_and(|(is_array, _)| !is_array));
             made.missing.remove(&absent);
             made.null.add(&absent);
             return Some(made);
@@ -130,7 +131,9 @@ impl EachElement {
         for ((_, end), row) in ends.iter().zip(rows) {
             of_row.resize(*end, u32::try_from(*row).ok()?);
         }
-        self.mapped(elements, &of_row, ends, (outer, block)).map(|made| Vector::made(made, Mask::NONE))
+        let ends = ends.iter().map(|(_, end)| *end as u32).listed();
+        let list = self.mapped(elements, &of_row, ends, (outer, block))?;
+        Some(Cells::Lists(Rc::new(list)).with(Mask::NONE, absent, Mask::NONE))
     }
 
     /// The columns that the body reads besides those of elements and of the value so far, with their cells in these rows. `None` if they
@@ -198,48 +201,22 @@ impl EachElement {
         Some(Block::concat(done).column(&so_far)?.gather(&places))
     }
 
-    /// The results of `$map` and `$filter`. For each element, `rows` has its row in `block`.
+    /// The results of `$map` and `$filter`. For each element, `rows` has its row in `block`; arrays have these `ends`.
     fn mapped(
         &self,
         elements: &Column,
         rows: &[u32],
-        ends: &[(bool, usize)],
+        ends: Vec<u32>,
         (outer, block): (&[Column], &Block),
-    ) -> Option<Column> {
-        let is_filter = self.what == ElementsUse::Filter;
+    ) -> Option<ArrayElements> {
         let mut read = self.read_in(rows, (outer, block))?;
         read.set_column(&field_name(&self.prefix, 0), elements.clone());
         let values = self.body.column(&read).ok()?;
-        let shown = if is_filter { elements } else { &values };
-        if let (ColumnData::F64(_) | ColumnData::Bson(_), None) = (shown.data(), shown.presence()) {
-            let mut scratch = Vec::new();
-            let is_true = |at| values.value(at, &mut scratch).is_some_and(Value::is_true);
-            let kept = is_filter.then(|| Bitmap::from_fn(values.len(), is_true));
-            let kept = kept.as_ref().map(Bitmap::words);
-            let (offsets, bytes) = match shown.data() {
-                ColumnData::F64(cells) => arrays_of_doubles(cells, ends, kept),
-                ColumnData::Bson(cells) => arrays_of_values((&cells.offsets, &cells.bytes), ends, kept),
-                _ => return None,
-            };
-            return Some(Column::new(ColumnData::Bson(VarData { offsets, bytes }), None));
+        if self.what == ElementsUse::Map {
+            return Some(ArrayElements::new(values, ends));
         }
-        let (mut made, mut at, mut scratch) = (ColumnBuilder::with_capacity(ends.len()), 0, Vec::new());
-        for &(is_array, end) in ends {
-            let mut list = ArrayWriter::new();
-            for element in at..end {
-                let mut shown = values.value(element, &mut scratch);
-                if is_filter {
-                    if !shown.is_some_and(Value::is_true) {
-                        continue;
-                    }
-                    shown = elements.value(element, &mut scratch);
-                }
-                list.push(shown);
-            }
-            at = end;
-            made.push(list.finish().view().filter(|_| is_array).unwrap_or(Value::NULL));
-        }
-        Some(made.finish())
+        let passing = truth::of_column(&values);
+        Some(ArrayElements { values: elements.clone(), ends }.with(elements, &passing))
     }
 }
 

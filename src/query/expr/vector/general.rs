@@ -21,6 +21,9 @@ use crate::value::{DocWriter, Kind, OwnedValue, Value};
 /// Operators with more arguments than this are rare, and are evaluated row by row.
 const ARGUMENTS_MAX: usize = 12;
 
+/// Of so many arrays at most, what a path reaches is remembered with them.
+const REMEMBERED_MAX: usize = 512;
+
 /// Calls `make` for every row that no vector leaves out, or for one of all rows with the same values, with the values of
 /// all vectors. Rows for which it fails are left out. Which rows are alike may be known.
 fn each_row<'a>(
@@ -87,7 +90,8 @@ pub fn called<'a>(
     alike: Option<AlikeRows>,
 ) -> Vector<'a> {
     let Evaluation::Eager { wants, nulls, run } = &operator.run else { return Vector::nothing(arguments.rows) };
-    let vectors: Vec<&Vector<'_>> = arguments.vectors.iter().map(|vector| &**vector).listed();
+    let plain: Vec<_> = arguments.vectors.iter().map(Vector::without_lists).listed();
+    let vectors: Vec<&Vector<'_>> = plain.iter().map(|vector| &**vector).listed();
     let is_given = |at: usize| !operator.may_omit(at) || arguments.is_given(at);
     each_row(&vectors, (arguments.rows, alike), &mut |values| {
         if is_null_call(operator.name(), (wants, *nulls), values, &is_given)? {
@@ -113,6 +117,14 @@ pub fn path<'a>(start: &Vector<'_>, path: &[Box<str>], rows: usize) -> Vector<'a
         return Vector::constant(reach(start.value(0, &mut scratch), path).view());
     }
     let is_whole = left.is_none() && start.absent().is_none();
+    let list = match &start.cells {
+        // What is reached in few values is remembered.
+        Cells::Any(column) if column.len() <= REMEMBERED_MAX || !column.begins_with_array() => None,
+        _ => arrays::elements_of(start),
+    };
+    if let Some(found) = list.filter(|_| is_whole).and_then(|list| arrays::reached(&list, path)) {
+        return Cells::Lists(Rc::new(found)).whole();
+    }
     if let (Cells::Any(column), true) = (&start.cells, is_whole)
         && let ColumnData::Bson(_) = column.data()
     {
@@ -146,8 +158,11 @@ pub fn reached(column: &Column, path: &[Box<str>]) -> Column {
         }
         builder.finish()
     };
-    let found = scalar_of(column, path).flatten().or_else(|| arrays::reached(column, path));
-    found.unwrap_or_else(of_each)
+    let of_arrays = || {
+        let list = column.elements().filter(|_| column.presence().is_none())?;
+        arrays::reached(&list, path).map(|found| found.arrays(|_| false))
+    };
+    scalar_of(column, path).flatten().or_else(of_arrays).unwrap_or_else(of_each)
 }
 
 /// What a path reaches in a column of objects; the inner `None` if no object has it, the outer one if it is not a column.
@@ -164,7 +179,8 @@ pub(super) fn scalar_of(column: &Column, path: &[Box<str>]) -> Option<Option<Col
 
 /// An object of these fields, or an array of these elements. Fields without a value are left out; elements are null.
 pub fn container<'a>(kind: Kind, fields: &[(&str, Rc<Vector<'a>>)], rows: usize) -> Vector<'a> {
-    let none = (kind == Kind::Array).then_some(Value::NULL);
+    let plain = fields.iter().map(|(name, vector)| (*name, Vector::without_lists(vector))).listed();
+    let (none, fields) = ((kind == Kind::Array).then_some(Value::NULL), plain.as_slice());
     let vectors: Vec<&Vector<'_>> = fields.iter().map(|(_, vector)| &**vector).listed();
     let differs = |vector: &&Vector<'_>| match &vector.cells {
         Cells::Numbers(_, Int32s::None) | Cells::Dates(_) => true,

@@ -21,6 +21,7 @@ pub fn types<'a>(arguments: &VectorArguments<'_, 'a>) -> Option<Vector<'a>> {
         Cells::Longs(_) => [Kind::Int64; 2],
         Cells::Dates(_) => [Kind::Date; 2],
         Cells::Truths(_) => [Kind::Bool; 2],
+        Cells::Lists(_) => [Kind::Array; 2],
         _ => return None,
     };
     let mut names = ColumnBuilder::new();
@@ -56,6 +57,7 @@ pub fn of_type<'a>(vector: &Vector<'_>, name: &str, rows: usize) -> Option<Vecto
         Cells::Longs(_) => all(Kind::Int64),
         Cells::Dates(_) => all(Kind::Date),
         Cells::Truths(_) => all(Kind::Bool),
+        Cells::Lists(_) => all(Kind::Array),
         Cells::Any(column) => match column.data() {
             ColumnData::Bson(cells) => {
                 let byte = |row: usize| Some(*cells.get(row).first()?);

@@ -17,6 +17,7 @@ mod dates;
 mod distinct;
 mod elements;
 mod general;
+mod lists;
 mod mask;
 mod membership;
 mod numbers;

@@ -12,7 +12,7 @@ use super::distinct::{self, AlikeRows};
 use super::mask::Mask;
 use super::program::{ExprStep, Program, Reads};
 use super::{
-    arrays, bucket, choice, comparison, conversion, dates, general, membership, numbers, objects, parts, several,
+    arrays, bucket, choice, comparison, conversion, dates, general, lists, membership, numbers, objects, parts, several,
     texts, truth,
 };
 use crate::block::{Bitmap, Block, Column, ColumnBuilder, ColumnData};
@@ -407,11 +407,13 @@ impl<'a> Run<'a> {
             Op::GetField => objects::field(typed),
             Op::Bucket => bucket::bucketed(typed, globals.collation()),
             Op::Type => membership::types(typed),
-            Op::In => membership::contained(operator, typed, globals.collation()),
+            Op::In => membership::contained(operator, typed, globals.collation())
+                .or_else(|| lists::of_lists(operator, typed, globals.collation())),
             _ if operator.of_double.is_some() => numbers::of_doubles(operator, typed),
             _ => dates::of_dates(operator, typed, globals)
                 .or_else(|| conversion::converted(operator, typed))
                 .or_else(|| arrays::of_arrays(operator, typed))
+                .or_else(|| lists::of_lists(operator, typed, globals.collation()))
                 .or_else(|| several::of_several(operator, typed))
                 .or_else(|| objects::of_objects(operator, typed))
                 .or_else(|| texts::of_texts(operator, arguments, typed)),

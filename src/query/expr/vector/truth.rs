@@ -4,7 +4,7 @@ use std::rc::Rc;
 
 use super::cells::{Cells, Scratch, Vector};
 use super::mask::Mask;
-use crate::block::Bitmap;
+use crate::block::{Bitmap, Column};
 use crate::value::{OwnedValue, Value};
 
 /// The rows whose value counts as true, of a vector without an index. Rows that are left out are not among them.
@@ -17,7 +17,7 @@ pub fn truths(vector: &Vector<'_>, rows: usize) -> Bitmap {
         // NaN counts as true.
         Cells::Numbers(cells, _) => Bitmap::from_slice(cells, |x| *x != 0.0),
         Cells::Longs(cells) => Bitmap::from_slice(cells, |n| *n != 0),
-        Cells::Dates(_) => Bitmap::filled(rows, true),
+        Cells::Dates(_) | Cells::Lists(_) => Bitmap::filled(rows, true),
         Cells::Either(first, a, b) => {
             let (mut of_a, mut others) = (truths(a, rows), first.clone());
             of_a.and(first);
@@ -40,6 +40,16 @@ pub fn truths(vector: &Vector<'_>, rows: usize) -> Bitmap {
         truths.and(&others);
     }
     truths
+}
+
+/// The rows of a column whose value counts as true.
+pub fn of_column(column: &Column) -> Bitmap {
+    let vector = Rc::new(Vector::of(column)).flat();
+    if vector.left.is_none() {
+        return truths(&vector, column.len());
+    }
+    let mut scratch = Vec::new();
+    Bitmap::from_fn(column.len(), |row| column.value(row, &mut scratch).is_some_and(Value::is_true))
 }
 
 /// A vector of truths, without the rows that are left out.

@@ -1,0 +1,237 @@
+//! Operators that make arrays of arrays, or look for an element: the elements stay a column of their own (`Cells::Lists`), of which slices,
+//! orders and choices are gathered.
+
+// Loaded later.
+
+use std::ops::Range;
+use std::rc::Rc;
+
+use kernels::parts;
+
+use super::arrays::elements_of;
+use super::cells::{Cells, Int32s, Vector};
+use super::mask::Mask;
+use super::run::VectorArguments;
+use super::truth;
+use crate::block::{ArrayElements, Bitmap, Column, ColumnBuilder, ColumnData};
+use crate::listed::IntoList;
+use crate::query::expr::operators::Operator;
+use crate::value::{Collation, Number, Value};
+
+/// So many elements are made at once.
+const ELEMENTS_MAX: usize = 1 << 22;
+
+/// `None` for other operators, and for arguments that must be looked at row by row.
+pub fn of_lists<'a>(
+    operator: &Operator,
+    arguments: &VectorArguments<'_, 'a>,
+    collation: &Collation,
+) -> Option<Vector<'a>> {
+    let list = |position: usize| elements_of(arguments.at(position)?);
+    let whole = |position: usize| list(position).filter(|_| arguments.vectors.iter().all(|v| v.absent().is_none()));
+    match (operator.name(), arguments.vectors.len()) {
+        ("$reverseArray", 1) => {
+            let reversed = chosen(&*list(0)?, |array, places| places.extend(array.rev()));
+            Some(arguments.lists(reversed, 0))
+        }
+        ("$slice", _) => {
+            let sliced = slices(&*list(0)?, arguments.constants(&[0])?.get(1..)?)?;
+            Some(arguments.lists(sliced, 0))
+        }
+        ("$sortArray", _) => {
+            let descends = match arguments.constants(&[0])?.get(1).copied()??.as_integer()? {
+                1 => false,
+                -1 => true,
+                _ => return None,
+            };
+            Some(arguments.lists(sorted(&*list(0)?, descends)?, 0))
+        }
+        (name @ ("$firstN" | "$lastN" | "$minN" | "$maxN"), 2) => {
+            let n = integer(arguments.constants(&[1])?.first().copied()?).filter(|n| *n > 0)?;
+            let (from_end, list) = (name == "$lastN", whole(1)?);
+            let list = match name {
+                "$minN" | "$maxN" => Rc::new(sorted(&list, name == "$maxN")?),
+                _ => list,
+            };
+            Some(arguments.lists(cut(&list, if from_end { -n } else { 0 }, n), 1))
+        }
+        ("$concatArrays", 2..) => joined(arguments),
+        ("$range", _) => ranges(arguments),
+        ("$in", 2) => {
+            let wanted = arguments.constants(&[1])?.first().copied()??;
+            let (list, found) = (whole(1)?, elements_equal(&list(1)?.values, wanted, collation));
+            let truths = Bitmap::from_fn(list.ends.len(), |row| list.range(row).any(|at| found.get(at)));
+            Some(truth::of_bitmap(truths, arguments.at(1)?.left.clone()))
+        }
+        ("$indexOfArray", 2) => {
+            let wanted = arguments.constants(&[0])?.get(1).copied()??;
+            let (list, vector) = (list(0)?, arguments.at(0)?);
+            let found = elements_equal(&list.values, wanted, collation);
+            let place = |row: usize| list.range(row).position(|at| found.get(at)).map_or(-1, |at| at as i32);
+            let places = (0..list.ends.len()).map(|row| f64::from(place(row))).listed();
+            Some(Cells::Numbers(places.into(), Int32s::All).with(Mask::NONE, vector.absent(), vector.left.clone()))
+        }
+        (name @ ("$anyElementTrue" | "$allElementsTrue"), 1) => {
+            let list = whole(0)?;
+            let truths = truth::of_column(&list.values);
+            let all = name == "$allElementsTrue";
+            let holds = |row: usize| list.range(row).any(|at| truths.get(at) != all) != all;
+            Some(truth::of_bitmap(Bitmap::from_fn(list.ends.len(), holds), arguments.at(0)?.left.clone()))
+        }
+        _ => None,
+    }
+}
+
+impl<'a> VectorArguments<'_, 'a> {
+    /// Arrays made of those of an argument; null where that is null or missing.
+    fn lists(&self, list: ArrayElements, position: usize) -> Vector<'a> {
+        let (absent, left) = self.at(position).map(|of| (of.absent(), of.left.clone())).unwrap_or_default();
+        Cells::Lists(Rc::new(list)).with(Mask::NONE, absent, left)
+    }
+}
+
+/// A constant that is a whole number of 32 bits.
+fn integer(value: Option<Value<'_>>) -> Option<i64> {
+    Number::of(value?)?.whole().filter(|n| i32::try_from(*n).is_ok())
+}
+
+/// Arrays of the elements whose places `choose` appends, when it is called with those of an array.
+fn chosen(list: &ArrayElements, mut choose: impl FnMut(Range<u32>, &mut Vec<u32>)) -> ArrayElements {
+    let (mut places, mut start) = (Vec::with_capacity(list.values.len()), 0);
+    let ends = list.ends.iter().map(|end| {
+        choose(start..*end, &mut places);
+        start = *end;
+        places.len() as u32
+    });
+    let ends = ends.listed();
+    ArrayElements { values: list.values.gather(&places), ends }
+}
+
+/// `n` elements of each array, from one with a number on, which counts from the end if it is negative.
+fn cut(list: &ArrayElements, from: i64, n: i64) -> ArrayElements {
+    chosen(list, |array, places| {
+        let [start, end] = [array.start, array.end].map(i64::from);
+        let first = if from < 0 { (end + from).max(start) } else { (start + from).min(end) };
+        places.extend(first as u32..(first + n).min(end) as u32);
+    })
+}
+
+/// `$slice`: a number of elements, or the first of them and their number.
+fn slices(list: &ArrayElements, numbers: &[Option<Value<'_>>]) -> Option<ArrayElements> {
+    Some(match *numbers {
+        [n] => match integer(n)? {
+            n @ ..0 => cut(list, n, -n),
+            n => cut(list, 0, n),
+        },
+        [from, n] => cut(list, integer(from)?, integer(n).filter(|n| *n > 0)?),
+        _ => return None,
+    })
+}
+
+/// Arrays of doubles or int32s in order.
+fn sorted(list: &ArrayElements, descend: bool) -> Option<ArrayElements> {
+    let places = match (list.values.data(), list.values.presence()) {
+        (ColumnData::F64(cells), None) => parts::sorted(cells, &list.ends, descend),
+        (ColumnData::I32(cells), None) => {
+            parts::sorted(&kernels::convert::doubles_of_int32s(cells), &list.ends, descend)
+        }
+        _ => None,
+    }?;
+    Some(ArrayElements { values: list.values.gather(&places), ends: list.ends.clone() })
+}
+
+/// `$concatArrays`, of columns or constants.
+fn joined<'a>(arguments: &VectorArguments<'_, 'a>) -> Option<Vector<'a>> {
+    let (mut all, mut lists) = (ColumnBuilder::new(), Vec::new());
+    let (mut absent, mut left, mut count) = (Mask::NONE, Mask::NONE, 0);
+    for vector in arguments.vectors {
+        let first = all.len();
+        if let Cells::Constant(Some(array)) = &vector.cells {
+            array.view().as_array()?.iter().for_each(|(_, element)| all.push(element));
+            count += (all.len() - first) * arguments.rows;
+            lists.push((first..all.len(), None));
+        } else {
+            let list = elements_of(vector)?;
+            all.extend(&list.values, 0..list.values.len());
+            count += list.values.len();
+            lists.push((first..first, Some(list)));
+        }
+        (absent, left) = (absent.with(&vector.absent()), left.with(&vector.left));
+    }
+    if count > ELEMENTS_MAX {
+        return None;
+    }
+    let (mut places, mut ends) = (Vec::with_capacity(count), Vec::with_capacity(arguments.rows));
+    for row in 0..arguments.rows {
+        for (same, list) in &lists {
+            let range = list.as_ref().map_or(same.clone(), |list| {
+                let range = list.range(row);
+                same.start + range.start..same.start + range.end
+            });
+            places.extend(range.start as u32..range.end as u32);
+        }
+        ends.push(places.len() as u32);
+    }
+    let list = ArrayElements::new(all.finish().gather(&places), ends);
+    Some(Cells::Lists(Rc::new(list)).with(Mask::NONE, absent, left))
+}
+
+/// `$range` with other bounds in each row.
+fn ranges<'a>(arguments: &VectorArguments<'_, 'a>) -> Option<Vector<'a>> {
+    let mut bounds = Vec::new();
+    for vector in arguments.vectors {
+        let bound = match (&vector.cells, vector.constant_number()) {
+            (Cells::Numbers(cells, Int32s::All), _) => (0, Some(cells)),
+            (_, Some((number, true))) => (number as i64, None),
+            _ => return None,
+        };
+        bounds.push(bound);
+    }
+    let left = arguments.vectors.iter().fold(Mask::NONE, |left, vector| left.with(&vector.left));
+    if arguments.vectors.iter().any(|vector| !vector.absent().is_none()) {
+        return None;
+    }
+    let (mut numbers, mut ends) = (Vec::new(), Vec::with_capacity(arguments.rows));
+    for row in 0..arguments.rows {
+        let of_row = |at: usize| {
+            let (same, cells) = bounds.get(at)?;
+            Some(cells.map_or(*same, |cells| cells.get(row).map_or(0, |number| *number as i64)))
+        };
+        let (mut next, end, step) = (of_row(0)?, of_row(1)?, of_row(2).unwrap_or(1));
+        if !left.has(row) {
+            if step == 0 || (end - next) / step > (ELEMENTS_MAX - numbers.len()) as i64 {
+                return None;
+            }
+            while if step > 0 { next < end } else { next > end } {
+                numbers.push(i32::try_from(next).ok()?);
+                next += step;
+            }
+        }
+        ends.push(numbers.len() as u32);
+    }
+    let values = Column::new(ColumnData::I32(numbers), None);
+    Some(Cells::Lists(Rc::new(ArrayElements { values, ends })).with(Mask::NONE, Mask::NONE, left))
+}
+
+/// The elements that are equal to a value.
+fn elements_equal(values: &Column, wanted: Value<'_>, collation: &Collation) -> Bitmap {
+    let double = match Number::of(wanted) {
+        Some(Number::Double(x)) => Some(x),
+        Some(Number::Integer(n)) if i32::try_from(n).is_ok() => Some(Number::Integer(n).near_double()),
+        _ => None,
+    };
+    match (values.data(), double) {
+        (ColumnData::F64(cells), Some(wanted)) => {
+            Bitmap::from_slice(cells, |x| *x == wanted || x.is_nan() && wanted.is_nan())
+        }
+        (ColumnData::Dictionary(index, entries), _) => {
+            let among = elements_equal(entries, wanted, collation);
+            Bitmap::from_slice(index, |entry| among.get(*entry as usize))
+        }
+        _ => {
+            let mut scratch = Vec::new();
+            let is_it = |value: Value<'_>| collation.equal(value, wanted);
+            Bitmap::from_fn(values.len(), |at| values.value(at, &mut scratch).is_some_and(is_it))
+        }
+    }
+}
