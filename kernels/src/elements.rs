@@ -114,6 +114,19 @@ pub fn doubles_of_arrays(offsets: &[u32], bytes: &[u8]) -> Option<(Vec<f64>, Vec
     Some((cells, ends))
 }
 
+/// The first cell of each part, then the second one of each, and so on.
+#[inline(never)]
+pub fn interleaved(parts: &[&[f64]]) -> Vec<f64> {
+    let rows = parts.iter().map(|part| part.len()).min().unwrap_or_default();
+    let mut cells = Vec::with_capacity(rows * parts.len());
+    match parts {
+        // Places on a map.
+        [xs, ys] => xs.iter().zip(*ys).for_each(|(x, y)| cells.extend_from_slice(&[*x, *y])),
+        _ => (0..rows).for_each(|row| cells.extend(parts.iter().filter_map(|part| part.get(row)))),
+    }
+    cells
+}
+
 /// As `of_arrays`, without the elements.
 #[inline(never)]
 pub fn ends_of_arrays(offsets: &[u32], bytes: &[u8]) -> Option<Vec<u32>> {
@@ -416,6 +429,12 @@ mod tests {
         assert_eq!(value_len(0x03, &[9, 0, 0, 0, 0]), None);
         assert_eq!(value_len(0x04, &[0xFF; 9]), None);
         assert_eq!(value_len(0x02, &[0xFF, 0xFF, 0xFF, 0x7F]), None);
+    }
+
+    #[test]
+    fn parts_are_interleaved() {
+        assert_eq!(interleaved(&[&[1.0, 3.0], &[2.0, 4.0]]), [1.0, 2.0, 3.0, 4.0]);
+        assert_eq!(interleaved(&[&[1.0, 3.0], &[2.0, 4.0], &[0.5]]), [1.0, 2.0, 0.5]);
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use kernels::elements;
+use kernels::{elements, parts};
 
 use super::bitmap::Bitmap;
 use super::builder::ColumnBuilder;
@@ -64,6 +64,17 @@ impl ArrayElements {
             count
         });
         ArrayElements { ends: ends.listed(), values: values.gather(&rows.to_rows()) }
+    }
+
+    /// The elements at these places, and nothing at `NOWHERE`. `None` if that is everywhere.
+    pub fn at(&self, places: &[u32]) -> Option<Column> {
+        let present = Bitmap::from_slice(places, |place| *place != parts::NOWHERE);
+        if present.none() {
+            return None;
+        }
+        // The slot of a place that is not there is empty, as that of an absent cell.
+        let found = self.values.gather(places);
+        Some(Column::new(found.into_parts().0, Some(present)))
     }
 
     /// The elements of an array.

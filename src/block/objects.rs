@@ -1,13 +1,16 @@
 //! Objects of one shape, with a column for each of their scalars: a path into them is a column of its own.
 
 use std::borrow::Cow;
+use std::iter::Peekable;
 use std::ops::Range;
 use std::rc::Rc;
 
 use kernels::elements;
 
 use super::bitmap::Bitmap;
-use super::column::{Column, ColumnData};
+use super::builder::ColumnBuilder;
+use super::column::{ArrayElements, Column, ColumnData};
+use crate::listed::IntoList;
 use crate::value::Kind;
 
 /// One step through the shape of an object, with names that it owns or borrows.
@@ -78,9 +81,34 @@ impl Objects {
     #[inline(never)]
     pub fn reach<'a>(&self, path: impl Iterator<Item = &'a str>) -> Option<Option<Cow<'_, Column>>> {
         let mut path = path.peekable();
+        let Some((at, end, numbers)) = self.find(&mut path)? else { return Some(None) };
+        match self.parts.get(at)? {
+            ShapePart::Open(Kind::Object, _) => Some(Some(Cow::Owned(self.inner(at..end + 1, numbers)?))),
+            ShapePart::Scalar(_) => {
+                let column = self.scalars.get(numbers.start)?;
+                // Nothing lies below most scalars, but a literal may be an object.
+                let is_below = path.peek().is_some();
+                match column.kind() {
+                    None | Some(Kind::Object | Kind::Array) if is_below => None,
+                    _ if is_below => Some(None),
+                    _ => Some(Some(Cow::Borrowed(column))),
+                }
+            }
+            _ => None,
+        }
+    }
+
+    /// The place of the field that a path leads to, where it ends, and the numbers of its scalars. If that is no object, what is left of the
+    /// path leads into it. The inner `None` if no object has it, the outer one if names are not unique.
+    #[allow(clippy::type_complexity)]
+    fn find<'a>(
+        &self,
+        path: &mut Peekable<impl Iterator<Item = &'a str>>,
+    ) -> Option<Option<(usize, usize, Range<usize>)>> {
         let mut level = 0..self.parts.len();
         let mut scalar = 0;
-        while let Some(name) = path.next() {
+        loop {
+            let name = path.next()?;
             let (mut found, mut at, mut number) = (None, level.start, scalar);
             while at < level.end {
                 let (own, end, behind) = self.field_at(at, number)?;
@@ -89,26 +117,71 @@ impl Objects {
                 }
                 (at, number) = (end + 1, behind);
             }
-            let Some((at, end, numbers)) = found else { return Some(None) };
-            match self.parts.get(at)? {
-                ShapePart::Open(Kind::Object, _) if path.peek().is_some() => {
+            match found {
+                Some((at, end, numbers))
+                    if path.peek().is_some()
+                        && matches!(self.parts.get(at), Some(ShapePart::Open(Kind::Object, _))) =>
+                {
                     (level, scalar) = (at + 1..end, numbers.start);
                 }
-                ShapePart::Open(Kind::Object, _) => return Some(Some(Cow::Owned(self.inner(at..end + 1, numbers)?))),
-                ShapePart::Scalar(_) => {
-                    let column = self.scalars.get(numbers.start)?;
-                    // Nothing lies below most scalars, but a literal may be an object.
-                    let is_below = path.peek().is_some();
-                    return match column.kind() {
-                        None | Some(Kind::Object | Kind::Array) if is_below => None,
-                        _ if is_below => Some(None),
-                        _ => Some(Some(Cow::Borrowed(column))),
-                    };
-                }
-                _ => return None,
+                found => return Some(found),
             }
         }
-        None
+    }
+
+    /// The scalars of the array to which a path leads in all objects, of which none may be empty, and what is left of the path. `None` if it
+    /// leads elsewhere, or if more than scalars are in the arrays.
+    fn items<'a, P: Iterator<Item = &'a str>>(&self, path: P) -> Option<(&[Column], Peekable<P>)> {
+        let mut path = path.peekable();
+        let (at, end, numbers) = self.find(&mut path)??;
+        let [ShapePart::Open(Kind::Array, _), items @ .., ShapePart::Close(false)] = self.parts.get(at..=end)? else {
+            return None;
+        };
+        let scalars = self.scalars.get(numbers).filter(|scalars| !scalars.is_empty())?;
+        let mut items = items.iter().enumerate();
+        let are_numbered = items.all(|(at, part)| matches!(part, ShapePart::Scalar(name) if name.parse() == Ok(at)));
+        are_numbered.then_some((scalars, path))
+    }
+
+    /// The arrays to which a path leads in all objects, and which rows have one. `None` if it leads elsewhere, or if more than scalars are in
+    /// the arrays.
+    // Loaded later.
+    #[inline(never)]
+    pub fn arrays<'a>(&self, path: impl Iterator<Item = &'a str>) -> Option<(ArrayElements, Bitmap)> {
+        let (items, mut rest) = self.items(path)?;
+        if rest.peek().is_some() {
+            return None;
+        }
+        let doubles = items.iter().map(|item| match (item.data(), item.presence()) {
+            (ColumnData::F64(cells), None) => Some(cells.as_slice()),
+            _ => None,
+        });
+        if let Some(doubles) = doubles.listed_if_all() {
+            let ends = (1..=self.rows()).map(|row| (row * doubles.len()) as u32).listed();
+            let values = Column::new(ColumnData::F64(elements::interleaved(&doubles)), None);
+            return Some((ArrayElements { values, ends }, Bitmap::filled(self.rows(), true)));
+        }
+        let (mut values, mut ends, mut scratch) = (ColumnBuilder::new(), Vec::new(), Vec::new());
+        let present = Bitmap::from_fn(self.rows(), |row| {
+            let before = values.len();
+            for item in items {
+                item.value(row, &mut scratch).into_iter().for_each(|value| values.push(value));
+            }
+            ends.push(values.len() as u32);
+            values.len() > before
+        });
+        Some((ArrayElements { values: values.finish(), ends }, present))
+    }
+
+    /// The element with a number in the arrays to which a path leads in all objects. `None` if it leads elsewhere, or if no array has one.
+    // Loaded later.
+    #[inline(never)]
+    pub fn element<'a>(&self, path: impl Iterator<Item = &'a str>, number: usize) -> Option<&Column> {
+        let (items, mut rest) = self.items(path)?;
+        let item = items.get(number)?;
+        // A literal may be an object, to whose fields the number could lead as well.
+        let are_plain = items.iter().all(|item| item.kind().is_some());
+        (are_plain && rest.peek().is_none()).then_some(item)
     }
 
     /// The objects that these parts and scalars are inside of these. `None` if one may be empty: its parts alone would not

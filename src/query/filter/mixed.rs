@@ -1,10 +1,12 @@
 //! Evaluates a test on a BSON column by columns of one type that are made of it.
 
+use ::kernels::parts;
 use ::kernels::tagged::{self, NumbersApart};
 
+use super::arrays::ElemMatch;
 use super::bounds;
-use super::tree::Test;
-use crate::block::{Bitmap, Column, ColumnData, kernels, of_kind};
+use super::tree::{Filter, Test};
+use crate::block::{ArrayElements, Bitmap, Column, ColumnData, Objects, kernels, of_kind};
 use crate::listed::IntoList;
 use crate::query::expr::reached;
 use crate::value::{Component, Doc, Kind, Number, OwnedValue, Value};
@@ -16,6 +18,12 @@ impl Test {
     #[inline(never)]
     pub(super) fn narrow_mixed_if_loaded(&self, column: &Column, rest: &[Component], passing: &mut Bitmap) -> bool {
         if !rest.is_empty() {
+            if let [number] = rest
+                && let Some(element) = element(column, number)
+            {
+                self.narrow_column(&element, &[], passing);
+                return true;
+            }
             let reached = reached_again(column, rest);
             let reached = reached.or_else(|| column.reached_by(&rest.iter().map(Component::name).listed()));
             return reached.map(|reached| self.narrow_column(&reached, &[], passing)).is_some();
@@ -62,39 +70,114 @@ impl Test {
         )
     }
 
+    /// Leaves the rows in which a path leads to an array in objects that passes, or to an element by its number. False if it leads elsewhere,
+    /// or if rows must be tested one by one.
+    // Loaded later.
+    #[inline(never)]
+    pub(super) fn narrow_arrays_if_loaded(&self, objects: &Objects, rest: &[Component], rows: &mut Bitmap) -> bool {
+        let names = |rest| <[Component]>::iter(rest).map(Component::name);
+        if let Some((last, path)) = rest.split_last()
+            && let Some(element) = last.index().and_then(|number| objects.element(names(path), number))
+        {
+            self.narrow_column(element, &[], rows);
+            return true;
+        }
+        let Some((list, present)) = objects.arrays(names(rest)) else { return false };
+        let Some(mut passing) = self.select_lists(&list) else { return false };
+        passing.and(&present);
+        if self.matches(None) {
+            let mut absent = present;
+            absent.invert();
+            passing.or(&absent);
+        }
+        rows.and(&passing);
+        true
+    }
+
     /// The arrays that pass, if all values are arrays, and if these pass only by one of their elements.
     fn select_arrays(&self, column: &Column) -> Option<Bitmap> {
+        column.elements().and_then(|list| self.select_lists(&list))
+    }
+
+    fn select_lists(&self, list: &ArrayElements) -> Option<Bitmap> {
+        if let Test::Size(size) = self {
+            return Some(Bitmap::from_fn(list.ends.len(), |row| list.range(row).len() == *size));
+        }
         let is_array = |value: Value<'_>| value.kind() == Kind::Array;
+        let tests = match self {
+            Test::ElemMatch(ElemMatch::Value(tests)) => Some(&**tests),
+            _ => None,
+        };
         let may_be = match self {
             Test::Compare(compare) => !is_array(compare.value()),
             Test::In(set) => !set.values().iter().map(OwnedValue::view).any(is_array),
             // A place may be an array of two numbers.
-            _ => matches!(self, Test::Regex(_) | Test::Mod(_)),
+            _ => tests.is_some() || matches!(self, Test::Regex(_) | Test::Mod(_)),
         };
         if !may_be || self.matches(Some(Value::new_checked(Kind::Array, Doc::EMPTY.as_bytes()))) {
             return None;
         }
-        let elements = column.elements()?;
-        let (index, values) = match elements.values.data() {
+        let (index, values) = match list.values.data() {
             ColumnData::Dictionary(index, values) => (Some(index), &**values),
-            _ => (None, &elements.values),
+            _ => (None, &list.values),
+        };
+        let selected = match tests {
+            Some(tests) => tests.select_elements(values),
+            None => self.select(values),
         };
         let mut scratch = Vec::new();
-        let mut passing = self.select(values).unwrap_or_else(|| {
+        let mut passing = selected.unwrap_or_else(|| {
             // An array in an array is one of its elements, as it is.
-            Bitmap::from_fn(values.len(), |row| self.matches(values.value(row, &mut scratch)))
+            Bitmap::from_fn(values.len(), |row| {
+                let value = values.value(row, &mut scratch);
+                tests.map_or_else(|| self.matches(value), |tests| value.is_some_and(|value| tests.passes(value)))
+            })
         });
         if let Some(index) = index {
             passing = kernels::entries(index, &passing);
         }
-        let mut start = 0;
-        Some(Bitmap::from_fn(elements.ends.len(), |row| {
-            let end = elements.ends.get(row).map_or(0, |end| *end as usize);
-            let found = (start..end).any(|row| passing.get(row));
-            start = end;
-            found
-        }))
+        Some(Bitmap::from_fn(list.ends.len(), |row| list.range(row).any(|at| passing.get(at))))
     }
+}
+
+impl Filter {
+    /// The elements that pass tests of one path, as in `Filter::passes`; `None` if a test has no kernel for them.
+    fn select_elements(&self, elements: &Column) -> Option<Bitmap> {
+        let any = |children: &[Filter]| {
+            let mut passing = Bitmap::filled(elements.len(), false);
+            for child in children {
+                passing.or(&child.select_elements(elements)?);
+            }
+            Some(passing)
+        };
+        match self {
+            Filter::And(children) => {
+                let mut passing = Bitmap::filled(elements.len(), true);
+                for child in children {
+                    passing.and(&child.select_elements(elements)?);
+                }
+                Some(passing)
+            }
+            Filter::Or(children) => any(children),
+            Filter::Nor(children) => any(children).map(inverted),
+            Filter::Not(child) => child.select_elements(elements).map(inverted),
+            Filter::Field(_, test) => test.select(elements),
+            _ => None,
+        }
+    }
+}
+
+fn inverted(mut rows: Bitmap) -> Bitmap {
+    rows.invert();
+    rows
+}
+
+/// The element with a number in each array. `None` if there may be objects among the elements, to whose fields it may lead as well.
+fn element(column: &Column, number: &Component) -> Option<Column> {
+    let number = number.index().filter(|_| column.begins_with_array())?;
+    let list = column.elements()?;
+    list.values.kind()?;
+    list.at(&parts::places(&list.ends, i64::try_from(number).ok()?))
 }
 
 /// What a path reaches in each value, if somebody has asked before, and if no array is on the path: a filter passes if any of its
@@ -117,8 +200,8 @@ fn reached_again(column: &Column, rest: &[Component]) -> Option<Column> {
 mod tests {
     use super::super::samples::{filter, owned};
     use crate::block::samples::column_of;
-    use crate::block::{Block, TextNumbers};
-    use crate::value::DocWriter;
+    use crate::block::{Block, Column, Objects, ShapePart, TextNumbers};
+    use crate::value::{DocWriter, Kind};
     use bson::{RawBson, RawDocumentBuf, cstr, rawbson};
 
     /// All filters, over the values alone and over the same values with numbers, give what they give for each row.
@@ -284,5 +367,56 @@ mod tests {
         check(&values(&["5.00", "0.10", "5", "0.1", "-0.00", "NaN", "Infinity"]), &filters);
         check(&values(&["5.00", "0.10", long, "-0.10", "1E+6000"]), &filters);
         check(&[decimal("5.00"), rawbson!(5), rawbson!(0.1), decimal("0.10")], &filters);
+    }
+
+    #[test]
+    fn arrays_in_objects_that_are_columns_pass_as_they_do_row_by_row() {
+        let scalar = |values: [Option<RawBson>; 6]| column_of(&values.map(|value| value.map(owned)));
+        let double = |x: f64| Some(RawBson::Double(x));
+        let xs = scalar([double(1.0), double(2.0), double(0.5), None, double(1.0), double(9.0)]);
+        let ys = scalar([double(4.0), None, double(1.0), None, Some(rawbson!(3)), double(2.0)]);
+        let names = scalar([0, 1, 2, 3, 4, 5].map(|n| Some(rawbson!(["a", "b"][n % 2]))));
+        let parts = [
+            ShapePart::Scalar("n".into()),
+            ShapePart::Open(Kind::Array, "p".into()),
+            ShapePart::Scalar("0".into()),
+            ShapePart::Scalar("1".into()),
+            ShapePart::Close(false),
+        ];
+        let mut block = Block::new(6);
+        block.set_column("o", Column::of_objects(Objects::new(parts.into(), vec![names, xs, ys])));
+        for test in [
+            rawbson!(1.0),
+            rawbson!({ "$gt": 1 }),
+            rawbson!({ "$gt": 1, "$lt": 3 }),
+            rawbson!({ "$not": { "$gt": 1 } }),
+            rawbson!({ "$in": [9, null] }),
+            rawbson!({ "$elemMatch": { "$gt": 1, "$lt": 3 } }),
+            rawbson!({ "$elemMatch": { "$not": { "$gte": 2 } } }),
+            rawbson!({ "$elemMatch": { "$nin": [1, 4] } }),
+            rawbson!({ "$elemMatch": { "x": 1 } }),
+            rawbson!({ "$size": 2 }),
+            rawbson!({ "$size": 0 }),
+            rawbson!({ "$exists": false }),
+            rawbson!({ "$type": "array" }),
+            rawbson!({ "$type": "int" }),
+            rawbson!(null),
+            rawbson!([1.0, 4.0]),
+            rawbson!({ "$geoWithin": { "$box": [[0, 0], [2, 2]] } }),
+            rawbson!({ "$mod": [2, 0] }),
+        ] {
+            for path in ["o.p", "o.p.0", "o.p.1", "o.p.2", "o.p.x", "o.p.1.0", "o.n.0"] {
+                let mut doc = RawDocumentBuf::new();
+                doc.append(bson::raw::CString::try_from(path).unwrap(), test.clone());
+                let filter = filter(&doc);
+                let selected = filter.select(&block).unwrap();
+                for row in 0..block.rows() {
+                    let mut writer = DocWriter::new();
+                    block.write_row(row, &mut writer);
+                    let matches = filter.matches_doc(writer.finish().view()).unwrap();
+                    assert_eq!(selected.get(row), matches, "{doc:?} {row}");
+                }
+            }
+        }
     }
 }

@@ -100,6 +100,7 @@ impl Test {
                 return match objects.reach(rest.iter().map(Component::name)) {
                     Some(Some(found)) => self.narrow_column(&found, &[], rows),
                     Some(None) => self.narrow_missing(rows),
+                    None if self.narrow_arrays_if_loaded(objects, rest, rows) => {}
                     None => self.narrow_each(column, rest, rows),
                 };
             }

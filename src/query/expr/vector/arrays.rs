@@ -10,7 +10,7 @@ use super::general;
 use super::mask::Mask;
 use super::numbers::finished;
 use super::run::VectorArguments;
-use crate::block::{ArrayElements, Bitmap, Column, ColumnData};
+use crate::block::{ArrayElements, Bitmap, ColumnData};
 use crate::query::expr::operators::{Op, Operator};
 use crate::value::{Kind, Number};
 
@@ -54,19 +54,12 @@ pub fn elements_of(vector: &Vector<'_>) -> Option<Rc<ArrayElements>> {
 fn at<'a>(vector: &Vector<'_>, number: i64) -> Option<Vector<'a>> {
     let elements = elements_of(vector)?;
     let places = parts::places(&elements.ends, number);
-    at_places(&elements.values, &places, vector.absent(), vector.left.clone())
+    at_places(&elements, &places, vector.absent(), vector.left.clone())
 }
 
 /// The elements at these places; null in the rows that lack an argument, which have no place.
-fn at_places<'a>(values: &Column, places: &[u32], absent: Mask, left: Mask) -> Option<Vector<'a>> {
-    let present = Bitmap::from_slice(places, |place| *place != parts::NOWHERE);
-    if present.none() {
-        return None;
-    }
-    // The slot of a place that is not there is empty, as that of an absent cell.
-    let found = values.gather(places);
-    let found = Column::new(found.data().clone(), Some(present));
-    let mut found = Vector::made(found, left);
+fn at_places<'a>(elements: &ArrayElements, places: &[u32], absent: Mask, left: Mask) -> Option<Vector<'a>> {
+    let mut found = Vector::made(elements.at(places)?, left);
     found.missing.remove(&absent);
     found.null.add(&absent);
     Some(found)
@@ -95,7 +88,7 @@ pub fn at_each<'a>(operator: &Operator, vectors: &[Rc<Vector<'a>>]) -> Option<Ve
     for row in absent.iter().chain(left.iter()) {
         places.get_mut(row).into_iter().for_each(|place| *place = parts::NOWHERE);
     }
-    at_places(&elements.values, &places, absent, left)
+    at_places(&elements, &places, absent, left)
 }
 
 /// `$sum`, `$avg`, `$max`, `$min`, `$stdDevPop` or `$stdDevSamp` of the elements, which are doubles or int32s.
@@ -177,7 +170,7 @@ mod tests {
     use bson::{Bson, RawDocumentBuf, bson, doc};
     use proptest::prelude::*;
 
-    use crate::block::{Block, ColumnBuilder};
+    use crate::block::{Block, Column, ColumnBuilder, Objects, ShapePart};
     use crate::query::expr::samples::globals;
     use crate::query::expr::{BoundExpr, Expr};
     use crate::value::{Doc, Kind, Value};
@@ -332,9 +325,21 @@ mod tests {
         all
     }
 
+    /// The same expression of the arrays in objects.
+    fn within(case: &Bson) -> Bson {
+        match case {
+            Bson::String(path) if path.starts_with("$l") => path.replacen("$l", "$o.l", 1).into(),
+            Bson::Array(items) => items.iter().map(within).collect::<Vec<_>>().into(),
+            Bson::Document(fields) => {
+                fields.iter().map(|(name, field)| (name.clone(), within(field))).collect::<bson::Document>().into()
+            }
+            other => other.clone(),
+        }
+    }
+
     proptest! {
         #[test]
-        fn operators_on_arrays_of_many_rows_find_what_they_find_for_each_row(rows in arrays(), some in 0..8_usize) {
+        fn operators_on_arrays_of_many_rows_find_what_they_find_for_each_row(rows in arrays(), some in 0..16_usize) {
             let mut column = ColumnBuilder::new();
             for row in &rows {
                 match row {
@@ -347,7 +352,25 @@ mod tests {
             }
             let mut block = Block::new(rows.len());
             block.set_column("l", column.finish());
-            for case in expressions().into_iter().skip(some).step_by(8) {
+            // The same arrays, but empty ones, in objects.
+            let items = (0..3_usize).map(|place| {
+                let mut item = ColumnBuilder::new();
+                for row in &rows {
+                    match row.as_ref().and_then(|list| list.get(place)) {
+                        Some(value) => {
+                            let value = RawDocumentBuf::try_from(&doc! { "x": value.clone() }).unwrap();
+                            item.push(Doc::parse(value.as_bytes()).unwrap().get("x").unwrap());
+                        }
+                        None => item.push_absent(1),
+                    }
+                }
+                item.finish()
+            });
+            let names = ["0", "1", "2"].map(|name| ShapePart::Scalar(name.into()));
+            let parts = [&[ShapePart::Open(Kind::Array, "l".into())], names.as_slice(), &[ShapePart::Close(false)]].concat();
+            block.set_column("o", Column::of_objects(Objects::new(parts.into(), items.collect())));
+            let cases = expressions().into_iter().skip(some).step_by(16);
+            for case in cases.flat_map(|case| [within(&case), case]) {
                 let expression = RawDocumentBuf::try_from(&doc! { "": case.clone() }).unwrap();
                 let expr = Expr::parse(Doc::parse(expression.as_bytes()).unwrap().get("").unwrap(), &globals()).unwrap();
                 let expr = BoundExpr::new(expr, globals());

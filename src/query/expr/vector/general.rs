@@ -131,6 +131,12 @@ pub fn path<'a>(start: &Vector<'_>, path: &[Box<str>], rows: usize) -> Vector<'a
         return Vector::made(column.reached(path, || reached(column, path)), left);
     }
     if let Cells::Any(column) = &start.cells
+        && let ColumnData::Objects(objects) = column.data()
+        && let Some((list, present)) = objects.arrays(path.iter().map(|name| &**name))
+    {
+        return Cells::Lists(Rc::new(list)).with(Mask::outside(&present).with(&start.absent()), Mask::NONE, left);
+    }
+    if let Cells::Any(column) = &start.cells
         && let Some(scalar) = scalar_of(column, path)
     {
         let Some(scalar) = scalar else { return Cells::Constant(None).with(Mask::NONE, Mask::NONE, left) };
