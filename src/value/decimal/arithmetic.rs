@@ -9,6 +9,11 @@ use super::parse::{DIGITS_MAX, Digits, EXPONENT_MAX, EXPONENT_MIN};
 
 const NAN: Decimal = Decimal::NaN;
 
+/// The sum of two coefficients below this has a sign and 127 bits.
+const ALIGNED_END: u128 = 10_u128.pow(37);
+/// Behind a quotient below this, 18 digits fit.
+const LEADING_END: u128 = 10_u128.pow(19);
+
 fn infinity(negative: bool) -> Decimal {
     Decimal::Infinity { negative }
 }
@@ -50,7 +55,7 @@ pub fn sum(a: Decimal, b: Decimal) -> Decimal {
     short_sum(a, b).unwrap_or_else(|| long_sum(a, b))
 }
 
-/// The sum of decimals that are so short that nothing is rounded.
+/// The sum of decimals that fit in 128 bits when they have one exponent.
 fn short_sum(a: Decimal, b: Decimal) -> Option<Decimal> {
     let (Decimal::Finite { negative, exponent, .. }, Decimal::Finite { negative: other, exponent: below, .. }) = (a, b)
     else {
@@ -60,15 +65,48 @@ fn short_sum(a: Decimal, b: Decimal) -> Option<Decimal> {
     let total = aligned(a, exponent)? + aligned(b, exponent)?;
     // A zero is negative only if both are.
     let negative = total < 0 || total == 0 && negative && other;
-    Some(Decimal::Finite { negative, coefficient: total.unsigned_abs(), exponent })
+    short(negative, total.unsigned_abs(), exponent, false)
 }
 
-/// The coefficient of a short decimal with an exponent that is not greater, and its sign; less than 10^33.
+/// The coefficient of a decimal with an exponent that is not greater, with its sign.
 fn aligned(decimal: Decimal, exponent: i32) -> Option<i128> {
     let Decimal::Finite { negative, coefficient, exponent: own } = decimal else { return None };
-    let power = u32::try_from(own - exponent).ok().filter(|power| *power < 15)?;
-    let size = i128::from(i64::try_from(coefficient).ok()?) * i128::from(10_i64.pow(power));
+    let size = match (u32::try_from(own - exponent).ok()?, u64::try_from(coefficient)) {
+        (0, _) => coefficient,
+        // The usual case, without a multiplication of 128 bits.
+        (power @ ..19, Ok(coefficient)) => u128::from(coefficient) * u128::from(10_u64.pow(power)),
+        (power @ ..35, _) => coefficient.checked_mul(10_u128.pow(power)).filter(|size| *size < ALIGNED_END)?,
+        _ => return None,
+    };
+    let size = size as i128;
     Some(if negative { -size } else { size })
+}
+
+/// ± n × 10^exponent, rounded to 34 digits, half to even; `has_rest`: non-zero digits follow. `None` if the exponent is out of range.
+fn short(negative: bool, mut n: u128, mut exponent: i32, has_rest: bool) -> Option<Decimal> {
+    if n >= COEFFICIENT_END {
+        let mut power = 10;
+        exponent += 1;
+        while n / power >= COEFFICIENT_END {
+            power *= 10;
+            exponent += 1;
+        }
+        n = cut(n, power, |half, is_odd| half.is_gt() || half.is_eq() && (is_odd || has_rest));
+        if n == COEFFICIENT_END {
+            n /= 10;
+            exponent += 1;
+        }
+    }
+    let is_known = (EXPONENT_MIN..=EXPONENT_MAX).contains(&exponent);
+    is_known.then_some(Decimal::Finite { negative, coefficient: n, exponent })
+}
+
+/// `n` divided by a power of ten. `is_up` says whether the quotient is rounded up: how the rest compares with half of the power, and whether
+/// the quotient is odd.
+fn cut(n: u128, power: u128, is_up: impl FnOnce(Ordering, bool) -> bool) -> u128 {
+    let whole = n / power;
+    let rest = n - whole * power;
+    whole + u128::from(is_up((2 * rest).cmp(&power), whole % 2 == 1))
 }
 
 /// The sum of any decimals.
@@ -114,7 +152,7 @@ pub fn product(a: Decimal, b: Decimal) -> Decimal {
     short_product(a, b).unwrap_or_else(|| long_product(a, b))
 }
 
-/// The product of decimals that are so short that nothing is rounded.
+/// The product of decimals whose coefficients have a product of 128 bits.
 fn short_product(a: Decimal, b: Decimal) -> Option<Decimal> {
     let (
         Decimal::Finite { negative, coefficient, exponent },
@@ -123,13 +161,11 @@ fn short_product(a: Decimal, b: Decimal) -> Option<Decimal> {
     else {
         return None;
     };
-    let coefficient = u128::from(u64::try_from(coefficient).ok()?) * u128::from(u64::try_from(factor).ok()?);
-    let exponent = exponent + more;
-    (coefficient < COEFFICIENT_END && (EXPONENT_MIN..=EXPONENT_MAX).contains(&exponent)).then_some(Decimal::Finite {
-        negative: negative != other,
-        coefficient,
-        exponent,
-    })
+    let coefficient = match (u64::try_from(coefficient), u64::try_from(factor)) {
+        (Ok(coefficient), Ok(factor)) => u128::from(coefficient) * u128::from(factor),
+        _ => coefficient.checked_mul(factor)?,
+    };
+    short(negative != other, coefficient, exponent + more, false)
 }
 
 /// The product of any decimals.
@@ -156,25 +192,40 @@ fn long_product(a: Decimal, b: Decimal) -> Decimal {
     Digits { negative, digits, exponent: x.exponent + y.exponent }.round(false)
 }
 
-/// Digits of a quotient that are computed at once.
-const BLOCK_DIGITS: i32 = 18;
-const BLOCK: u128 = 10_u128.pow(BLOCK_DIGITS.unsigned_abs());
-
-/// Appends the digits of a block, but no zeros at the front.
-fn push_block(digits: &mut Vec<u8>, mut block: u64) {
-    let mut places = [0; BLOCK_DIGITS.unsigned_abs() as usize];
-    for place in places.iter_mut().rev() {
-        (*place, block) = ((block % 10) as u8, block / 10);
+/// The quotient by a divisor of up to 64 bits, not zero.
+fn short_quotient(a: Decimal, b: Decimal) -> Option<Decimal> {
+    let (
+        Decimal::Finite { negative, coefficient, exponent },
+        Decimal::Finite { negative: other, coefficient: divisor, exponent: below },
+    ) = (a, b)
+    else {
+        return None;
+    };
+    let divisor = u128::from(u64::try_from(divisor).ok().filter(|divisor| *divisor > 0)?);
+    let wanted = exponent - below;
+    let (mut quotient, mut exponent) = (coefficient / divisor, wanted);
+    let mut rest = coefficient - quotient * divisor;
+    while rest > 0 && quotient < COEFFICIENT_END {
+        // As many digits as fit behind those that are known; of the rest, 18 do.
+        let places = if quotient < LEADING_END { 18 } else { 4 };
+        let power = u128::from(10_u64.pow(places));
+        let next = rest * power / divisor;
+        rest = rest * power - next * divisor;
+        (quotient, exponent) = (quotient * power + next, exponent - places.cast_signed());
     }
-    for digit in places {
-        if digit > 0 || !digits.is_empty() {
-            digits.push(digit);
-        }
+    while rest == 0 && exponent < wanted && quotient % 10 == 0 {
+        (quotient, exponent) = (quotient / 10, exponent + 1);
     }
+    short(negative != other, quotient, exponent, rest > 0)
 }
 
 /// The quotient of two decimals; the second must not be zero.
 pub fn quotient(a: Decimal, b: Decimal) -> Decimal {
+    short_quotient(a, b).unwrap_or_else(|| long_quotient(a, b))
+}
+
+/// The quotient of any decimals, digit by digit.
+fn long_quotient(a: Decimal, b: Decimal) -> Decimal {
     if a == NAN || b == NAN {
         return NAN;
     }
@@ -198,16 +249,6 @@ pub fn quotient(a: Decimal, b: Decimal) -> Decimal {
         if next.is_none() {
             if rest == 0 || digits.len() > DIGITS_MAX {
                 break;
-            }
-            if divisor < BLOCK {
-                let block = rest * BLOCK;
-                (rest, exponent) = (block % divisor, exponent - BLOCK_DIGITS);
-                push_block(&mut digits, (block / divisor) as u64);
-                while rest == 0 && digits.last() == Some(&0) {
-                    digits.pop();
-                    exponent += 1;
-                }
-                continue;
             }
             exponent -= 1;
         }
@@ -269,6 +310,33 @@ pub enum Rounding {
 
 /// A decimal rounded to `places` after the decimal point, or before it if negative.
 pub fn rounded(decimal: Decimal, places: i64, rounding: Rounding) -> Decimal {
+    short_rounded(decimal, places, rounding).unwrap_or_else(|| long_rounded(decimal, places, rounding))
+}
+
+/// The same if up to 33 digits are dropped or added.
+fn short_rounded(decimal: Decimal, places: i64, rounding: Rounding) -> Option<Decimal> {
+    let Decimal::Finite { negative, coefficient, exponent: own } = decimal else { return None };
+    let exponent = i32::try_from(-places).ok()?;
+    let power = 10_u128.pow((exponent.checked_sub(own)?).unsigned_abs().min(34));
+    if power == COEFFICIENT_END {
+        return None;
+    }
+    if exponent <= own {
+        // As many trailing zeros as fit.
+        let longer = coefficient.checked_mul(power).filter(|longer| *longer < COEFFICIENT_END)?;
+        return short(negative, longer, exponent, false);
+    }
+    let is_inexact = coefficient % power > 0;
+    let kept = cut(coefficient, power, |half, is_odd| match rounding {
+        Rounding::Ceil => is_inexact && !negative,
+        Rounding::Floor => is_inexact && negative,
+        Rounding::HalfEven => half.is_gt() || half.is_eq() && is_odd,
+        Rounding::Trunc => false,
+    });
+    short(negative, kept, exponent, false)
+}
+
+fn long_rounded(decimal: Decimal, places: i64, rounding: Rounding) -> Decimal {
     let Some(mut number) = Digits::of(decimal) else { return decimal };
     let exponent = i32::try_from(-places).unwrap_or_default();
     let cut = usize::try_from(exponent - number.exponent).unwrap_or_default();
@@ -318,39 +386,22 @@ mod tests {
         (any::<bool>(), coefficient, exponent).prop_map(finite)
     }
 
-    /// Long division, as it is done for large divisors.
-    fn divided(a: Decimal, b: Decimal) -> Decimal {
-        let Decimal::Finite { negative: minus, coefficient: divisor, exponent: below } = b else { panic!() };
-        let x = Digits::of(a).unwrap();
-        let (mut digits, mut rest, mut exponent) = (Vec::new(), 0, x.exponent - below);
-        for digit in x.digits {
-            rest = rest * 10 + u128::from(digit);
-            digits.push((rest / divisor) as u8);
-            rest %= divisor;
-        }
-        let zeros = digits.iter().take_while(|digit| **digit == 0).count();
-        digits.drain(..zeros);
-        while rest > 0 && digits.len() <= DIGITS_MAX {
-            rest *= 10;
-            exponent -= 1;
-            digits.push((rest / divisor) as u8);
-            rest %= divisor;
-            if digits == [0] {
-                digits.clear();
-            }
-        }
-        Digits { negative: x.negative != minus, digits, exponent }.round(rest != 0)
-    }
-
     proptest! {
         #[test]
-        fn quotients_of_blocks_equal_those_digit_by_digit(a in finite(), b in finite()) {
+        fn quotients_in_128_bits_equal_those_digit_by_digit(a in finite(), b in finite()) {
             let b = if is_zero(b) { 7.into() } else { b };
-            prop_assert_eq!(quotient(a, b), divided(a, b));
+            prop_assert_eq!(quotient(a, b), long_quotient(a, b));
         }
 
         #[test]
-        fn sums_and_products_of_short_decimals_equal_those_digit_by_digit(a in finite(), b in finite()) {
+        fn decimals_rounded_in_128_bits_equal_those_rounded_digit_by_digit(a in finite(), places in -40..40_i64) {
+            for rounding in [Rounding::Ceil, Rounding::Floor, Rounding::Trunc, Rounding::HalfEven] {
+                prop_assert_eq!(rounded(a, places, rounding), long_rounded(a, places, rounding));
+            }
+        }
+
+        #[test]
+        fn sums_and_products_in_128_bits_equal_those_digit_by_digit(a in finite(), b in finite()) {
             prop_assert_eq!(sum(a, b), long_sum(a, b));
             prop_assert_eq!(product(a, b), long_product(a, b));
         }

@@ -36,7 +36,11 @@ pub fn of_arrays<'a>(operator: &Operator, arguments: &VectorArguments<'_, 'a>) -
         (Op::First, _) => at(vector, 0),
         (Op::Last, _) => at(vector, -1),
         (Op::ArrayElemAt, _) => at(vector, place()?),
-        (_, name @ ("$sum" | "$avg" | "$max" | "$min" | "$stdDevPop" | "$stdDevSamp")) if arguments.vectors.len() == 1 => folded(name, vector),
+        (_, name @ ("$sum" | "$avg" | "$max" | "$min" | "$stdDevPop" | "$stdDevSamp"))
+            if arguments.vectors.len() == 1 =>
+        {
+            folded(name, vector)
+        }
         _ => None,
     }
 }
@@ -274,7 +278,10 @@ mod tests {
                 all.push(bson!({ "$slice": ["$l", n, count] }));
             }
             for name in ["$firstN", "$lastN", "$minN", "$maxN"] {
-                all.extend([bson!({ name: { "input": "$l", "n": n } }), bson!({ name: { "input": or_empty(), "n": n } })]);
+                all.extend([
+                    bson!({ name: { "input": "$l", "n": n } }),
+                    bson!({ name: { "input": or_empty(), "n": n } }),
+                ]);
             }
         }
         for made in [
@@ -312,7 +319,9 @@ mod tests {
             all.push(made);
         }
         for list in [bson!("$l"), or_empty(), bson!({ "$map": { "input": or_empty(), "in": "$$this.x" } })] {
-            for wanted in [bson!(0.5), bson!(1), bson!(f64::NAN), bson!(null), bson!("text"), bson!({ "y": [1] }), bson!("$none")] {
+            for wanted in
+                [bson!(0.5), bson!(1), bson!(f64::NAN), bson!(null), bson!("text"), bson!({ "y": [1] }), bson!("$none")]
+            {
                 all.push(bson!({ "$in": [wanted.clone(), list.clone()] }));
                 all.push(bson!({ "$indexOfArray": [list.clone(), wanted] }));
             }

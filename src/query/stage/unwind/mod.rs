@@ -5,23 +5,26 @@
 
 // Loaded later.
 
+mod fields;
+
 use std::rc::Rc;
 
 use kernels::gather;
 
+use self::fields::{WantedNames, unwound_columns};
 use super::model::Others;
 use super::parse::PipelineParser;
 use super::reshape::{changed_at, with};
 use super::running::Stage;
 use super::spec::{Spec, Step};
-use crate::block::{Block, Column, ColumnBuilder, ColumnData, Objects};
+use crate::block::{Block, Column, ColumnBuilder, ColumnData};
 use crate::error::{Error, ErrorCode, Result};
 use crate::listed::IntoList;
-use crate::query::exec::{Flow, join_blocks};
+use crate::query::exec::Flow;
 use crate::query::expr::{BoundExpr, not_an_object};
 use crate::query::filter::Filter;
 use crate::query::plan::{Origin, Projection};
-use crate::value::{Doc, DocBuf, DocWriter, FieldSet, Interner, Kind, OwnedValue, Value, check_path};
+use crate::value::{Doc, DocBuf, DocWriter, FieldSet, Kind, OwnedValue, Value, check_path};
 
 impl PipelineParser<'_> {
     /// `$unwind`.
@@ -187,78 +190,6 @@ struct Unwind {
     wanted: WantedNames,
 }
 
-/// Names of fields, and whether pairs of them may be kept.
-#[derive(Default)]
-struct WantedNames {
-    names: Interner,
-    are_wanted: Vec<bool>,
-}
-
-impl WantedNames {
-    fn has(&mut self, spec: &UnwindSpec, name: &str) -> bool {
-        if spec.names.is_trivial() {
-            return true;
-        }
-        let (number, is_new) = self.names.add(name.as_bytes());
-        if is_new {
-            self.are_wanted.push(spec.wants(name));
-        }
-        self.are_wanted.get(number).is_none_or(|is_wanted| *is_wanted)
-    }
-}
-
-/// The rows of fields that are columns: for each new row the number of the row and that of the field, and the new cells. `None` if a
-/// field is not a column.
-fn unwound_columns(
-    objects: &Objects,
-    spec: &UnwindSpec,
-    wanted: &mut WantedNames,
-) -> Option<(Vec<u32>, Vec<u32>, Column)> {
-    let mut fields = objects.fields()?;
-    fields.retain(|(name, _)| wanted.has(spec, name));
-    let rows_of = |column: &Column| match column.presence() {
-        Some(present) => present.to_rows(),
-        None => (0..).take(objects.rows()).collect(),
-    };
-    let present: Vec<Vec<u32>> = fields.iter().map(|(_, column)| rows_of(column)).listed();
-    // Where the next new row of each row comes.
-    let mut next = vec![0; objects.rows()];
-    present.iter().flatten().for_each(|row| next.get_mut(*row as usize).into_iter().for_each(|count| *count += 1));
-    let mut total = 0;
-    next.iter_mut().for_each(|count| total += std::mem::replace(count, total));
-    u32::try_from(total).ok()?;
-    if total == 0 {
-        return Some((Vec::new(), Vec::new(), ColumnBuilder::new().finish()));
-    }
-    let (mut picked, mut places, mut cells) = (vec![0; total], vec![0; total], vec![0; total]);
-    let mut cell = 0;
-    for (place, rows) in (0..).zip(&present) {
-        for row in rows {
-            let at = next.get_mut(*row as usize)?;
-            for (list, value) in [(&mut picked, *row), (&mut places, place), (&mut cells, cell)] {
-                *list.get_mut(*at)? = value;
-            }
-            (*at, cell) = (*at + 1, cell + 1);
-        }
-    }
-    let mut names = ColumnBuilder::with_capacity(fields.len());
-    let of_field = |((name, column), rows): ((&str, Column), &Vec<u32>)| {
-        names.push(OwnedValue::string(name).view());
-        let mut block = Block::new(rows.len());
-        block.set_column(VALUE, column.gather(rows));
-        block
-    };
-    let all = join_blocks(fields.into_iter().zip(&present).map(of_field).listed());
-    let values = all.column(VALUE)?.gather(&cells);
-    let column = match spec.from {
-        UnwoundFrom::Pairs => {
-            Column::of_fields(vec![(NAME, Column::of_entries(places.clone(), names.finish())), (VALUE, values)])?
-        }
-        _ => values,
-    };
-    Some((picked, places, column))
-}
-
 /// A field as `$objectToArray` shows it.
 fn pair(name: &str, value: Value<'_>) -> DocBuf {
     let mut pair = DocWriter::new();
@@ -270,8 +201,8 @@ fn pair(name: &str, value: Value<'_>) -> DocBuf {
 struct Unwound {
     /// The new cells.
     cells: Column,
-    /// The positions of the elements, if they are wanted.
-    places: Vec<Option<i64>>,
+    /// The positions of the elements, if they are wanted; -1 of other values.
+    places: Vec<i64>,
     /// Where the new cells of each cell end.
     ends: Vec<u32>,
 }
@@ -282,9 +213,13 @@ impl Unwound {
     /// Errors: 40390.
     fn of(spec: &UnwindSpec, column: Option<&Column>, count: usize, wanted: &mut WantedNames) -> Result<Unwound> {
         let below = spec.path.get(1..).unwrap_or_default();
-        let is_plain = below.is_empty() && spec.index.is_none() && !spec.keeps_empty && spec.from == UnwoundFrom::Array;
+        let is_plain = below.is_empty() && !spec.keeps_empty && spec.from == UnwoundFrom::Array;
         if let Some(elements) = column.filter(|_| is_plain).and_then(Column::elements) {
-            return Ok(Unwound { cells: elements.values.clone(), places: Vec::new(), ends: elements.ends.clone() });
+            let mut places = Vec::new();
+            if spec.index.is_some() {
+                (0..elements.ends.len()).for_each(|row| places.extend((0_i64..).take(elements.range(row).len())));
+            }
+            return Ok(Unwound { cells: elements.values.clone(), places, ends: elements.ends.clone() });
         }
         let (mut cells, mut places, mut ends) = (ColumnBuilder::new(), Vec::new(), Vec::new());
         let mut scratch = Vec::new();
@@ -297,7 +232,7 @@ impl Unwound {
                     Some(new) => cells.push(new),
                     None => cells.push_absent(1),
                 }
-                places.push(place);
+                places.push(place.unwrap_or(-1));
             };
             let mut emit_at = |new: Option<Value<'_>>, place: Option<i64>| match doc {
                 Some(doc) if !below.is_empty() => emit(Some(with(doc, below, new).view().as_value()), place),
@@ -352,7 +287,7 @@ impl Stage for Unwind {
         let (picked, column) = match of_fields {
             Some((picked, fields, column)) => {
                 if index.is_some() {
-                    places = fields.into_iter().map(|place| Some(i64::from(place))).listed();
+                    places = fields.into_iter().map(i64::from).listed();
                 }
                 (picked, column)
             }
@@ -370,7 +305,7 @@ impl Stage for Unwind {
                 };
                 let (picked, cells) = gather::parts(&unwound.ends, &numbers_of_rows);
                 if index.is_some() {
-                    places = cells.iter().map(|cell| unwound.places.get(*cell as usize).copied().flatten()).listed();
+                    places = gather::int64s(&unwound.places, &cells);
                 }
                 let column = unwound.cells;
                 let is_numbered = matches!(column.data(), ColumnData::Dictionary(..));
@@ -392,10 +327,15 @@ impl Stage for Unwind {
             made.set_column(root, column);
         }
         if let Some((first, below)) = index.as_ref().and_then(|index| index.split_first()) {
+            if below.is_empty() && places.iter().all(|place| *place >= 0) {
+                made.set_column(first, Column::new(ColumnData::I64(places), None));
+                self.made = Some(made).filter(|made| made.rows() > 0);
+                return Ok(Flow::Continue);
+            }
             let mut builder = ColumnBuilder::with_capacity(picked.len());
             let (before, mut scratch) = (made.column(first), Vec::new());
             for (row, place) in places.into_iter().enumerate() {
-                let place = place.map_or_else(OwnedValue::null, OwnedValue::int64);
+                let place = if place < 0 { OwnedValue::null() } else { OwnedValue::int64(place) };
                 if below.is_empty() {
                     builder.push(place.view());
                     continue;
@@ -438,7 +378,7 @@ mod tests {
     use super::*;
     use crate::block::TextNumbers;
     use crate::block::samples::{column_of, shown};
-    use bson::{RawBson, rawbson};
+    use bson::{RawBson, rawbson, rawdoc};
 
     fn value(value: RawBson) -> OwnedValue {
         let mut doc = bson::RawDocumentBuf::new();
@@ -446,7 +386,7 @@ mod tests {
         DocBuf::parse(doc.into_bytes()).unwrap().view().get("v").unwrap().to_owned()
     }
 
-    /// The rows that `$unwind` makes; with positions, row by row, which are dropped then.
+    /// The rows that `$unwind` makes.
     fn unwound(block: &Block, index: Option<Vec<Box<str>>>) -> Vec<bson::RawDocumentBuf> {
         let spec = UnwindSpec {
             path: vec!["v".into()],
@@ -457,9 +397,30 @@ mod tests {
         };
         let mut stage = Unwind { spec: Rc::new(spec), made: None, wanted: WantedNames::default() };
         let _ = stage.push(block.clone()).unwrap();
-        let mut made = stage.take().unwrap().unwrap_or_default();
-        made.retain_columns(|name| name != "i");
-        shown(&made)
+        shown(&stage.take().unwrap().unwrap_or_default())
+    }
+
+    /// The same, row by row.
+    fn expected(rows: &[Option<RawBson>], with_places: bool) -> Vec<bson::RawDocumentBuf> {
+        let mut all = Vec::new();
+        for (n, row) in rows.iter().enumerate() {
+            let mut emit = |element: RawBson, place: Option<i64>| {
+                let mut doc = rawdoc! { "v": element, "n": n as i64 };
+                if with_places {
+                    doc.append(bson::cstr!("i"), place.map_or(RawBson::Null, RawBson::Int64));
+                }
+                all.push(doc);
+            };
+            match row {
+                Some(RawBson::Array(list)) => {
+                    let elements = list.into_iter().map(|element| element.unwrap().into());
+                    elements.zip(0..).for_each(|(element, place)| emit(element, Some(place)));
+                }
+                Some(RawBson::Null) | None => {}
+                Some(other) => emit(other.clone(), None),
+            }
+        }
+        all
     }
 
     #[test]
@@ -470,17 +431,19 @@ mod tests {
         for entries in [texts, mixed, others] {
             for rows in [5, 100, 1000] {
                 for holes in [1000, 7] {
-                    let cell = |row: usize| (row % holes != 3).then(|| value(entries[row * row % 4].clone()));
-                    let column = column_of(&(0..rows).map(cell).collect::<Vec<_>>());
+                    let cell = |row: usize| (row % holes != 3).then(|| entries[row * row % 4].clone());
+                    let values: Vec<_> = (0..rows).map(cell).collect();
+                    let column = column_of(&values.iter().cloned().map(|cell| cell.map(value)).collect::<Vec<_>>());
                     let numbered = TextNumbers::of(&column);
                     for column in [Some(column), numbered].into_iter().flatten() {
                         let mut block = Block::new(rows);
                         block.set_column("v", column);
-                        let numbers = (0..rows).map(|row| Some(OwnedValue::int32(row as i32))).collect::<Vec<_>>();
+                        let numbers = (0..rows).map(|row| Some(OwnedValue::int64(row as i64))).collect::<Vec<_>>();
                         block.set_column("n", column_of(&numbers));
                         // The second time, elements of few arrays are known.
                         for _ in 0..2 {
-                            assert_eq!(unwound(&block, None), unwound(&block, Some(vec!["i".into()])));
+                            assert_eq!(unwound(&block, None), expected(&values, false));
+                            assert_eq!(unwound(&block, Some(vec!["i".into()])), expected(&values, true));
                         }
                     }
                 }
