@@ -52,7 +52,7 @@ pub fn difference(a: Decimal, b: Decimal) -> Decimal {
 
 /// The sum of two decimals.
 pub fn sum(a: Decimal, b: Decimal) -> Decimal {
-    short_sum(a, b).unwrap_or_else(|| long_sum(a, b))
+    short_sum(a, b).or_else(|| rounded_sum(a, b)).unwrap_or_else(|| long_sum(a, b))
 }
 
 /// The sum of decimals that fit in 128 bits when they have one exponent.
@@ -66,6 +66,34 @@ fn short_sum(a: Decimal, b: Decimal) -> Option<Decimal> {
     // A zero is negative only if both are.
     let negative = total < 0 || total == 0 && negative && other;
     short(negative, total.unsigned_abs(), exponent, false)
+}
+
+/// The sum of decimals of which one ends so far behind the other that its last digits only say how the sum is rounded.
+fn rounded_sum(mut a: Decimal, mut b: Decimal) -> Option<Decimal> {
+    if let (Decimal::Finite { exponent, .. }, Decimal::Finite { exponent: other, .. }) = (a, b)
+        && exponent < other
+    {
+        (a, b) = (b, a);
+    }
+    let (
+        Decimal::Finite { negative, coefficient, exponent },
+        Decimal::Finite { negative: other, coefficient: small, exponent: below },
+    ) = (a, b)
+    else {
+        return None;
+    };
+    let shift = (ALIGNED_END / 10).checked_ilog10()?.checked_sub(coefficient.checked_ilog10()?)?;
+    let dropped = u32::try_from(exponent - below).ok()?.checked_sub(shift).filter(|dropped| *dropped < 35)?;
+    let power = 10_u128.pow(dropped);
+    let (large, kept) = (coefficient * 10_u128.pow(shift), small / power);
+    let has_rest = kept * power < small;
+    let total = match negative == other {
+        true => large + kept,
+        false => large.checked_sub(kept + u128::from(has_rest))?,
+    };
+    // Of a shorter one, digits behind it would count.
+    let is_long = total / 10 >= COEFFICIENT_END;
+    short(negative, total, exponent - shift.cast_signed(), has_rest).filter(|_| is_long)
 }
 
 /// The coefficient of a decimal with an exponent that is not greater, with its sign.
