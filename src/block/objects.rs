@@ -1,7 +1,6 @@
 //! Objects of one shape, with a column for each of their scalars: a path into them is a column of its own.
 
 use std::borrow::Cow;
-use std::iter::Peekable;
 use std::ops::Range;
 use std::rc::Rc;
 
@@ -43,6 +42,17 @@ pub struct Objects {
     scalars: Vec<Column>,
 }
 
+/// A field of a shape.
+struct Found<'p> {
+    /// Where it begins and ends.
+    at: usize,
+    end: usize,
+    /// The numbers of its scalars.
+    numbers: Range<usize>,
+    /// What is left of the path, if the field is no object.
+    rest: &'p [&'p str],
+}
+
 impl Objects {
     /// Objects of a shape, whose scalars are columns of equal length.
     pub fn new(parts: Rc<[ShapePart]>, scalars: Vec<Column>) -> Objects {
@@ -79,15 +89,14 @@ impl Objects {
     /// because it leads into an array, or to one, or to an object that may be empty, or because names are not unique.
     // Loaded later.
     #[inline(never)]
-    pub fn reach<'a>(&self, path: impl Iterator<Item = &'a str>) -> Option<Option<Cow<'_, Column>>> {
-        let mut path = path.peekable();
-        let Some((at, end, numbers)) = self.find(&mut path)? else { return Some(None) };
+    pub fn reach(&self, path: &[&str]) -> Option<Option<Cow<'_, Column>>> {
+        let Some(Found { at, end, numbers, rest }) = self.find(path)? else { return Some(None) };
         match self.parts.get(at)? {
             ShapePart::Open(Kind::Object, _) => Some(Some(Cow::Owned(self.inner(at..end + 1, numbers)?))),
             ShapePart::Scalar(_) => {
                 let column = self.scalars.get(numbers.start)?;
                 // Nothing lies below most scalars, but a literal may be an object.
-                let is_below = path.peek().is_some();
+                let is_below = !rest.is_empty();
                 match column.kind() {
                     None | Some(Kind::Object | Kind::Array) if is_below => None,
                     _ if is_below => Some(None),
@@ -98,60 +107,50 @@ impl Objects {
         }
     }
 
-    /// The place of the field that a path leads to, where it ends, and the numbers of its scalars. If that is no object, what is left of the
-    /// path leads into it. The inner `None` if no object has it, the outer one if names are not unique.
-    #[allow(clippy::type_complexity)]
-    fn find<'a>(
-        &self,
-        path: &mut Peekable<impl Iterator<Item = &'a str>>,
-    ) -> Option<Option<(usize, usize, Range<usize>)>> {
+    /// The field that a path leads to. The inner `None` if no object has it, the outer one if names are not unique.
+    fn find<'p>(&self, mut path: &'p [&'p str]) -> Option<Option<Found<'p>>> {
         let mut level = 0..self.parts.len();
         let mut scalar = 0;
         loop {
-            let name = path.next()?;
+            let (name, rest) = path.split_first()?;
             let (mut found, mut at, mut number) = (None, level.start, scalar);
             while at < level.end {
                 let (own, end, behind) = self.field_at(at, number)?;
-                if *own == *name && found.replace((at, end, number..behind)).is_some() {
+                if *own == **name && found.replace(Found { at, end, numbers: number..behind, rest }).is_some() {
                     return None;
                 }
                 (at, number) = (end + 1, behind);
             }
-            match found {
-                Some((at, end, numbers))
-                    if path.peek().is_some()
-                        && matches!(self.parts.get(at), Some(ShapePart::Open(Kind::Object, _))) =>
+            match &found {
+                Some(Found { at, end, numbers, rest: below @ [_, ..] })
+                    if matches!(self.parts.get(*at), Some(ShapePart::Open(Kind::Object, _))) =>
                 {
-                    (level, scalar) = (at + 1..end, numbers.start);
+                    (level, scalar, path) = (at + 1..*end, numbers.start, below);
                 }
-                found => return Some(found),
+                _ => return Some(found),
             }
         }
     }
 
-    /// The scalars of the array to which a path leads in all objects, of which none may be empty, and what is left of the path. `None` if it
-    /// leads elsewhere, or if more than scalars are in the arrays.
-    fn items<'a, P: Iterator<Item = &'a str>>(&self, path: P) -> Option<(&[Column], Peekable<P>)> {
-        let mut path = path.peekable();
-        let (at, end, numbers) = self.find(&mut path)??;
+    /// The scalars of the array to which a path leads in all objects, of which none may be empty. `None` if it leads elsewhere, or if more
+    /// than scalars are in the arrays.
+    fn items(&self, path: &[&str]) -> Option<&[Column]> {
+        let Found { at, end, numbers, rest } = self.find(path)??;
         let [ShapePart::Open(Kind::Array, _), items @ .., ShapePart::Close(false)] = self.parts.get(at..=end)? else {
             return None;
         };
-        let scalars = self.scalars.get(numbers).filter(|scalars| !scalars.is_empty())?;
+        let scalars = self.scalars.get(numbers).filter(|scalars| !scalars.is_empty() && rest.is_empty())?;
         let mut items = items.iter().enumerate();
         let are_numbered = items.all(|(at, part)| matches!(part, ShapePart::Scalar(name) if name.parse() == Ok(at)));
-        are_numbered.then_some((scalars, path))
+        are_numbered.then_some(scalars)
     }
 
     /// The arrays to which a path leads in all objects, and which rows have one. `None` if it leads elsewhere, or if more than scalars are in
     /// the arrays.
     // Loaded later.
     #[inline(never)]
-    pub fn arrays<'a>(&self, path: impl Iterator<Item = &'a str>) -> Option<(ArrayElements, Bitmap)> {
-        let (items, mut rest) = self.items(path)?;
-        if rest.peek().is_some() {
-            return None;
-        }
+    pub fn arrays(&self, path: &[&str]) -> Option<(ArrayElements, Bitmap)> {
+        let items = self.items(path)?;
         let doubles = items.iter().map(|item| match (item.data(), item.presence()) {
             (ColumnData::F64(cells), None) => Some(cells.as_slice()),
             _ => None,
@@ -176,12 +175,12 @@ impl Objects {
     /// The element with a number in the arrays to which a path leads in all objects. `None` if it leads elsewhere, or if no array has one.
     // Loaded later.
     #[inline(never)]
-    pub fn element<'a>(&self, path: impl Iterator<Item = &'a str>, number: usize) -> Option<&Column> {
-        let (items, mut rest) = self.items(path)?;
+    pub fn element(&self, path: &[&str], number: usize) -> Option<&Column> {
+        let items = self.items(path)?;
         let item = items.get(number)?;
         // A literal may be an object, to whose fields the number could lead as well.
         let are_plain = items.iter().all(|item| item.kind().is_some());
-        (are_plain && rest.peek().is_none()).then_some(item)
+        are_plain.then_some(item)
     }
 
     /// The objects that these parts and scalars are inside of these. `None` if one may be empty: its parts alone would not

@@ -119,22 +119,34 @@ impl Region {
     /// not.
     #[inline(never)]
     pub fn has(&self, value: Value<'_>) -> bool {
-        if let Some((x, y)) = point(value) {
-            // Most places are far away, and this check needs no sine.
-            if !self.bounds.iter().any(|bounds| bounds.has(x, y, self.on_plane)) {
-                return false;
-            }
-            return match (&self.shape, self.on_plane) {
-                (RegionShape::Rect, _) => true,
-                (RegionShape::Circle(center, radius), true) => math::hypot(x - center.x, y - center.y) <= *radius,
-                (RegionShape::Within(geometry), true) => {
-                    let at = Position::on_plane(x, y).at;
-                    geometry.polygons.iter().any(|polygon| polygon.contains(at))
-                }
-                _ => is_on_sphere(x, y) && self.has_geometry(&place(x, y)),
-            };
+        match point(value) {
+            Some((x, y)) => self.has_pair(x, y),
+            None => !self.on_plane && Geometry::parse(value).is_ok_and(|geometry| self.has_geometry(&geometry)),
         }
-        !self.on_plane && Geometry::parse(value).is_ok_and(|geometry| self.has_geometry(&geometry))
+    }
+
+    /// The same for a GeoJSON point with these coordinates.
+    #[inline(never)]
+    pub fn has_point(&self, x: f64, y: f64) -> bool {
+        is_on_sphere(x, y) && self.has_pair(x, y)
+    }
+
+    /// The same for a pair of numbers.
+    #[inline(never)]
+    pub fn has_pair(&self, x: f64, y: f64) -> bool {
+        // Most places are far away, and this check needs no sine.
+        if !self.bounds.iter().any(|bounds| bounds.has(x, y, self.on_plane)) {
+            return false;
+        }
+        match (&self.shape, self.on_plane) {
+            (RegionShape::Rect, _) => true,
+            (RegionShape::Circle(center, radius), true) => math::hypot(x - center.x, y - center.y) <= *radius,
+            (RegionShape::Within(geometry), true) => {
+                let at = Position::on_plane(x, y).at;
+                geometry.polygons.iter().any(|polygon| polygon.contains(at))
+            }
+            _ => is_on_sphere(x, y) && self.has_geometry(&place(x, y)),
+        }
     }
 
     fn has_geometry(&self, geometry: &Geometry) -> bool {

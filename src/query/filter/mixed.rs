@@ -1,15 +1,14 @@
 //! Evaluates a test on a BSON column by columns of one type that are made of it.
 
-use ::kernels::parts;
 use ::kernels::tagged::{self, NumbersApart};
 
-use super::arrays::ElemMatch;
 use super::bounds;
-use super::tree::{Filter, Test};
-use crate::block::{ArrayElements, Bitmap, Column, ColumnData, Objects, kernels, of_kind};
+use super::lists::element;
+use super::tree::Test;
+use crate::block::{Bitmap, Column, ColumnData, kernels, of_kind};
 use crate::listed::IntoList;
-use crate::query::expr::reached;
-use crate::value::{Component, Doc, Kind, Number, OwnedValue, Value};
+use crate::query::expr::{CompareOp, reached};
+use crate::value::{Component, Kind, Number, Value, sort_by};
 
 impl Test {
     /// Leaves the rows in which a path reaches a value that passes, in a BSON column, if columns of one type can be made of
@@ -29,6 +28,7 @@ impl Test {
             return reached.map(|reached| self.narrow_column(&reached, &[], passing)).is_some();
         }
         let selected = self.select_decimals(column).or_else(|| self.select_arrays(column));
+        let selected = selected.or_else(|| self.select_binary(column));
         selected.map(|selected| *passing = selected).is_some()
     }
 
@@ -58,6 +58,32 @@ impl Test {
         Some(passing)
     }
 
+    /// The values that are, or are among, some binary data, such as UUIDs, if the first value is binary data.
+    fn select_binary(&self, column: &Column) -> Option<Bitmap> {
+        let ColumnData::Bson(cells) = column.data() else { return None };
+        let is_binary = |tagged: &[u8]| tagged.first() == Some(&Kind::Binary.byte());
+        let mut wanted: Vec<Vec<u8>> = Vec::new();
+        let mut add = |value: Value<'_>| {
+            let mut tagged = Vec::new();
+            value.append_tagged(&mut tagged);
+            if is_binary(&tagged) {
+                wanted.push(tagged);
+            }
+        };
+        match self {
+            _ if !is_binary(&cells.bytes) => return None,
+            Test::Compare(compare) if compare.op() == CompareOp::Eq => add(compare.value()),
+            Test::In(set) => set.values().iter().for_each(|value| add(value.view())),
+            _ => return None,
+        }
+        sort_by(&mut wanted, Ord::cmp);
+        let mut scratch = Vec::new();
+        Some(Bitmap::from_fn(column.len(), |row| match cells.get(row) {
+            cell if is_binary(cell) => wanted.binary_search_by(|known| known.as_slice().cmp(cell)).is_ok(),
+            _ => self.matches_below(column.value(row, &mut scratch), &[]),
+        }))
+    }
+
     /// The decimals that pass, if all of them have one exponent.
     fn select_decimals(&self, column: &Column) -> Option<Bitmap> {
         let Test::Compare(compare) = self else { return None };
@@ -69,115 +95,6 @@ impl Test {
                 .map_or_else(|| Bitmap::filled(cells.len(), false), |(low, high)| kernels::between(&cells, low, high)),
         )
     }
-
-    /// Leaves the rows in which a path leads to an array in objects that passes, or to an element by its number. False if it leads elsewhere,
-    /// or if rows must be tested one by one.
-    // Loaded later.
-    #[inline(never)]
-    pub(super) fn narrow_arrays_if_loaded(&self, objects: &Objects, rest: &[Component], rows: &mut Bitmap) -> bool {
-        let names = |rest| <[Component]>::iter(rest).map(Component::name);
-        if let Some((last, path)) = rest.split_last()
-            && let Some(element) = last.index().and_then(|number| objects.element(names(path), number))
-        {
-            self.narrow_column(element, &[], rows);
-            return true;
-        }
-        let Some((list, present)) = objects.arrays(names(rest)) else { return false };
-        let Some(mut passing) = self.select_lists(&list) else { return false };
-        passing.and(&present);
-        if self.matches(None) {
-            let mut absent = present;
-            absent.invert();
-            passing.or(&absent);
-        }
-        rows.and(&passing);
-        true
-    }
-
-    /// The arrays that pass, if all values are arrays, and if these pass only by one of their elements.
-    fn select_arrays(&self, column: &Column) -> Option<Bitmap> {
-        column.elements().and_then(|list| self.select_lists(&list))
-    }
-
-    fn select_lists(&self, list: &ArrayElements) -> Option<Bitmap> {
-        if let Test::Size(size) = self {
-            return Some(Bitmap::from_fn(list.ends.len(), |row| list.range(row).len() == *size));
-        }
-        let is_array = |value: Value<'_>| value.kind() == Kind::Array;
-        let tests = match self {
-            Test::ElemMatch(ElemMatch::Value(tests)) => Some(&**tests),
-            _ => None,
-        };
-        let may_be = match self {
-            Test::Compare(compare) => !is_array(compare.value()),
-            Test::In(set) => !set.values().iter().map(OwnedValue::view).any(is_array),
-            // A place may be an array of two numbers.
-            _ => tests.is_some() || matches!(self, Test::Regex(_) | Test::Mod(_)),
-        };
-        if !may_be || self.matches(Some(Value::new_checked(Kind::Array, Doc::EMPTY.as_bytes()))) {
-            return None;
-        }
-        let (index, values) = match list.values.data() {
-            ColumnData::Dictionary(index, values) => (Some(index), &**values),
-            _ => (None, &list.values),
-        };
-        let selected = match tests {
-            Some(tests) => tests.select_elements(values),
-            None => self.select(values),
-        };
-        let mut scratch = Vec::new();
-        let mut passing = selected.unwrap_or_else(|| {
-            // An array in an array is one of its elements, as it is.
-            Bitmap::from_fn(values.len(), |row| {
-                let value = values.value(row, &mut scratch);
-                tests.map_or_else(|| self.matches(value), |tests| value.is_some_and(|value| tests.passes(value)))
-            })
-        });
-        if let Some(index) = index {
-            passing = kernels::entries(index, &passing);
-        }
-        Some(Bitmap::from_fn(list.ends.len(), |row| list.range(row).any(|at| passing.get(at))))
-    }
-}
-
-impl Filter {
-    /// The elements that pass tests of one path, as in `Filter::passes`; `None` if a test has no kernel for them.
-    fn select_elements(&self, elements: &Column) -> Option<Bitmap> {
-        let any = |children: &[Filter]| {
-            let mut passing = Bitmap::filled(elements.len(), false);
-            for child in children {
-                passing.or(&child.select_elements(elements)?);
-            }
-            Some(passing)
-        };
-        match self {
-            Filter::And(children) => {
-                let mut passing = Bitmap::filled(elements.len(), true);
-                for child in children {
-                    passing.and(&child.select_elements(elements)?);
-                }
-                Some(passing)
-            }
-            Filter::Or(children) => any(children),
-            Filter::Nor(children) => any(children).map(inverted),
-            Filter::Not(child) => child.select_elements(elements).map(inverted),
-            Filter::Field(_, test) => test.select(elements),
-            _ => None,
-        }
-    }
-}
-
-fn inverted(mut rows: Bitmap) -> Bitmap {
-    rows.invert();
-    rows
-}
-
-/// The element with a number in each array. `None` if there may be objects among the elements, to whose fields it may lead as well.
-fn element(column: &Column, number: &Component) -> Option<Column> {
-    let number = number.index().filter(|_| column.begins_with_array())?;
-    let list = column.elements()?;
-    list.values.kind()?;
-    list.at(&parts::places(&list.ends, i64::try_from(number).ok()?))
 }
 
 /// What a path reaches in each value, if somebody has asked before, and if no array is on the path: a filter passes if any of its
@@ -198,39 +115,8 @@ fn reached_again(column: &Column, rest: &[Component]) -> Option<Column> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::samples::{filter, owned};
-    use crate::block::samples::column_of;
-    use crate::block::{Block, Column, Objects, ShapePart, TextNumbers};
-    use crate::value::{DocWriter, Kind};
+    use super::super::samples::{check, check_below};
     use bson::{RawBson, RawDocumentBuf, cstr, rawbson};
-
-    /// All filters, over the values alone and over the same values with numbers, give what they give for each row.
-    #[track_caller]
-    fn check(values: &[RawBson], filters: &[RawBson]) {
-        check_below("v", values, filters);
-    }
-
-    #[track_caller]
-    fn check_below(path: &str, values: &[RawBson], filters: &[RawBson]) {
-        let cell = |row: usize| (row % 9 != 4).then(|| owned(values[row * row % values.len()].clone()));
-        let column = column_of(&(0..200).map(cell).collect::<Vec<_>>());
-        for column in [Some(column.clone()), TextNumbers::of(&column)].into_iter().flatten() {
-            let mut block = Block::new(column.len());
-            block.set_column("v", column);
-            for operators in filters {
-                let mut doc = RawDocumentBuf::new();
-                doc.append(bson::raw::CString::try_from(path).unwrap(), operators.clone());
-                let filter = filter(&doc);
-                let selected = filter.select(&block).unwrap();
-                for row in 0..block.rows() {
-                    let mut writer = DocWriter::new();
-                    block.write_row(row, &mut writer);
-                    let matches = filter.matches_doc(writer.finish().view()).unwrap();
-                    assert_eq!(selected.get(row), matches, "{doc:?} {}", row * row % values.len());
-                }
-            }
-        }
-    }
 
     #[test]
     fn numbers_of_all_types_are_compared_exactly() {
@@ -370,53 +256,27 @@ mod tests {
     }
 
     #[test]
-    fn arrays_in_objects_that_are_columns_pass_as_they_do_row_by_row() {
-        let scalar = |values: [Option<RawBson>; 6]| column_of(&values.map(|value| value.map(owned)));
-        let double = |x: f64| Some(RawBson::Double(x));
-        let xs = scalar([double(1.0), double(2.0), double(0.5), None, double(1.0), double(9.0)]);
-        let ys = scalar([double(4.0), None, double(1.0), None, Some(rawbson!(3)), double(2.0)]);
-        let names = scalar([0, 1, 2, 3, 4, 5].map(|n| Some(rawbson!(["a", "b"][n % 2]))));
-        let parts = [
-            ShapePart::Scalar("n".into()),
-            ShapePart::Open(Kind::Array, "p".into()),
-            ShapePart::Scalar("0".into()),
-            ShapePart::Scalar("1".into()),
-            ShapePart::Close(false),
+    fn binary_data_is_looked_up_by_its_bytes() {
+        let data = |subtype: u8, bytes: &[u8]| {
+            RawBson::Binary(bson::Binary { subtype: subtype.into(), bytes: bytes.to_vec() })
+        };
+        let values =
+            [data(4, &[1; 16]), data(4, &[2; 16]), data(0, &[1; 16]), data(0, &[1; 3]), rawbson!(null), rawbson!(7)];
+        let mut array = bson::RawArrayBuf::new();
+        array.push(data(4, &[1; 16]));
+        let of = |list: &[RawBson]| {
+            let mut doc = RawDocumentBuf::new();
+            doc.append(cstr!("$in"), bson::RawArrayBuf::from_iter(list.iter().cloned()));
+            RawBson::Document(doc)
+        };
+        let filters = [
+            values[0].clone(),
+            values[2].clone(),
+            of(&values[..2]),
+            of(&values[2..]),
+            of(&[values[3].clone(), rawbson!(7)]),
         ];
-        let mut block = Block::new(6);
-        block.set_column("o", Column::of_objects(Objects::new(parts.into(), vec![names, xs, ys])));
-        for test in [
-            rawbson!(1.0),
-            rawbson!({ "$gt": 1 }),
-            rawbson!({ "$gt": 1, "$lt": 3 }),
-            rawbson!({ "$not": { "$gt": 1 } }),
-            rawbson!({ "$in": [9, null] }),
-            rawbson!({ "$elemMatch": { "$gt": 1, "$lt": 3 } }),
-            rawbson!({ "$elemMatch": { "$not": { "$gte": 2 } } }),
-            rawbson!({ "$elemMatch": { "$nin": [1, 4] } }),
-            rawbson!({ "$elemMatch": { "x": 1 } }),
-            rawbson!({ "$size": 2 }),
-            rawbson!({ "$size": 0 }),
-            rawbson!({ "$exists": false }),
-            rawbson!({ "$type": "array" }),
-            rawbson!({ "$type": "int" }),
-            rawbson!(null),
-            rawbson!([1.0, 4.0]),
-            rawbson!({ "$geoWithin": { "$box": [[0, 0], [2, 2]] } }),
-            rawbson!({ "$mod": [2, 0] }),
-        ] {
-            for path in ["o.p", "o.p.0", "o.p.1", "o.p.2", "o.p.x", "o.p.1.0", "o.n.0"] {
-                let mut doc = RawDocumentBuf::new();
-                doc.append(bson::raw::CString::try_from(path).unwrap(), test.clone());
-                let filter = filter(&doc);
-                let selected = filter.select(&block).unwrap();
-                for row in 0..block.rows() {
-                    let mut writer = DocWriter::new();
-                    block.write_row(row, &mut writer);
-                    let matches = filter.matches_doc(writer.finish().view()).unwrap();
-                    assert_eq!(selected.get(row), matches, "{doc:?} {row}");
-                }
-            }
-        }
+        check(&values, &filters);
+        check(&[&values[..], &[RawBson::Array(array)]].concat(), &filters);
     }
 }

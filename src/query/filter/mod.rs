@@ -9,6 +9,7 @@ mod exists;
 mod expression;
 mod geo;
 mod kinds;
+mod lists;
 mod matches;
 mod membership;
 mod mixed;

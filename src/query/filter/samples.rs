@@ -9,8 +9,8 @@ use proptest::prelude::*;
 use proptest::sample::select;
 
 use super::Filter;
-use crate::block::samples::decimals;
-use crate::block::{Bitmap, Block, Column, ColumnBuilder, ColumnData};
+use crate::block::samples::{column_of, decimals};
+use crate::block::{Bitmap, Block, Column, ColumnBuilder, ColumnData, TextNumbers};
 use crate::env::fixed::FixedEnv;
 use crate::error::Error;
 pub use crate::query::expr::samples::globals;
@@ -372,4 +372,41 @@ fn any_expression(operand: BoxedStrategy<RawBson>) -> BoxedStrategy<RawDocumentB
 fn fields_of(doc: &RawDocumentBuf) -> impl Iterator<Item = (String, RawBson)> {
     let fields: Vec<_> = doc.iter().map(|f| f.map(|(k, v)| (k.to_string(), v.into())).unwrap()).collect();
     fields.into_iter()
+}
+
+/// All filters, over the values alone and over the same values with numbers, give what they give for each row.
+#[track_caller]
+pub fn check(values: &[RawBson], filters: &[RawBson]) {
+    check_below("v", values, filters);
+}
+
+/// The same of a path that begins at the values.
+#[track_caller]
+pub fn check_below(path: &str, values: &[RawBson], filters: &[RawBson]) {
+    let cell = |row: usize| (row % 9 != 4).then(|| owned(values[row * row % values.len()].clone()));
+    let column = column_of(&(0..200).map(cell).collect::<Vec<_>>());
+    for column in [Some(column.clone()), TextNumbers::of(&column)].into_iter().flatten() {
+        let mut block = Block::new(column.len());
+        block.set_column("v", column);
+        check_all(&block, &[path], filters);
+    }
+}
+
+/// Filters on these paths select the rows that they match one by one.
+#[track_caller]
+pub fn check_all(block: &Block, paths: &[&str], tests: &[RawBson]) {
+    for test in tests {
+        for path in paths {
+            let mut doc = RawDocumentBuf::new();
+            doc.append(bson::raw::CString::try_from(*path).unwrap(), test.clone());
+            let filter = filter(&doc);
+            let selected = filter.select(&block).unwrap();
+            for row in 0..block.rows() {
+                let mut writer = DocWriter::new();
+                block.write_row(row, &mut writer);
+                let matches = filter.matches_doc(writer.finish().view()).unwrap();
+                assert_eq!(selected.get(row), matches, "{doc:?} {row}");
+            }
+        }
+    }
 }

@@ -1,8 +1,10 @@
 //! Evaluates a filter on a block, a whole column at a time.
 
+use super::lists::select_points;
 use super::tree::{Filter, Test};
 use crate::block::{Bitmap, Block, Column, ColumnData, kernels};
 use crate::error::Result;
+use crate::listed::IntoList;
 use crate::value::{Component, Doc, DocWriter, Kind, Number, Path, Value};
 
 impl Filter {
@@ -97,10 +99,10 @@ impl Test {
             }
             ColumnData::Objects(objects) if !rest.is_empty() => {
                 // Loaded by now: only `column::read::objects`, which is loaded later, makes such columns.
-                return match objects.reach(rest.iter().map(Component::name)) {
+                return match objects.reach(&rest.iter().map(Component::name).listed()) {
                     Some(Some(found)) => self.narrow_column(&found, &[], rows),
                     Some(None) => self.narrow_missing(rows),
-                    None if self.narrow_arrays_if_loaded(objects, rest, rows) => {}
+                    None if self.narrow_arrays(objects, rest, rows) => {}
                     None => self.narrow_each(column, rest, rows),
                 };
             }
@@ -183,6 +185,8 @@ impl Test {
             Test::Exists => self.select(column),
             Test::Type(kinds) => Some(Bitmap::filled(column.len(), kinds.contains(Kind::Object))),
             Test::Compare(compare) => compare.select_objects(column),
+            // Loaded by now, as above.
+            Test::Geo(geo) => select_points(geo, column),
             _ => None,
         }
     }

@@ -153,7 +153,7 @@ pub fn column_at<'a>(path: &Path, block: &'a Block) -> Option<Option<&'a Column>
     match column.data() {
         _ if path.is_top_level() => Some(Some(column)),
         // Loaded by now: only `column::read::objects`, which is loaded later, makes such columns.
-        ColumnData::Objects(objects) => match objects.reach(path.rest().iter().map(Component::name))? {
+        ColumnData::Objects(objects) => match objects.reach(&path.rest().iter().map(Component::name).listed())? {
             Some(Cow::Borrowed(scalar)) => Some(Some(scalar)),
             Some(Cow::Owned(_)) => None,
             None => Some(None),

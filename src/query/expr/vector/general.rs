@@ -132,7 +132,7 @@ pub fn path<'a>(start: &Vector<'_>, path: &[Box<str>], rows: usize) -> Vector<'a
     }
     if let Cells::Any(column) = &start.cells
         && let ColumnData::Objects(objects) = column.data()
-        && let Some((list, present)) = objects.arrays(path.iter().map(|name| &**name))
+        && let Some((list, present)) = objects.arrays(&path.iter().map(|name| &**name).listed())
     {
         return Cells::Lists(Rc::new(list)).with(Mask::outside(&present).with(&start.absent()), Mask::NONE, left);
     }
@@ -178,7 +178,7 @@ pub(super) fn scalar_of(column: &Column, path: &[Box<str>]) -> Option<Option<Col
         if names.is_empty() {
             return Some(Some(column.clone()));
         }
-        return objects.reach(names.into_iter()).map(|found| found.map(Cow::into_owned));
+        return objects.reach(&names).map(|found| found.map(Cow::into_owned));
     }
     column.reached_by(&names).map(Some)
 }

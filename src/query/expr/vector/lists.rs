@@ -31,7 +31,7 @@ pub fn of_lists<'a>(
     let whole = |position: usize| list(position).filter(|_| arguments.vectors.iter().all(|v| v.absent().is_none()));
     match (operator.name(), arguments.vectors.len()) {
         ("$reverseArray", 1) => {
-            let reversed = chosen(&*list(0)?, |array, places| places.extend(array.rev()));
+            let reversed = chosen(&*list(0)?, &mut |array, places| places.extend(array.rev()));
             Some(arguments.lists(reversed, 0))
         }
         ("$slice", _) => {
@@ -96,7 +96,7 @@ fn integer(value: Option<Value<'_>>) -> Option<i64> {
 }
 
 /// Arrays of the elements whose places `choose` appends, when it is called with those of an array.
-fn chosen(list: &ArrayElements, mut choose: impl FnMut(Range<u32>, &mut Vec<u32>)) -> ArrayElements {
+fn chosen(list: &ArrayElements, choose: &mut dyn FnMut(Range<u32>, &mut Vec<u32>)) -> ArrayElements {
     let (mut places, mut start) = (Vec::with_capacity(list.values.len()), 0);
     let ends = list.ends.iter().map(|end| {
         choose(start..*end, &mut places);
@@ -109,7 +109,7 @@ fn chosen(list: &ArrayElements, mut choose: impl FnMut(Range<u32>, &mut Vec<u32>
 
 /// `n` elements of each array, from one with a number on, which counts from the end if it is negative.
 fn cut(list: &ArrayElements, from: i64, n: i64) -> ArrayElements {
-    chosen(list, |array, places| {
+    chosen(list, &mut |array, places| {
         let [start, end] = [array.start, array.end].map(i64::from);
         let first = if from < 0 { (end + from).max(start) } else { (start + from).min(end) };
         places.extend(first as u32..(first + n).min(end) as u32);
