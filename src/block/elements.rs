@@ -7,6 +7,7 @@ use kernels::{elements, parts};
 use super::bitmap::Bitmap;
 use super::builder::ColumnBuilder;
 use super::column::{ArrayElements, Column, ColumnData, VarData};
+use super::objects::Objects;
 use super::text_numbers::TextNumbers;
 use crate::listed::IntoList;
 use crate::value::{Kind, Value};
@@ -39,6 +40,46 @@ impl Column {
     pub fn begins_with_array(&self) -> bool {
         let ColumnData::Bson(cells) = self.data() else { return false };
         cells.bytes.first() == Some(&Kind::Array.byte())
+    }
+}
+
+impl Objects {
+    /// The arrays to which a path leads in all objects, and which rows have one. `None` if it leads elsewhere, or if more than scalars are in
+    /// the arrays.
+    // Loaded later.
+    #[inline(never)]
+    pub fn arrays(&self, path: &[&str]) -> Option<(ArrayElements, Bitmap)> {
+        let items = self.items(path)?;
+        let doubles = items.iter().map(|item| match (item.data(), item.presence()) {
+            (ColumnData::F64(cells), None) => Some(cells.as_slice()),
+            _ => None,
+        });
+        if let Some(doubles) = doubles.listed_if_all() {
+            let ends = (1..=self.rows()).map(|row| (row * doubles.len()) as u32).listed();
+            let values = Column::new(ColumnData::F64(elements::interleaved(&doubles)), None);
+            return Some((ArrayElements { values, ends }, Bitmap::filled(self.rows(), true)));
+        }
+        let (mut values, mut ends, mut scratch) = (ColumnBuilder::new(), Vec::new(), Vec::new());
+        let present = Bitmap::from_fn(self.rows(), |row| {
+            let before = values.len();
+            for item in items {
+                item.value(row, &mut scratch).into_iter().for_each(|value| values.push(value));
+            }
+            ends.push(values.len() as u32);
+            values.len() > before
+        });
+        Some((ArrayElements { values: values.finish(), ends }, present))
+    }
+
+    /// The element with a number in the arrays to which a path leads in all objects. `None` if it leads elsewhere, or if no array has one.
+    // Loaded later.
+    #[inline(never)]
+    pub fn element(&self, path: &[&str], number: usize) -> Option<&Column> {
+        let items = self.items(path)?;
+        let item = items.get(number)?;
+        // A literal may be an object, to whose fields the number could lead as well.
+        let are_plain = items.iter().all(|item| item.kind().is_some());
+        are_plain.then_some(item)
     }
 }
 

@@ -7,9 +7,7 @@ use std::rc::Rc;
 use kernels::elements;
 
 use super::bitmap::Bitmap;
-use super::builder::ColumnBuilder;
-use super::column::{ArrayElements, Column, ColumnData};
-use crate::listed::IntoList;
+use super::column::{Column, ColumnData};
 use crate::value::Kind;
 
 /// One step through the shape of an object, with names that it owns or borrows.
@@ -134,7 +132,7 @@ impl Objects {
 
     /// The scalars of the array to which a path leads in all objects, of which none may be empty. `None` if it leads elsewhere, or if more
     /// than scalars are in the arrays.
-    fn items(&self, path: &[&str]) -> Option<&[Column]> {
+    pub(super) fn items(&self, path: &[&str]) -> Option<&[Column]> {
         let Found { at, end, numbers, rest } = self.find(path)??;
         let [ShapePart::Open(Kind::Array, _), items @ .., ShapePart::Close(false)] = self.parts.get(at..=end)? else {
             return None;
@@ -143,44 +141,6 @@ impl Objects {
         let mut items = items.iter().enumerate();
         let are_numbered = items.all(|(at, part)| matches!(part, ShapePart::Scalar(name) if name.parse() == Ok(at)));
         are_numbered.then_some(scalars)
-    }
-
-    /// The arrays to which a path leads in all objects, and which rows have one. `None` if it leads elsewhere, or if more than scalars are in
-    /// the arrays.
-    // Loaded later.
-    #[inline(never)]
-    pub fn arrays(&self, path: &[&str]) -> Option<(ArrayElements, Bitmap)> {
-        let items = self.items(path)?;
-        let doubles = items.iter().map(|item| match (item.data(), item.presence()) {
-            (ColumnData::F64(cells), None) => Some(cells.as_slice()),
-            _ => None,
-        });
-        if let Some(doubles) = doubles.listed_if_all() {
-            let ends = (1..=self.rows()).map(|row| (row * doubles.len()) as u32).listed();
-            let values = Column::new(ColumnData::F64(elements::interleaved(&doubles)), None);
-            return Some((ArrayElements { values, ends }, Bitmap::filled(self.rows(), true)));
-        }
-        let (mut values, mut ends, mut scratch) = (ColumnBuilder::new(), Vec::new(), Vec::new());
-        let present = Bitmap::from_fn(self.rows(), |row| {
-            let before = values.len();
-            for item in items {
-                item.value(row, &mut scratch).into_iter().for_each(|value| values.push(value));
-            }
-            ends.push(values.len() as u32);
-            values.len() > before
-        });
-        Some((ArrayElements { values: values.finish(), ends }, present))
-    }
-
-    /// The element with a number in the arrays to which a path leads in all objects. `None` if it leads elsewhere, or if no array has one.
-    // Loaded later.
-    #[inline(never)]
-    pub fn element(&self, path: &[&str], number: usize) -> Option<&Column> {
-        let items = self.items(path)?;
-        let item = items.get(number)?;
-        // A literal may be an object, to whose fields the number could lead as well.
-        let are_plain = items.iter().all(|item| item.kind().is_some());
-        are_plain.then_some(item)
     }
 
     /// The objects that these parts and scalars are inside of these. `None` if one may be empty: its parts alone would not

@@ -400,7 +400,7 @@ pub fn check_all(block: &Block, paths: &[&str], tests: &[RawBson]) {
             let mut doc = RawDocumentBuf::new();
             doc.append(bson::raw::CString::try_from(*path).unwrap(), test.clone());
             let filter = filter(&doc);
-            let selected = filter.select(&block).unwrap();
+            let selected = filter.select(block).unwrap();
             for row in 0..block.rows() {
                 let mut writer = DocWriter::new();
                 block.write_row(row, &mut writer);

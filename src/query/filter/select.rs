@@ -185,7 +185,7 @@ impl Test {
             Test::Exists => self.select(column),
             Test::Type(kinds) => Some(Bitmap::filled(column.len(), kinds.contains(Kind::Object))),
             Test::Compare(compare) => compare.select_objects(column),
-            // Loaded by now, as above.
+            // Loaded by now: `filter::geo` has made the region.
             Test::Geo(geo) => select_points(geo, column),
             _ => None,
         }

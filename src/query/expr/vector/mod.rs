@@ -11,6 +11,7 @@ mod arrays;
 mod bucket;
 mod cells;
 mod choice;
+mod columns;
 mod comparison;
 mod conversion;
 mod dates;
