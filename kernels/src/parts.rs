@@ -80,6 +80,19 @@ pub fn folded(cells: &[f64], ends: &[u32], fold: Fold) -> Vec<f64> {
     each(ends).map(of_part).collect()
 }
 
+/// The parts of which a cell is in a set, as sets (see `bits`).
+#[inline(never)]
+pub fn with_any(ends: &[u32], words: &[u64]) -> Vec<u64> {
+    let has = |cell: u32| words.get(cell as usize / 64).is_some_and(|word| word >> (cell % 64) & 1 == 1);
+    let mut found = vec![0; ends.len().div_ceil(64)];
+    for (part, (start, end)) in each(ends).enumerate() {
+        if let Some(word) = found.get_mut(part / 64).filter(|_| (start..end).any(has)) {
+            *word |= 1 << (part % 64);
+        }
+    }
+    found
+}
+
 /// The standard deviation of each part, of a sample if `fewer` is 1, else 0. It means nothing for parts without more cells than that.
 #[inline(never)]
 pub fn deviations(cells: &[f64], ends: &[u32], fewer: f64) -> Vec<f64> {
@@ -172,6 +185,14 @@ mod tests {
         assert_eq!(sorted(&cells, &[6, 6, 7], false), Some(vec![1, 2, 3, 4, 0, 5, 6]));
         assert_eq!(sorted(&cells, &[6, 6, 7], true), Some(vec![0, 5, 3, 4, 2, 1, 6]));
         assert_eq!(sorted(&[0.0; 129], &[129], true), None);
+    }
+
+    #[test]
+    fn parts_with_a_cell_of_a_set_are_found() {
+        let ends: Vec<u32> = (0..70).map(|part| 2 * part).collect();
+        // Cell 3 is in part 2, cell 130 in part 66.
+        assert_eq!(with_any(&ends, &[1 << 3, 0, 1 << 2]), [1 << 2, 1 << 2]);
+        assert_eq!(with_any(&[0, 3, 3], &[u64::MAX]), [0b010]);
     }
 
     #[test]

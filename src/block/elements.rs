@@ -118,6 +118,11 @@ impl ArrayElements {
         Some(Column::new(found.into_parts().0, Some(present)))
     }
 
+    /// The arrays of which an element is among `elements`.
+    pub fn with_any(&self, elements: &Bitmap) -> Bitmap {
+        Bitmap::from_words(parts::with_any(&self.ends, elements.words()), self.ends.len())
+    }
+
     /// The elements of an array.
     pub fn range(&self, array: usize) -> std::ops::Range<usize> {
         let end = |array: usize| self.ends.get(array).map_or(self.values.len(), |end| *end as usize);

@@ -3,12 +3,15 @@
 use std::ops::Range;
 
 use super::builder::ColumnBuilder;
-use super::column::Column;
+use super::column::{Column, ColumnData};
 use crate::listed::IntoList;
 use crate::value::{DocWriter, FieldSet, hash};
 
 /// So many rows are worth the fixed cost of a stage.
 const ROWS_ALONE: usize = 512;
+
+/// With more columns than this, rows take long to join with others.
+const COLUMNS_ALONE: usize = 16;
 
 /// Named columns of equal length, in the order in which a rebuilt document shows them. Names are unique.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -52,9 +55,11 @@ impl Block {
     }
 
     /// True if these rows are worth the fixed cost of a stage, and take long to join with others: a dictionary, such as that of
-    /// metadata, takes as long as it has entries.
+    /// metadata, takes as long as it has entries, objects take as long as they have scalars, and perhaps another form.
     pub fn stands_alone(&self) -> bool {
-        self.rows() >= ROWS_ALONE && self.columns.iter().any(|(_, column)| column.has_many_entries())
+        let takes_long = |column: &Column| column.has_many_entries() || matches!(column.data(), ColumnData::Objects(_));
+        let is_wide = self.columns.len() > COLUMNS_ALONE;
+        self.rows() >= ROWS_ALONE && (is_wide || self.columns.iter().any(|(_, column)| takes_long(column)))
     }
 
     /// True if the columns of `other` have the same names in the same order.
@@ -259,7 +264,7 @@ impl Block {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::block::ColumnData;
+    use crate::block::{Objects, ShapePart};
 
     fn numbers(numbers: Range<i32>) -> Column {
         Column::new(ColumnData::I32(numbers.collect()), None)
@@ -296,5 +301,22 @@ mod tests {
         let (copy, column) = (grown.clone(), grown.column("a").cloned());
         grown.append_slices(&[(&block(&["a", "b"]), 0..2), (&block(&["b"]), 1..2)]);
         assert_eq!((grown.rows(), copy, column), (5, block(&["a", "b"]), Some(numbers(0..2))));
+    }
+
+    #[test]
+    fn many_rows_stand_alone_if_they_have_objects_or_many_columns() {
+        let objects = |rows: i32| {
+            let parts = [ShapePart::Scalar("a".into())];
+            Column::of_objects(Objects::new(parts.into(), vec![numbers(0..rows)]))
+        };
+        for rows in [511, 512] {
+            let mut block = Block::new(rows as usize);
+            block.set_column("n", numbers(0..rows));
+            assert!(!block.stands_alone());
+            let mut wide = block.clone();
+            (0..16).for_each(|at| wide.set_column(&at.to_string(), numbers(0..rows)));
+            block.set_column("o", objects(rows));
+            assert_eq!([block.stands_alone(), wide.stands_alone()], [rows == 512; 2]);
+        }
     }
 }

@@ -81,7 +81,7 @@ impl Test {
         if let Some(index) = index {
             passing = columns::entries(index, &passing);
         }
-        Some(Bitmap::from_fn(list.ends.len(), |row| list.range(row).any(|at| passing.get(at))))
+        Some(list.with_any(&passing))
     }
 }
 

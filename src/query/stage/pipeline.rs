@@ -131,7 +131,7 @@ impl Pipeline {
         // The order of fields, which whole documents show, must not depend on which rows are filtered together.
         let suits = self.stages.get(at).is_none_or(|state| state.waiting.suits(&rows));
         // Joining many rows costs more than it saves.
-        let is_large = rows.rows() >= ROWS_TOGETHER / 8 || rows.stands_alone();
+        let is_large = rows.rows() >= ROWS_TOGETHER / 2 || rows.stands_alone();
         if (is_large || !suits) && self.feed_waiting(at)? == Flow::Enough {
             return Ok(Flow::Enough);
         }

@@ -60,8 +60,7 @@ pub fn of_lists<'a>(
         ("$in", 2) => {
             let wanted = arguments.constants(&[1])?.first().copied()??;
             let (list, found) = (whole(1)?, elements_equal(&list(1)?.values, wanted, collation));
-            let truths = Bitmap::from_fn(list.ends.len(), |row| list.range(row).any(|at| found.get(at)));
-            Some(truth::of_bitmap(truths, arguments.at(1)?.left.clone()))
+            Some(truth::of_bitmap(list.with_any(&found), arguments.at(1)?.left.clone()))
         }
         ("$indexOfArray", 2) => {
             let wanted = arguments.constants(&[0])?.get(1).copied()??;
@@ -73,10 +72,15 @@ pub fn of_lists<'a>(
         }
         (name @ ("$anyElementTrue" | "$allElementsTrue"), 1) => {
             let list = whole(0)?;
-            let truths = truth::of_column(&list.values);
-            let all = name == "$allElementsTrue";
-            let holds = |row: usize| list.range(row).any(|at| truths.get(at) != all) != all;
-            Some(truth::of_bitmap(Bitmap::from_fn(list.ends.len(), holds), arguments.at(0)?.left.clone()))
+            let (mut elements, all) = (truth::of_column(&list.values), name == "$allElementsTrue");
+            if all {
+                elements.invert();
+            }
+            let mut arrays = list.with_any(&elements);
+            if all {
+                arrays.invert();
+            }
+            Some(truth::of_bitmap(arrays, arguments.at(0)?.left.clone()))
         }
         _ => None,
     }
