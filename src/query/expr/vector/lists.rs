@@ -203,7 +203,7 @@ fn ranges<'a>(arguments: &VectorArguments<'_, 'a>) -> Option<Vector<'a>> {
         };
         let (mut next, end, step) = (of_row(0)?, of_row(1)?, of_row(2).unwrap_or(1));
         if !left.has(row) {
-            if step == 0 || (end - next) / step > (ELEMENTS_MAX - numbers.len()) as i64 {
+            if step == 0 || (end - next) / step > ELEMENTS_MAX.saturating_sub(numbers.len()) as i64 {
                 return None;
             }
             while if step > 0 { next < end } else { next > end } {
