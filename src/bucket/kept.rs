@@ -196,7 +196,8 @@ impl Drop for BucketColumns {
 mod tests {
     use super::super::room::QUERIES_IN_USE;
     use super::*;
-    use crate::value::OwnedValue;
+    use crate::block::ColumnBuilder;
+    use crate::value::{DocWriter, Kind, OwnedValue, Value};
 
     const SIZE_BYTES_MAX: usize = 24 << 20;
 
@@ -389,5 +390,20 @@ mod tests {
         let of_places = (0..50).filter_map(|place| found(&kept, place, 0..column.len()));
         assert_eq!(of_places.map(|column| size_bytes(&column)).sum::<usize>(), size_of(&room));
         assert!(size_of(&room) > 0);
+    }
+
+    #[test]
+    fn arrays_take_room_for_their_elements_as_well() {
+        let mut builder = ColumnBuilder::new();
+        for row in 0..50 {
+            let mut array = DocWriter::new();
+            ["0", "1", "2"].into_iter().for_each(|place| _ = array.double(place, f64::from(row)));
+            builder.push(Value::new_checked(Kind::Array, array.finish().view().as_bytes()));
+        }
+        let arrays = builder.finish();
+        let without = size_bytes(&arrays);
+        let elements = arrays.elements().unwrap();
+        assert!(without >= arrays.size_bytes() + elements.values.size_bytes() + 4 * elements.ends.len());
+        assert!(without < 2 * arrays.size_bytes() + 1000);
     }
 }
