@@ -17,7 +17,8 @@ impl Test {
     #[inline(never)]
     pub(super) fn narrow_arrays(&self, objects: &Objects, rest: &[Component], rows: &mut Bitmap) -> bool {
         let names = rest.iter().map(Component::name).listed();
-        if let Some((last, (_, path))) = rest.last().zip(names.split_last())
+        if self.takes_positions()
+            && let Some((last, (_, path))) = rest.last().zip(names.split_last())
             && let Some(element) = last.index().and_then(|number| objects.element(path, number))
         {
             self.narrow_column(element, &[], rows);
@@ -33,6 +34,12 @@ impl Test {
         }
         rows.and(&passing);
         true
+    }
+
+    /// False for comparisons of expressions, whose paths lead to no position, and for tests that a missing value passes: a position behind
+    /// the end of an array is no missing value.
+    pub(super) fn takes_positions(&self) -> bool {
+        !matches!(self, Test::Whole(_)) && !self.matches(None)
     }
 
     /// The arrays that pass, if all values are arrays, and if these pass only by one of their elements.
@@ -142,7 +149,7 @@ pub(super) fn element(column: &Column, number: &Component) -> Option<Column> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::samples::{check, check_all, owned};
+    use super::super::samples::{check, check_all, check_below, owned};
     use crate::block::samples::column_of;
     use crate::block::{Block, Column, Objects, ShapePart};
     use crate::value::Kind;
@@ -186,8 +193,30 @@ mod tests {
                 rawbson!([1.0, 4.0]),
                 rawbson!({ "$geoWithin": { "$box": [[0, 0], [2, 2]] } }),
                 rawbson!({ "$mod": [2, 0] }),
+                rawbson!({ "$_internalExprGt": 1.5 }),
+                rawbson!({ "$_internalExprEq": 1.0 }),
             ],
         );
+    }
+
+    #[test]
+    fn elements_are_found_by_their_position() {
+        let arrays = [rawbson!([1.0, 4.0]), rawbson!([2.0]), rawbson!([]), rawbson!([9.0, 0.5, 1.0])];
+        let texts = [rawbson!(["a", "b"]), rawbson!(["b"])];
+        let others = [rawbson!([1.0, "a"]), rawbson!({ "0": 1.0 }), rawbson!([{ "0": 4.0 }]), rawbson!(null)];
+        let tests = [
+            rawbson!(1.0),
+            rawbson!("b"),
+            rawbson!(null),
+            rawbson!({ "$gt": 1 }),
+            rawbson!({ "$exists": false }),
+            rawbson!({ "$size": 1 }),
+            rawbson!({ "$_internalExprGt": 1.5 }),
+            rawbson!({ "$_internalExprEq": 1.0 }),
+        ];
+        for values in [&arrays[..], &texts, &[&arrays[..], &others].concat()] {
+            ["v.0", "v.1", "v.7", "v.0.0"].into_iter().for_each(|path| check_below(path, values, &tests));
+        }
     }
 
     #[test]

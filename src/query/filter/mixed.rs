@@ -18,6 +18,7 @@ impl Test {
     pub(super) fn narrow_mixed_if_loaded(&self, column: &Column, rest: &[Component], passing: &mut Bitmap) -> bool {
         if !rest.is_empty() {
             if let [number] = rest
+                && self.takes_positions()
                 && let Some(element) = element(column, number)
             {
                 self.narrow_column(&element, &[], passing);
