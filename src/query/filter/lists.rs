@@ -149,7 +149,7 @@ pub(super) fn element(column: &Column, number: &Component) -> Option<Column> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::samples::{check, check_all, owned};
+    use super::super::samples::{check, check_all, check_below, owned};
     use crate::block::samples::column_of;
     use crate::block::{Block, Column, Objects, ShapePart};
     use crate::value::Kind;
@@ -197,6 +197,26 @@ mod tests {
                 rawbson!({ "$_internalExprEq": 1.0 }),
             ],
         );
+    }
+
+    #[test]
+    fn elements_are_found_by_their_position() {
+        let arrays = [rawbson!([1.0, 4.0]), rawbson!([2.0]), rawbson!([]), rawbson!([9.0, 0.5, 1.0])];
+        let texts = [rawbson!(["a", "b"]), rawbson!(["b"])];
+        let others = [rawbson!([1.0, "a"]), rawbson!({ "0": 1.0 }), rawbson!([{ "0": 4.0 }]), rawbson!(null)];
+        let tests = [
+            rawbson!(1.0),
+            rawbson!("b"),
+            rawbson!(null),
+            rawbson!({ "$gt": 1 }),
+            rawbson!({ "$exists": false }),
+            rawbson!({ "$size": 1 }),
+            rawbson!({ "$_internalExprGt": 1.5 }),
+            rawbson!({ "$_internalExprEq": 1.0 }),
+        ];
+        for values in [&arrays[..], &texts, &[&arrays[..], &others].concat()] {
+            ["v.0", "v.1", "v.7", "v.0.0"].into_iter().for_each(|path| check_below(path, values, &tests));
+        }
     }
 
     #[test]
