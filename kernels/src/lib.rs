@@ -27,6 +27,7 @@ pub mod paths;
 pub mod places;
 pub mod runs;
 pub mod scale;
+pub mod sets;
 pub mod sortable;
 pub mod sum;
 pub mod table;

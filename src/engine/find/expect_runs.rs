@@ -16,6 +16,9 @@ use crate::storage::LocalFuture;
 /// Rows that a sink takes at once: those of many runs.
 const DRAINED_ROWS: usize = 32 * ROWS_TOGETHER;
 
+/// A look at a bucket of a series takes as long as so many rows of runs whose columns are in memory.
+const ROWS_A_LOOK: usize = 64;
+
 /// Buckets that tell how many rows those of a range have.
 const SAMPLE_BUCKETS: usize = 16;
 
@@ -119,6 +122,12 @@ impl Engine {
         let rows = rows.saturating_mul(count);
         count > SCAN_PAGE_BUCKETS && rows <= wanted.min(count) * sample.len() * SMALL_BUCKET_ROWS / 2
     }
+
+    /// True if all buckets are in runs that were made before, whose rows take less time than so many looks at buckets.
+    pub(super) fn has_runs(&self, scan: &Scan, looks: usize) -> bool {
+        let runs = scan.range().map(|range| self.buckets.borrow().runs_of(range));
+        runs.is_some_and(|(_, rows, are_all)| are_all && rows <= looks.saturating_mul(ROWS_A_LOOK))
+    }
 }
 
 impl FindCursor {
@@ -173,6 +182,16 @@ mod tests {
         block
     }
 
+    /// With an empty collection.
+    fn engine() -> Engine {
+        let engine = Engine::new("d", Rc::new(MemoryStorage::new()), Rc::new(FixedEnv::default()), [1; 8]);
+        let create = rawdoc! { "create": "c", "timeseries": { "timeField": "t", "metaField": "m" } };
+        let options =
+            CollectionOptions::parse_create(Doc::parse(create.as_bytes()).unwrap(), FixedEnv::NOW_MS).unwrap();
+        block_on(engine.create_collection("c", options)).unwrap();
+        engine
+    }
+
     /// Whether a sort by metadata streams in the end, and the metadata of all of its rows.
     async fn sorted(engine: &Engine) -> (bool, Vec<i64>) {
         let command = rawdoc! { "find": "c", "sort": { "m": 1 }, "projection": { "_id": 0, "t": 1, "m": 1 }, "batchSize": 50_000 };
@@ -194,12 +213,8 @@ mod tests {
     #[test]
     fn a_sort_by_metadata_takes_runs_and_streams_after_all_if_later_buckets_are_large() {
         const SERIES: i64 = 1100;
-        let engine = Engine::new("d", Rc::new(MemoryStorage::new()), Rc::new(FixedEnv::default()), [1; 8]);
-        let create = rawdoc! { "create": "c", "timeseries": { "timeField": "t", "metaField": "m" } };
-        let options =
-            CollectionOptions::parse_create(Doc::parse(create.as_bytes()).unwrap(), FixedEnv::NOW_MS).unwrap();
+        let engine = engine();
         block_on(async {
-            engine.create_collection("c", options).await.unwrap();
             let collection = engine.existing_collection("c").await.unwrap();
             let mut expected = Vec::new();
             for (hour, series, rows_each, streams) in
@@ -212,6 +227,26 @@ mod tests {
                 sorted(&engine).await;
                 assert_eq!(sorted(&engine).await, (streams, expected.clone()), "{hour}");
             }
+        });
+    }
+
+    #[test]
+    fn runs_that_are_in_memory_take_the_place_of_looks_at_buckets_if_their_rows_are_not_too_many() {
+        const SERIES: i64 = 1100;
+        let engine = engine();
+        let command = rawdoc! { "find": "c" };
+        let command = Doc::parse(command.as_bytes()).unwrap();
+        let find = |_: Defaults<'_>| FindCommand::parse(command, &engine.globals()).map(Into::into);
+        block_on(async {
+            let collection = engine.existing_collection("c").await.unwrap();
+            engine.insert(&collection, rows_of(0, SERIES, 2)).await.unwrap();
+            engine.flush().await.unwrap();
+            let (scan, ..) = engine.begin_find("c", false, &find).await.unwrap().unwrap();
+            assert!(!engine.has_runs(&scan, usize::MAX));
+            sorted(&engine).await;
+            sorted(&engine).await;
+            let enough = (2 * SERIES as usize).div_ceil(ROWS_A_LOOK);
+            assert_eq!([enough - 1, enough].map(|looks| engine.has_runs(&scan, looks)), [false, true]);
         });
     }
 }

@@ -169,34 +169,38 @@ mod tests {
             ShapePart::Scalar("1".into()),
             ShapePart::Close(false),
         ];
-        let mut block = Block::new(6);
-        block.set_column("o", Column::of_objects(Objects::new(parts.into(), vec![names, xs, ys])));
-        check_all(
-            &block,
-            &["o.p", "o.p.0", "o.p.1", "o.p.2", "o.p.x", "o.p.1.0", "o.n.0"],
-            &[
-                rawbson!(1.0),
-                rawbson!({ "$gt": 1 }),
-                rawbson!({ "$gt": 1, "$lt": 3 }),
-                rawbson!({ "$not": { "$gt": 1 } }),
-                rawbson!({ "$in": [9, null] }),
-                rawbson!({ "$elemMatch": { "$gt": 1, "$lt": 3 } }),
-                rawbson!({ "$elemMatch": { "$not": { "$gte": 2 } } }),
-                rawbson!({ "$elemMatch": { "$nin": [1, 4] } }),
-                rawbson!({ "$elemMatch": { "x": 1 } }),
-                rawbson!({ "$size": 2 }),
-                rawbson!({ "$size": 0 }),
-                rawbson!({ "$exists": false }),
-                rawbson!({ "$type": "array" }),
-                rawbson!({ "$type": "int" }),
-                rawbson!(null),
-                rawbson!([1.0, 4.0]),
-                rawbson!({ "$geoWithin": { "$box": [[0, 0], [2, 2]] } }),
-                rawbson!({ "$mod": [2, 0] }),
-                rawbson!({ "$_internalExprGt": 1.5 }),
-                rawbson!({ "$_internalExprEq": 1.0 }),
-            ],
-        );
+        let typed = scalar([double(4.0), None, double(1.0), None, double(3.0), double(2.0)]);
+        for ys in [ys, typed] {
+            let mut block = Block::new(6);
+            let scalars = vec![names.clone(), xs.clone(), ys];
+            block.set_column("o", Column::of_objects(Objects::new(parts.clone().into(), scalars)));
+            check_all(
+                &block,
+                &["o.p", "o.p.0", "o.p.1", "o.p.2", "o.p.x", "o.p.1.0", "o.n.0"],
+                &[
+                    rawbson!(1.0),
+                    rawbson!({ "$gt": 1 }),
+                    rawbson!({ "$gt": 1, "$lt": 3 }),
+                    rawbson!({ "$not": { "$gt": 1 } }),
+                    rawbson!({ "$in": [9, null] }),
+                    rawbson!({ "$elemMatch": { "$gt": 1, "$lt": 3 } }),
+                    rawbson!({ "$elemMatch": { "$not": { "$gte": 2 } } }),
+                    rawbson!({ "$elemMatch": { "$nin": [1, 4] } }),
+                    rawbson!({ "$elemMatch": { "x": 1 } }),
+                    rawbson!({ "$size": 2 }),
+                    rawbson!({ "$size": 0 }),
+                    rawbson!({ "$exists": false }),
+                    rawbson!({ "$type": "array" }),
+                    rawbson!({ "$type": "int" }),
+                    rawbson!(null),
+                    rawbson!([1.0, 4.0]),
+                    rawbson!({ "$geoWithin": { "$box": [[0, 0], [2, 2]] } }),
+                    rawbson!({ "$mod": [2, 0] }),
+                    rawbson!({ "$_internalExprGt": 1.5 }),
+                    rawbson!({ "$_internalExprEq": 1.0 }),
+                ],
+            );
+        }
     }
 
     #[test]

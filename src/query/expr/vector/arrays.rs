@@ -190,6 +190,7 @@ mod tests {
             number().prop_map(Bson::Double).boxed(),
             any::<i32>().prop_map(Bson::Int32).boxed(),
             (-3..4_i32).prop_map(Bson::Int32).boxed(),
+            prop::sample::select(vec!["a", "b", "c"]).prop_map(Bson::from).boxed(),
             prop_oneof![number().prop_map(Bson::Double), any::<i32>().prop_map(Bson::Int32), Just(Bson::Null)].boxed(),
             (prop::option::of(number()), any::<i32>()).prop_map(move |(x, y)| object(x, y)).boxed(),
             prop_oneof![
@@ -326,6 +327,20 @@ mod tests {
                 all.push(bson!({ "$indexOfArray": [list.clone(), wanted] }));
             }
             all.extend([bson!({ "$anyElementTrue": [list.clone()] }), bson!({ "$allElementsTrue": [list] })]);
+        }
+        for list in [bson!("$l"), or_empty(), bson!({ "$slice": [or_empty(), 2] })] {
+            let others = [bson!([1, 0.5, "a", null]), bson!([1]), bson!(["b", "a"]), bson!([]), len(), bson!("$none")];
+            for other in others.into_iter().chain([bson!({ "$slice": [or_empty(), -2] })]) {
+                for name in ["$setUnion", "$setIntersection", "$setDifference", "$setEquals", "$setIsSubset"] {
+                    all.push(bson!({ name: [list.clone(), other.clone()] }));
+                    all.push(bson!({ name: [other.clone(), list.clone()] }));
+                }
+                for name in ["$setUnion", "$setIntersection", "$setEquals"] {
+                    all.push(bson!({ name: [list.clone(), or_empty(), other.clone()] }));
+                }
+                all.push(bson!({ "$size": { "$setIntersection": [list.clone(), other.clone()] } }));
+            }
+            all.extend([bson!({ "$setUnion": [list.clone()] }), bson!({ "$setIntersection": [list] })]);
         }
         for name in ["$sum", "$avg", "$max", "$min", "$stdDevPop", "$stdDevSamp"] {
             all.extend([bson!({ name: "$l" }), bson!({ name: "$l.x" }), bson!({ name: ["$l"] })]);

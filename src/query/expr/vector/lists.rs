@@ -144,30 +144,48 @@ fn sorted(list: &ArrayElements, descend: bool) -> Option<ArrayElements> {
     Some(ArrayElements { values: list.values.gather(&places), ends: list.ends.clone() })
 }
 
-/// `$concatArrays`, of columns or constants.
-fn joined<'a>(arguments: &VectorArguments<'_, 'a>) -> Option<Vector<'a>> {
-    let (mut all, mut lists) = (ColumnBuilder::new(), Vec::new());
-    let (mut absent, mut left, mut count) = (Mask::NONE, Mask::NONE, 0);
-    for vector in arguments.vectors {
-        let first = all.len();
-        if let Cells::Constant(Some(array)) = &vector.cells {
-            array.view().as_array()?.iter().for_each(|(_, element)| all.push(element));
-            count += (all.len() - first) * arguments.rows;
-            lists.push((first..all.len(), None));
-        } else {
-            let list = elements_of(vector)?;
-            all.extend(&list.values, 0..list.values.len());
-            count += list.values.len();
-            lists.push((first..first, Some(list)));
+/// The arrays of all arguments, columns or constants.
+pub(super) struct Arrays {
+    /// The elements of all arguments, one after another.
+    pub elements: Column,
+    /// Of each argument, the places of its elements; with a list, those of a row's array count from the first place.
+    pub parts: Vec<(Range<usize>, Option<Rc<ArrayElements>>)>,
+    /// How many elements all rows have together.
+    count: usize,
+    /// Rows in which an argument is null or missing.
+    pub absent: Mask,
+    pub left: Mask,
+}
+
+impl Arrays {
+    /// `None` if an argument must be looked at row by row.
+    pub fn of(arguments: &VectorArguments<'_, '_>) -> Option<Arrays> {
+        let (mut all, mut parts) = (ColumnBuilder::new(), Vec::new());
+        let (mut absent, mut left, mut count) = (Mask::NONE, Mask::NONE, 0);
+        for vector in arguments.vectors {
+            let first = all.len();
+            if let Cells::Constant(Some(array)) = &vector.cells {
+                array.view().as_array()?.iter().for_each(|(_, element)| all.push(element));
+                count += (all.len() - first) * arguments.rows;
+                parts.push((first..all.len(), None));
+            } else {
+                let list = elements_of(vector)?;
+                all.extend(&list.values, 0..list.values.len());
+                count += list.values.len();
+                parts.push((first..all.len(), Some(list)));
+            }
+            (absent, left) = (absent.with(&vector.absent()), left.with(&vector.left));
         }
-        (absent, left) = (absent.with(&vector.absent()), left.with(&vector.left));
+        (count <= ELEMENTS_MAX).then(|| Arrays { elements: all.finish(), parts, count, absent, left })
     }
-    if count > ELEMENTS_MAX {
-        return None;
-    }
-    let (mut places, mut ends) = (Vec::with_capacity(count), Vec::with_capacity(arguments.rows));
+}
+
+/// `$concatArrays`.
+fn joined<'a>(arguments: &VectorArguments<'_, 'a>) -> Option<Vector<'a>> {
+    let arrays = Arrays::of(arguments)?;
+    let (mut places, mut ends) = (Vec::with_capacity(arrays.count), Vec::with_capacity(arguments.rows));
     for row in 0..arguments.rows {
-        for (same, list) in &lists {
+        for (same, list) in &arrays.parts {
             let range = list.as_ref().map_or(same.clone(), |list| {
                 let range = list.range(row);
                 same.start + range.start..same.start + range.end
@@ -176,8 +194,8 @@ fn joined<'a>(arguments: &VectorArguments<'_, 'a>) -> Option<Vector<'a>> {
         }
         ends.push(places.len() as u32);
     }
-    let list = ArrayElements::new(all.finish().gather(&places), ends);
-    Some(Cells::Lists(Rc::new(list)).with(Mask::NONE, absent, left))
+    let list = ArrayElements::new(arrays.elements.gather(&places), ends);
+    Some(Cells::Lists(Rc::new(list)).with(Mask::NONE, arrays.absent, arrays.left))
 }
 
 /// `$range` with other bounds in each row.

@@ -28,6 +28,7 @@ mod program;
 mod run;
 #[cfg(test)]
 mod samples;
+mod sets;
 mod several;
 #[cfg(test)]
 mod tests;

@@ -13,7 +13,7 @@ use super::mask::Mask;
 use super::program::{ExprStep, Program, Reads};
 use super::{
     arrays, bucket, choice, comparison, conversion, dates, general, lists, membership, numbers, objects, parts,
-    several, texts, truth,
+    sets, several, texts, truth,
 };
 use crate::block::{Bitmap, Block, Column, ColumnBuilder, ColumnData};
 use crate::error::Result;
@@ -414,6 +414,7 @@ impl<'a> Run<'a> {
                 .or_else(|| conversion::converted(operator, typed))
                 .or_else(|| arrays::of_arrays(operator, typed))
                 .or_else(|| lists::of_lists(operator, typed, globals.collation()))
+                .or_else(|| sets::of_sets(operator, typed, globals.collation()))
                 .or_else(|| several::of_several(operator, typed))
                 .or_else(|| objects::of_objects(operator, typed))
                 .or_else(|| texts::of_texts(operator, arguments, typed)),
