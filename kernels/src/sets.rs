@@ -185,7 +185,9 @@ mod tests {
     #[test]
     fn long_parts_are_left_to_others() {
         let words = vec![7; PART_MAX + 1];
-        let parts = |count: usize| [Parts { first: 0, ends: None, count: 1 }, Parts { first: 0, ends: None, count: count as u32 }];
+        let parts = |count: usize| {
+            [Parts { first: 0, ends: None, count: 1 }, Parts { first: 0, ends: None, count: count as u32 }]
+        };
         for make in [Make::Union, Make::Intersection, Make::Difference] {
             assert!(made(make, &words, &parts(PART_MAX), 2).is_some());
             assert_eq!(made(make, &words, &parts(PART_MAX + 1), 2), None);

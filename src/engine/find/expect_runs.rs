@@ -6,12 +6,14 @@ use std::rc::Rc;
 
 use super::find_cursor::{FindCursor, Next};
 use super::planned::PlannedQuery;
+use super::runs::fits;
 use crate::engine::Engine;
 use crate::engine::read::scan::{Access, Scan};
 use crate::engine::store::stored_bucket::StoredBucket;
 use crate::limits::{ROWS_TOGETHER, SCAN_PAGE_BUCKETS, SMALL_BUCKET_ROWS};
 use crate::query::{Exec, Flow, ReadAccess, ReadPlan, Sink};
 use crate::storage::LocalFuture;
+use crate::value::FieldSet;
 
 /// Rows that a sink takes at once: those of many runs.
 const DRAINED_ROWS: usize = 32 * ROWS_TOGETHER;
@@ -123,10 +125,20 @@ impl Engine {
         count > SCAN_PAGE_BUCKETS && rows <= wanted.min(count) * sample.len() * SMALL_BUCKET_ROWS / 2
     }
 
-    /// True if all buckets are in runs that were made before, whose rows take less time than so many looks at buckets.
-    pub(super) fn has_runs(&self, scan: &Scan, looks: usize) -> bool {
-        let runs = scan.range().map(|range| self.buckets.borrow().runs_of(range));
-        runs.is_some_and(|(_, rows, are_all)| are_all && rows <= looks.saturating_mul(ROWS_A_LOOK))
+    /// True if all buckets are in runs that were made before, whose rows take less time than so many looks at buckets, and if these
+    /// columns of theirs stay in memory: they do, or somebody has asked for them before and there is room.
+    pub(super) fn has_runs(&self, scan: &Scan, looks: usize, columns: &FieldSet) -> bool {
+        let Some(range) = scan.range() else { return false };
+        let (_, rows, are_all) = self.buckets.borrow().runs_of(range);
+        if !are_all || columns.is_all() || rows > looks.saturating_mul(ROWS_A_LOOK) {
+            return false;
+        }
+        let Some(first) = self.buckets.borrow().run(range, (true, true)) else { return false };
+        let known = first.kept.named(first.rows, columns);
+        if !known.are_noted {
+            first.kept.keep_named(&known.missing, None);
+        }
+        known.missing.is_empty() || known.are_noted && fits(&first.kept, rows, &known.missing)
     }
 }
 
@@ -231,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn runs_that_are_in_memory_take_the_place_of_looks_at_buckets_if_their_rows_are_not_too_many() {
+    fn runs_that_are_in_memory_take_the_place_of_looks_at_buckets_once_somebody_asks_again() {
         const SERIES: i64 = 1100;
         let engine = engine();
         let command = rawdoc! { "find": "c" };
@@ -242,11 +254,16 @@ mod tests {
             engine.insert(&collection, rows_of(0, SERIES, 2)).await.unwrap();
             engine.flush().await.unwrap();
             let (scan, ..) = engine.begin_find("c", false, &find).await.unwrap().unwrap();
-            assert!(!engine.has_runs(&scan, usize::MAX));
+            let fields = FieldSet::Only(vec!["x".into()]);
+            let asked = |looks: usize| [(); 2].map(|()| engine.has_runs(&scan, looks, &fields));
+            assert_eq!(asked(usize::MAX), [false, false]);
             sorted(&engine).await;
             sorted(&engine).await;
             let enough = (2 * SERIES as usize).div_ceil(ROWS_A_LOOK);
-            assert_eq!([enough - 1, enough].map(|looks| engine.has_runs(&scan, looks)), [false, true]);
+            assert_eq!(asked(enough - 1), [false, false]);
+            // The first time, it is only noted that somebody asks.
+            assert_eq!(asked(enough), [false, true]);
+            assert!(!engine.has_runs(&scan, enough, &FieldSet::All));
         });
     }
 }

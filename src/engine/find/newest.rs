@@ -340,8 +340,8 @@ impl Engine {
                 let depth = ends.count.saturating_add(usize::from(!plan.plan.residual.is_trivial()));
                 let wanted = depth.saturating_mul(search.series.len());
                 let are_many = search.order.len() / RUN_BUCKETS_A_LOOK > wanted;
-                let prefers_runs = || !are_many && self.prefers_runs(scan, wanted, false) || self.has_runs(scan, wanted);
-                if depth > 1 && prefers_runs() {
+                let has_runs = || self.has_runs(scan, wanted, &plan.columns);
+                if depth > 1 && (!are_many && self.prefers_runs(scan, wanted, false) || has_runs()) {
                     scan.begin_again();
                     return Ok(None);
                 }

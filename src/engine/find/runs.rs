@@ -389,7 +389,7 @@ pub(super) fn named_rows(kept: &KeptColumns, rows: usize, fields: &FieldSet, mad
 }
 
 /// True if columns of so many rows need not replace others.
-fn fits(kept: &KeptColumns, rows: usize, missing: &FieldSet) -> bool {
+pub(super) fn fits(kept: &KeptColumns, rows: usize, missing: &FieldSet) -> bool {
     let columns = if missing.is_all() { ALL_COLUMNS } else { missing.names().len() };
     kept.fits(columns * rows * CELL_BYTES)
 }

@@ -47,7 +47,27 @@ impl Test {
         column.elements().and_then(|list| self.select_lists(&list))
     }
 
+    /// The rows in which a path leads through the objects of an array to a value that passes, if all values are arrays. `None` if rows must be
+    /// tested one by one, as where the path may lead to a position.
+    pub(super) fn select_below(&self, column: &Column, rest: &[Component]) -> Option<Bitmap> {
+        if !column.begins_with_array() || rest.first()?.index().is_some() || matches!(self, Test::Whole(_)) {
+            return None;
+        }
+        let list = column.elements()?;
+        // No other element is on the path, not even as a missing value.
+        let mut passing = of_kind(&list.values, Kind::Object);
+        self.narrow_column(&list.values, rest, &mut passing);
+        Some(list.with_any(&passing))
+    }
+
     fn select_lists(&self, list: &ArrayElements) -> Option<Bitmap> {
+        if let Test::ElemMatch(ElemMatch::Object(filter)) = self {
+            let mut passing = of_kind(&list.values, Kind::Object);
+            // An array in an array counts as an object.
+            let are_plain = of_kind(&list.values, Kind::Array).none();
+            passing.and(&are_plain.then(|| filter.select_elements(&list.values, true))??);
+            return Some(list.with_any(&passing));
+        }
         if let Test::Size(size) = self {
             return Some(Bitmap::from_fn(list.ends.len(), |row| list.range(row).len() == *size));
         }
@@ -74,7 +94,7 @@ impl Test {
             _ => (None, &list.values),
         };
         let selected = match tests {
-            Some(tests) => tests.select_elements(values),
+            Some(tests) => tests.select_elements(values, false),
             None => self.select(values),
         };
         let mut scratch = Vec::new();
@@ -108,12 +128,12 @@ pub(super) fn select_points(geo: &Geo, column: &Column) -> Option<Bitmap> {
 }
 
 impl Filter {
-    /// The elements that pass tests of one path, as in `Filter::passes`; `None` if a test has no kernel for them.
-    fn select_elements(&self, elements: &Column) -> Option<Bitmap> {
+    /// The elements that pass tests of one path, as in `Filter::passes`; or, as documents, a filter. `None` if a test has no kernel for them.
+    fn select_elements(&self, elements: &Column, as_documents: bool) -> Option<Bitmap> {
         let any = |children: &[Filter]| {
             let mut passing = Bitmap::filled(elements.len(), false);
             for child in children {
-                passing.or(&child.select_elements(elements)?);
+                passing.or(&child.select_elements(elements, as_documents)?);
             }
             Some(passing)
         };
@@ -121,16 +141,31 @@ impl Filter {
             Filter::And(children) => {
                 let mut passing = Bitmap::filled(elements.len(), true);
                 for child in children {
-                    passing.and(&child.select_elements(elements)?);
+                    passing.and(&child.select_elements(elements, as_documents)?);
                 }
                 Some(passing)
             }
             Filter::Or(children) => any(children),
             Filter::Nor(children) => any(children).map(inverted),
-            Filter::Not(child) => child.select_elements(elements).map(inverted),
+            Filter::Not(child) => child.select_elements(elements, as_documents).map(inverted),
+            Filter::Field(path, test) if as_documents => {
+                let mut passing = Bitmap::filled(elements.len(), true);
+                test.narrow_column(elements, path.components(), &mut passing);
+                Some(passing)
+            }
             Filter::Field(_, test) => test.select(elements),
             _ => None,
         }
+    }
+}
+
+/// The values of a type, if that is objects or arrays.
+fn of_kind(values: &Column, kind: Kind) -> Bitmap {
+    match values.data() {
+        ColumnData::Bson(cells) => Bitmap::from_fn(values.len(), |at| cells.get(at).first() == Some(&kind.byte())),
+        ColumnData::Dictionary(index, entries) => columns::entries(index, &of_kind(entries, kind)),
+        ColumnData::Objects(_) => Bitmap::filled(values.len(), kind == Kind::Object),
+        _ => Bitmap::filled(values.len(), false),
     }
 }
 
@@ -220,6 +255,51 @@ mod tests {
         ];
         for values in [&arrays[..], &texts, &[&arrays[..], &others].concat()] {
             ["v.0", "v.1", "v.7", "v.0.0"].into_iter().for_each(|path| check_below(path, values, &tests));
+        }
+    }
+
+    #[test]
+    fn paths_lead_through_arrays_to_the_fields_of_their_objects() {
+        let objects = [
+            rawbson!([{ "x": 1.0, "y": { "z": "a" } }, { "x": 4.0, "y": { "z": "b" } }]),
+            rawbson!([{ "x": 2.5, "y": { "z": "b" } }]),
+            rawbson!([]),
+        ];
+        let unlike = [
+            rawbson!([{ "x": 1.0 }, { "y": [{ "z": "a" }, 3] }, {}]),
+            rawbson!([{ "x": null, "0": 1.0 }, { "x": [1.0, 9.0] }]),
+            rawbson!([{ "x": { "z": 4.0 } }]),
+        ];
+        let others = [rawbson!([1.0, { "x": 4.0 }, "a", null]), rawbson!([3.0])];
+        let nested = [rawbson!([[{ "x": 1.0 }], { "x": 2.0 }]), rawbson!([[1.0, 4.0]])];
+        let tests = [
+            rawbson!(1.0),
+            rawbson!("b"),
+            rawbson!(null),
+            rawbson!({ "$gt": 1 }),
+            rawbson!({ "$ne": 4.0 }),
+            rawbson!({ "$nin": [null, "a"] }),
+            rawbson!({ "$exists": true }),
+            rawbson!({ "$exists": false }),
+            rawbson!({ "$size": 2 }),
+            rawbson!({ "$type": "object" }),
+            rawbson!({ "$in": [9.0, "a", null] }),
+            rawbson!({ "$elemMatch": { "$gt": 1 } }),
+            rawbson!({ "$elemMatch": { "x": 1.0 } }),
+            rawbson!({ "$elemMatch": { "x": { "$gt": 1 }, "y.z": "b" } }),
+            rawbson!({ "$elemMatch": { "x": null } }),
+            rawbson!({ "$elemMatch": { "$or": [{ "x": { "$gte": 4 } }, { "y": { "$exists": false } }] } }),
+            rawbson!({ "$elemMatch": { "$nor": [{ "x": 1.0 }, { "y.z": { "$ne": "a" } }] } }),
+            rawbson!({ "$elemMatch": { "0": { "$gte": 1 } } }),
+            rawbson!({ "$not": { "$elemMatch": { "x": { "$not": { "$gt": 1 } } } } }),
+            rawbson!({ "$elemMatch": {} }),
+            rawbson!({ "$_internalExprGt": 1.5 }),
+            rawbson!({ "$_internalExprEq": 1.0 }),
+        ];
+        let all = [&objects[..], &unlike, &others, &nested].concat();
+        for values in [&objects[..], &all[..6], &all[..8], &all, &[&all[..], &[rawbson!({ "x": 1.0 })]].concat()] {
+            let paths = ["v", "v.x", "v.y", "v.y.z", "v.x.z", "v.0", "v.0.x", "v.x.0"];
+            paths.into_iter().for_each(|path| check_below(path, values, &tests));
         }
     }
 

@@ -24,6 +24,10 @@ impl Test {
                 self.narrow_column(&element, &[], passing);
                 return true;
             }
+            if let Some(selected) = self.select_below(column, rest) {
+                *passing = selected;
+                return true;
+            }
             let reached = reached_again(column, rest);
             let reached = reached.or_else(|| column.reached_by(&rest.iter().map(Component::name).listed()));
             return reached.map(|reached| self.narrow_column(&reached, &[], passing)).is_some();

@@ -12,8 +12,8 @@ use super::distinct::{self, AlikeRows};
 use super::mask::Mask;
 use super::program::{ExprStep, Program, Reads};
 use super::{
-    arrays, bucket, choice, comparison, conversion, dates, general, lists, membership, numbers, objects, parts,
-    sets, several, texts, truth,
+    arrays, bucket, choice, comparison, conversion, dates, general, lists, membership, numbers, objects, parts, sets,
+    several, texts, truth,
 };
 use crate::block::{Bitmap, Block, Column, ColumnBuilder, ColumnData};
 use crate::error::Result;
