@@ -59,7 +59,7 @@ pub fn of_texts<'a>(
     }
     if let "$indexOfCP" | "$indexOfBytes" = name {
         // From the beginning, and to the end.
-        if arguments.is_given(2) {
+        if arguments.vectors.len() > 2 {
             return None;
         }
         let Cells::Constant(Some(wanted)) = &flat.at(1)?.cells else { return None };
