@@ -82,6 +82,12 @@ fn each_row<'a>(
     made
 }
 
+#[cfg(test)]
+thread_local! {
+    /// How often an operator without a form for its columns was called for rows.
+    pub static CALLS: std::cell::Cell<usize> = const { std::cell::Cell::new(0) };
+}
+
 /// An operator on argument values. Which rows are alike may be known.
 pub fn called<'a>(
     operator: &Operator,
@@ -90,6 +96,8 @@ pub fn called<'a>(
     alike: Option<AlikeRows>,
 ) -> Vector<'a> {
     let Evaluation::Eager { wants, nulls, run } = &operator.run else { return Vector::nothing(arguments.rows) };
+    #[cfg(test)]
+    CALLS.set(CALLS.get() + 1);
     let plain: Vec<_> = arguments.vectors.iter().map(Vector::without_lists).listed();
     let vectors: Vec<&Vector<'_>> = plain.iter().map(|vector| &**vector).listed();
     let is_given = |at: usize| !operator.may_omit(at) || arguments.is_given(at);

@@ -41,13 +41,23 @@ pub fn types<'a>(arguments: &VectorArguments<'_, 'a>) -> Option<Vector<'a>> {
 
 /// Whether each value has the type with this name, as `$type` returns it. `None` if that takes a look at each value.
 pub fn of_type<'a>(vector: &Vector<'_>, name: &str, rows: usize) -> Option<Vector<'a>> {
-    let is = |kind: Kind| kind.alias() == name;
+    of_kinds(vector, &|kind| kind.alias() == name, name == MISSING, rows)
+}
+
+/// Whether each value is of a type that counts, or is missing, if that counts. `None` as for `of_type`.
+pub fn of_kinds<'a>(
+    vector: &Vector<'_>,
+    is: &dyn Fn(Kind) -> bool,
+    counts_missing: bool,
+    rows: usize,
+) -> Option<Vector<'a>> {
     let all = |kind: Kind| Bitmap::filled(rows, is(kind));
     let mut found = match &vector.cells {
         Cells::Numbers(_, Int32s::None) => all(Kind::Double),
         Cells::Numbers(_, Int32s::All) => all(Kind::Int32),
         Cells::Numbers(_, Int32s::Some(int32s)) => match (is(Kind::Int32), is(Kind::Double)) {
-            (true, _) => int32s.clone(),
+            (true, true) => Bitmap::filled(rows, true),
+            (true, false) => int32s.clone(),
             (_, is_double) => {
                 let mut doubles = int32s.clone();
                 doubles.invert();
@@ -66,13 +76,13 @@ pub fn of_type<'a>(vector: &Vector<'_>, name: &str, rows: usize) -> Option<Vecto
             _ => all(column.kind()?),
         },
         Cells::Indexed(index, entries) => {
-            let among = of_type(entries, name, entries.rows()?)?;
+            let among = of_kinds(entries, is, counts_missing, entries.rows()?)?;
             let Cells::Truths(among) = among.cells else { return None };
             Bitmap::from_slice(index, |entry| among.get(*entry as usize))
         }
         Cells::Constant(_) | Cells::Either(..) => return None,
     };
-    for (rows, is) in [(&vector.null, is(Kind::Null)), (&vector.missing, name == MISSING)] {
+    for (rows, is) in [(&vector.null, is(Kind::Null)), (&vector.missing, counts_missing)] {
         rows.iter().for_each(|row| found.set(row, is));
     }
     Some(Cells::Truths(found).with(Mask::NONE, Mask::NONE, vector.all_left()))

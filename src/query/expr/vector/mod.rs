@@ -17,6 +17,8 @@ mod conversion;
 mod dates;
 mod distinct;
 mod elements;
+#[cfg(test)]
+mod forms;
 mod general;
 mod lists;
 mod mask;

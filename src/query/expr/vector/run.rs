@@ -407,6 +407,8 @@ impl<'a> Run<'a> {
             Op::GetField => objects::field(typed),
             Op::Bucket => bucket::bucketed(typed, globals.collation()),
             Op::Type => membership::types(typed),
+            Op::IsNumber => membership::of_kinds(typed.at(0)?, &Kind::is_number, false, typed.rows),
+            Op::IsArray => membership::of_kinds(typed.at(0)?, &|kind| kind == Kind::Array, false, typed.rows),
             Op::In => membership::contained(operator, typed, globals.collation())
                 .or_else(|| lists::of_lists(operator, typed, globals.collation())),
             _ if operator.of_double.is_some() => numbers::of_doubles(operator, typed),

@@ -10,7 +10,7 @@ use crate::query::expr::samples::globals;
 use crate::query::expr::{BoundExpr, Expr, bucket_of};
 use crate::value::{Doc, DocWriter, Kind, OwnedValue, Value};
 
-fn bound(expr: &Bson) -> Option<BoundExpr> {
+pub fn bound(expr: &Bson) -> Option<BoundExpr> {
     let expr = RawDocumentBuf::try_from(&doc! { "": expr }).unwrap();
     // Constants that fail do so when parsed.
     let expr = Expr::parse(Doc::parse(expr.as_bytes()).unwrap().get("").unwrap(), &globals()).ok()?;
