@@ -108,3 +108,51 @@ fn ranks_of(values: &Column, collation: &Collation) -> Option<Vec<u64>> {
     }
     Some(numbers.iter().map(|number| ranks.get(*number).copied().unwrap_or_default()).listed())
 }
+
+#[cfg(test)]
+mod tests {
+    use bson::{Bson, RawDocumentBuf, bson, doc, rawdoc};
+
+    use super::*;
+    use crate::block::{Block, ColumnBuilder};
+    use crate::env::fixed::FixedEnv;
+    use crate::query::expr::samples::globals;
+    use crate::query::expr::{BoundExpr, Expr, Globals};
+    use crate::value::Doc;
+
+    #[test]
+    fn texts_that_a_collation_takes_for_equal_are_one_element() {
+        let options = rawdoc! { "locale": "en", "strength": 1 };
+        let collation = Collation::parse(Doc::parse(options.as_bytes()).unwrap(), &FixedEnv::default()).unwrap();
+        let mut column = ColumnBuilder::new();
+        for row in 0..60 {
+            let list = [["b", "A", "a"], ["B", "c", "b"], ["a", "á", "C"]][row % 3];
+            let list = RawDocumentBuf::try_from(&doc! { "l": list.as_slice() }).unwrap();
+            column.push(Doc::parse(list.as_bytes()).unwrap().get("l").unwrap());
+        }
+        let mut block = Block::new(60);
+        block.set_column("l", column.finish());
+        let size = |case: &Bson, globals: &Globals| {
+            let case = RawDocumentBuf::try_from(&doc! { "": case.clone() }).unwrap();
+            let case = Expr::parse(Doc::parse(case.as_bytes()).unwrap().get("").unwrap(), globals).unwrap();
+            let expr = BoundExpr::new(case, globals.clone());
+            let (found, expected) = (expr.column(&block).unwrap(), expr.one_by_one(&block).unwrap());
+            let shown = |column: &Column| {
+                (0..60).map(|row| column.value(row, &mut Vec::new()).map(|value| value.to_owned())).collect::<Vec<_>>()
+            };
+            assert_eq!(shown(&found), shown(&expected));
+            found.value(0, &mut Vec::new()).map(|value| value.elements().count())
+        };
+        let (by_case, plain) = (globals().with_collation(&collation), globals());
+        for (case, collated, exact) in [
+            (bson!({ "$setUnion": ["$l", ["a", "d"]] }), 3, 4),
+            (bson!({ "$setIntersection": ["$l", ["a"]] }), 1, 1),
+            (bson!({ "$setDifference": ["$l", ["a"]] }), 1, 2),
+        ] {
+            assert_eq!((size(&case, &by_case), size(&case, &plain)), (Some(collated), Some(exact)), "{case}");
+        }
+        for name in ["$setEquals", "$setIsSubset"] {
+            size(&bson!({ name: ["$l", ["A", "B"]] }), &by_case);
+        }
+    }
+}
