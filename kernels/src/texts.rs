@@ -92,7 +92,7 @@ fn append(out: &mut Vec<u8>, text: &[u8]) {
 }
 
 #[inline(always)]
-fn begun(rows: usize, bytes: usize) -> NewTexts {
+pub(crate) fn begun(rows: usize, bytes: usize) -> NewTexts {
     let mut offsets = Vec::with_capacity(rows + 1);
     offsets.push(0);
     (offsets, Vec::with_capacity(bytes))
@@ -100,7 +100,7 @@ fn begun(rows: usize, bytes: usize) -> NewTexts {
 
 /// Ends a text with this part.
 #[inline(always)]
-fn push(out: &mut NewTexts, text: &[u8]) {
+pub(crate) fn push(out: &mut NewTexts, text: &[u8]) {
     append(&mut out.1, text);
     out.0.push(u32::try_from(out.1.len()).unwrap_or(u32::MAX));
 }

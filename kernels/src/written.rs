@@ -1,7 +1,7 @@
 //! Dates and numbers as texts.
 
-use crate::scale;
 use crate::texts::NewTexts;
+use crate::{digits, scale};
 
 /// A part of the text of a date.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -88,14 +88,14 @@ fn put(digits: &mut [u8], mut number: u32) {
 /// The most zeros between the point and the first digit.
 const ZEROS_MAX: usize = 3;
 
-/// Doubles as texts, without a power of ten, and the rows of those that need more than fifteen digits, or a power of ten, or are no
-/// numbers. Their texts are empty.
+/// Doubles as texts, without a power of ten, and the rows of those that need one, or are no numbers, and a few others. Their texts are empty.
 #[inline(never)]
 pub fn doubles(cells: &[f64]) -> (NewTexts, Vec<usize>) {
     let (mut offsets, mut bytes, mut others) = (Vec::with_capacity(cells.len() + 1), Vec::new(), Vec::new());
     offsets.push(0);
     for (row, x) in cells.iter().enumerate() {
-        match scale::shortest(x.abs()) {
+        let short = scale::shortest(x.abs()).map(|(digits, places)| (digits, places.unsigned_abs()));
+        match short.or_else(|| digits::long(x.abs())) {
             Some((digits, places)) => {
                 if !push_decimal(&mut bytes, x.is_sign_negative(), digits, places as usize) {
                     others.push(row);
@@ -108,7 +108,7 @@ pub fn doubles(cells: &[f64]) -> (NewTexts, Vec<usize>) {
     ((offsets, bytes), others)
 }
 
-/// Appends a number of up to fifteen digits, of which so many are decimals. False, and nothing is appended, if more than three zeros
+/// Appends a number of which so many are decimals. False, and nothing is appended, if more than three zeros
 /// would follow the point.
 #[inline(always)]
 fn push_decimal(out: &mut Vec<u8>, negative: bool, digits: u64, places: usize) -> bool {
@@ -160,15 +160,28 @@ mod tests {
     }
 
     #[test]
-    fn doubles_with_powers_of_ten_or_many_digits_are_left_out() {
+    fn doubles_with_powers_of_ten_are_left_out() {
         let cells =
             [0.5, 0.0001, 0.000_123_456, 0.000_01, 1e15, 1e14, 0.1 + 0.2, f64::NAN, f64::INFINITY, -0.0, -12.5, 100.0];
         let (made, others) = doubles(&cells);
         assert_eq!(
             texts_of(&made),
-            ["0.5", "0.0001", "0.000123456", "", "", "100000000000000", "", "", "", "-0", "-12.5", "100"]
+            [
+                "0.5",
+                "0.0001",
+                "0.000123456",
+                "",
+                "",
+                "100000000000000",
+                "0.30000000000000004",
+                "",
+                "",
+                "-0",
+                "-12.5",
+                "100"
+            ]
         );
-        assert_eq!(others, [3, 4, 6, 7, 8]);
+        assert_eq!(others, [3, 4, 7, 8]);
     }
 
     proptest! {

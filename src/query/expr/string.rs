@@ -29,7 +29,7 @@ const REPLACE_WANTS: Wants = &[(Text, Location51746), (Text, Location51745), (Te
 const PART_WANTS: Wants = &[(Any, InternalError), (Numeric, Location16034), (Numeric, Location16035)];
 const CHARACTER_WANTS: Wants = &[(Any, InternalError), (Numeric, Location34450), (Numeric, Location34452)];
 /// The characters that are trimmed by default, as on the server.
-const SPACES: &str = "\0 \t\n\u{b}\u{c}\r\u{a0}\u{1680}\u{2000}\u{2001}\u{2002}\u{2003}\u{2004}\u{2005}\u{2006}\u{2007}\u{2008}\u{2009}\u{200a}";
+pub(super) const SPACES: &str = "\0 \t\n\u{b}\u{c}\r\u{a0}\u{1680}\u{2000}\u{2001}\u{2002}\u{2003}\u{2004}\u{2005}\u{2006}\u{2007}\u{2008}\u{2009}\u{200a}";
 
 pub(super) static TABLE: &[Operator] = &[
     named(Op::More, "$trim", &TRIM, TRIM_WANTS, |_, a| trim(a, true, true)),
@@ -59,9 +59,9 @@ pub(super) static TABLE: &[Operator] = &[
 
 /// The byte offset of a character by its number; the end if there are fewer characters.
 #[inline(never)]
-pub(super) fn byte_of(text: &str, character: usize) -> usize {
+pub(super) fn byte_of(text: &[u8], character: usize) -> usize {
     // A byte that begins a character is not a continuation byte.
-    let mut starts = text.bytes().enumerate().filter(|(_, byte)| byte & 0xc0 != 0x80);
+    let mut starts = text.iter().enumerate().filter(|(_, byte)| *byte & 0xc0 != 0x80);
     starts.nth(character).map_or(text.len(), |(at, _)| at)
 }
 
@@ -81,17 +81,22 @@ pub(super) fn len(operator: &Operator, arguments: Arguments<'_, '_>) -> Result<D
 
 /// The first position of a string in another, within two positions; -1 if there is none.
 pub(super) fn index_of(_: &Operator, arguments: Arguments<'_, '_>) -> Result<Datum<'static>> {
-    let (text, wanted) = (text(arguments, 0), text(arguments, 1).as_bytes());
-    let (start, stop) = (natural(arguments, 2, 0), natural(arguments, 3, usize::MAX));
-    let searched = text.as_bytes().get(..byte_of(text, stop)).unwrap_or_default();
-    let first = byte_of(text, start);
+    let range = [natural(arguments, 2, 0), natural(arguments, 3, usize::MAX)];
+    Ok(Datum::int32(first_of(text(arguments, 0).as_bytes(), text(arguments, 1).as_bytes(), range, true)))
+}
+
+/// The place of the first `wanted` in a text between two places, in bytes or, in texts that have others than ASCII, in characters; -1 if there is none.
+#[inline(never)]
+pub(super) fn first_of(text: &[u8], wanted: &[u8], [start, stop]: [usize; 2], by_characters: bool) -> i32 {
+    let place = |at: usize| if by_characters { byte_of(text, at) } else { at.min(text.len()) };
+    let searched = text.get(..place(stop)).unwrap_or_default();
     // A match always begins at a character boundary, because the searched string does.
-    let found = texts::find(searched, wanted, first, false);
-    let text = text.as_bytes();
-    Ok(match found.filter(|_| start <= count(text)) {
-        Some(at) => Datum::count(count(text.get(..at).unwrap_or_default())),
-        None => Datum::int32(-1),
-    })
+    let found = texts::find(searched, wanted, place(start), false);
+    let len = if by_characters { count(text) } else { text.len() };
+    let at = found
+        .filter(|_| start <= len)
+        .map(|at| if by_characters { count(text.get(..at).unwrap_or_default()) } else { at });
+    at.and_then(|at| i32::try_from(at).ok()).unwrap_or(-1)
 }
 
 fn trim(arguments: Arguments<'_, '_>, left: bool, right: bool) -> Result<Datum<'static>> {
@@ -182,10 +187,8 @@ fn part(operator: &Operator, arguments: Arguments<'_, '_>, globals: &Globals) ->
 }
 
 fn index_of_bytes(_: &Operator, arguments: Arguments<'_, '_>) -> Result<Datum<'static>> {
-    let whole = text(arguments, 0);
-    let (start, end) = (natural(arguments, 2, 0), natural(arguments, 3, usize::MAX).min(whole.len()));
-    let found = find(whole, text(arguments, 1), start).filter(|at| at + text(arguments, 1).len() <= end);
-    Ok(found.map_or(Datum::int32(-1), Datum::count))
+    let range = [natural(arguments, 2, 0), natural(arguments, 3, usize::MAX)];
+    Ok(Datum::int32(first_of(text(arguments, 0).as_bytes(), text(arguments, 1).as_bytes(), range, false)))
 }
 
 /// From a character on, a number of characters.
@@ -197,8 +200,8 @@ fn characters(operator: &Operator, arguments: Arguments<'_, '_>, globals: &Globa
         *place = usize::try_from(n).map_err(|_| failure(below, operator.name(), "needs non-negative integers"))?;
     }
     let [start, count] = range;
-    let tail = whole.get(byte_of(whole, start)..).unwrap_or_default();
-    Ok(Datum::string(tail.get(..byte_of(tail, count)).unwrap_or_default()))
+    let tail = whole.get(byte_of(whole.as_bytes(), start)..).unwrap_or_default();
+    Ok(Datum::string(tail.get(..byte_of(tail.as_bytes(), count)).unwrap_or_default()))
 }
 
 /// Ignores the case of ASCII letters.

@@ -5,6 +5,7 @@
 //! The rest of the pipeline is also parsed once, and runs for each row with its values, but only once for rows with the
 //! same values. Rows of further collections are read in advance by the same rule.
 
+use std::ops::Range;
 use std::rc::Rc;
 
 use super::equal_rows::EqualRows;
@@ -16,12 +17,12 @@ use super::spec::Spec;
 use super::subpipeline::SubPipeline;
 use super::table::forbid_writes;
 use super::union::begins_with_documents;
-use crate::block::Block;
+use crate::block::{Block, Column, ColumnBuilder, ColumnData};
 use crate::error::{Error, ErrorCode, Result};
 use crate::limits::STAGE_SIZE_BYTES_MAX;
 use crate::listed::IntoList;
 use crate::query::exec::Flow;
-use crate::query::expr::{BoundExpr, Globals};
+use crate::query::expr::{BoundExpr, Expr, Globals, Variable};
 use crate::query::filter::Filter;
 use crate::query::plan::Origin;
 use crate::value::{Doc, DocBuf, DocWriter, Interner, Kind, Leaf, OwnedValue, Path, Value, check_path, walk_doc};
@@ -57,9 +58,8 @@ impl Spec for LookupSpec {
             spec: self,
             others: Others::clone(others),
             equal_rows: EqualRows::default(),
-            asked: Interner::default(),
-            lists: Vec::new(),
-            size_bytes: 0,
+            lists: LookupLists::default(),
+            columns: ByColumns::default(),
             rows: OneByOne::default(),
         })
     }
@@ -141,46 +141,159 @@ struct Lookup {
     spec: Rc<LookupSpec>,
     others: Others,
     equal_rows: EqualRows,
-    /// The distinct values of rows so far, and the lists for them.
-    asked: Interner,
-    lists: Vec<OwnedValue>,
-    size_bytes: usize,
+    lists: LookupLists,
+    /// Rows whose lists become a column, and others.
+    columns: ByColumns,
     rows: OneByOne,
 }
 
+/// The lists found so far, by the values of rows.
+#[derive(Default)]
+struct LookupLists {
+    asked: Interner,
+    found: Vec<OwnedValue>,
+    size_bytes: usize,
+}
+
+/// Rows of which the values that lists are looked up for are columns.
+#[derive(Default)]
+struct ByColumns {
+    rows: Block,
+    /// What the first path reaches, if there is one, and the values of the variables.
+    values: Vec<Column>,
+    /// The list of each row so far, and of each entry of a single dictionary.
+    numbers: Vec<usize>,
+    of_entries: Vec<Option<usize>>,
+}
+
+/// What is asked of the other rows: the values at the path, unless fields need not be equal, and those of the variables.
+fn question(wanted: Option<&[OwnedValue]>, variables: &[Option<OwnedValue>]) -> DocBuf {
+    let mut question = DocWriter::new();
+    if let Some(wanted) = wanted {
+        question.begin_array("");
+        for (place, value) in wanted.iter().enumerate() {
+            question.value(&place.to_string(), value.view());
+        }
+        question.end();
+    }
+    for (number, value) in variables.iter().enumerate() {
+        if let Some(value) = value {
+            question.value(&number.to_string(), value.view());
+        }
+    }
+    question.finish()
+}
+
+impl LookupSpec {
+    /// The columns of a block for which lists are looked up. `None` if a value may be an array, of which each element counts, or if the
+    /// list has a path.
+    fn columns_of(&self, rows: &Block) -> Result<Option<Vec<Column>>> {
+        let mut columns = Vec::with_capacity(self.variables.len() + 1);
+        if self.to.len() > 1 {
+            return Ok(None);
+        }
+        if let Some((local, _)) = &self.fields {
+            // A number could lead into an array.
+            if local.components().iter().any(|component| component.index().is_some()) {
+                return Ok(None);
+            }
+            let path = local.components().iter().map(|component| component.name().into()).listed();
+            let local = BoundExpr::new(Expr::Field(Variable::Root, path), self.globals.clone()).column(rows)?;
+            if has_arrays(&local) {
+                return Ok(None);
+            }
+            columns.push(local);
+        }
+        for (_, variable) in &self.variables {
+            columns.push(variable.column(rows)?);
+        }
+        Ok(Some(columns))
+    }
+}
+
+/// True if a value is an array.
+fn has_arrays(column: &Column) -> bool {
+    match column.data() {
+        ColumnData::Bson(cells) => (0..cells.len()).any(|row| cells.get(row).first() == Some(&Kind::Array.byte())),
+        ColumnData::Dictionary(_, entries) => has_arrays(entries),
+        _ => false,
+    }
+}
+
 impl Lookup {
+    /// The number of the list for what is asked, and whether that was looked up now.
+    fn ask(&mut self, wanted: Option<Vec<OwnedValue>>, variables: Vec<Option<OwnedValue>>) -> Result<(usize, bool)> {
+        let question = question(wanted.as_deref(), &variables);
+        let (number, is_new) = self.lists.asked.add(question.view().as_bytes());
+        if is_new {
+            let filter = self
+                .spec
+                .fields
+                .as_ref()
+                .zip(wanted)
+                .map(|((_, other), wanted)| Filter::equal_to_any(other, wanted, self.spec.globals.collation()));
+            let list = self.list(filter, variables)?;
+            self.lists.size_bytes += list.tagged().len() + 2 * question.view().as_bytes().len();
+            self.lists.found.push(list);
+        }
+        Ok((number, is_new))
+    }
+
     /// A row with its list, and whether that was looked up now.
     fn row(&mut self, doc: Doc<'_>) -> Result<(DocBuf, bool)> {
-        let mut question = DocWriter::new();
-        let wanted = self.spec.fields.as_ref().map(|(local, other)| {
-            let wanted = values_at(doc, local);
-            question.begin_array("");
-            for (place, value) in wanted.iter().enumerate() {
-                question.value(&place.to_string(), value.view());
-            }
-            question.end();
-            Filter::equal_to_any(other, wanted, self.spec.globals.collation())
-        });
-        let mut values = Vec::new();
-        for (name, expr) in &self.spec.variables {
-            let value = expr.value(doc)?;
-            value.iter().for_each(|value| {
-                question.value(name, value.view());
-            });
-            values.push(value);
+        let wanted = self.spec.fields.as_ref().map(|(local, _)| values_at(doc, local));
+        let variables = self.spec.variables.iter().map(|(_, expr)| expr.value(doc)).try_listed()?;
+        if self.lists.size_bytes > STAGE_SIZE_BYTES_MAX {
+            self.lists = LookupLists::default();
         }
-        if self.size_bytes > STAGE_SIZE_BYTES_MAX {
-            (self.asked, self.lists, self.size_bytes) = (Interner::default(), Vec::new(), 0);
-        }
-        let question = question.finish();
-        let (number, is_new) = self.asked.add(question.view().as_bytes());
-        if is_new {
-            let list = self.list(wanted, values)?;
-            self.size_bytes += list.tagged().len() + 2 * question.view().as_bytes().len();
-            self.lists.push(list);
-        }
-        let list = self.lists.get(number).map(OwnedValue::view);
+        let (number, is_new) = self.ask(wanted, variables)?;
+        let list = self.lists.found.get(number).map(OwnedValue::view);
         Ok((with(doc, &self.spec.to, list), is_new))
+    }
+
+    /// Goes on with the rows whose lists become a column: an empty block once a list was looked up, all of them with their lists at the end.
+    fn by_columns(&mut self) -> Result<Option<Block>> {
+        let mut scratch = Vec::new();
+        let mut rows = std::mem::take(&mut self.columns);
+        while rows.numbers.len() < rows.rows.rows() {
+            if self.lists.size_bytes > STAGE_SIZE_BYTES_MAX {
+                let (done, count) = (rows.numbers.len(), rows.rows.rows());
+                if done > 0 {
+                    let made = rows.with_lists(0..done, &self.spec.to, &self.lists.found);
+                    self.columns = ByColumns {
+                        rows: rows.rows.slice(done..count),
+                        values: rows.values.iter().map(|column| column.slice(done..count)).listed(),
+                        ..ByColumns::default()
+                    };
+                    self.lists = LookupLists::default();
+                    return Ok(Some(made));
+                }
+                self.lists = LookupLists::default();
+            }
+            let row = rows.numbers.len();
+            let entry = rows.entry(row);
+            if let Some(number) = entry.and_then(|entry| rows.of_entries.get(entry).copied().flatten()) {
+                rows.numbers.push(number);
+                continue;
+            }
+            let mut values =
+                rows.values.iter().map(|column| column.value(row, &mut scratch).map(Value::to_owned)).listed();
+            let wanted = self.spec.fields.is_some().then(|| vec![values.remove(0).unwrap_or(OwnedValue::null())]);
+            let (number, is_new) = self.ask(wanted, values)?;
+            rows.numbers.push(number);
+            if let Some(entry) = entry {
+                rows.of_entries.resize(rows.of_entries.len().max(entry + 1), None);
+                rows.of_entries.get_mut(entry).into_iter().for_each(|known| *known = Some(number));
+            }
+            if is_new {
+                self.columns = rows;
+                return Ok(Some(Block::default()));
+            }
+        }
+        Ok(match rows.numbers.len() {
+            0 => None,
+            count => Some(rows.with_lists(0..count, &self.spec.to, &self.lists.found)),
+        })
     }
 
     /// The rows that match a row; `wanted` is the filter for equal fields.
@@ -218,9 +331,37 @@ fn values_at(doc: Doc<'_>, local: &Path) -> Vec<OwnedValue> {
     values
 }
 
+impl ByColumns {
+    /// The entry of a row, if the values are a dictionary.
+    fn entry(&self, row: usize) -> Option<usize> {
+        let [column] = self.values.as_slice() else { return None };
+        let (ColumnData::Dictionary(index, _), None) = (column.data(), column.presence()) else { return None };
+        index.get(row).map(|entry| *entry as usize)
+    }
+
+    /// The first rows with their lists. Equal lists are one entry of a dictionary.
+    fn with_lists(&self, range: Range<usize>, to: &[Box<str>], lists: &[OwnedValue]) -> Block {
+        let (mut entries, mut places, mut index) = (ColumnBuilder::new(), vec![None; lists.len()], Vec::new());
+        for number in &self.numbers {
+            let (Some(place), Some(list)) = (places.get_mut(*number), lists.get(*number)) else { continue };
+            index.push(*place.get_or_insert_with(|| {
+                entries.push(list.view());
+                (entries.len() - 1) as u32
+            }));
+        }
+        let mut made = self.rows.slice(range);
+        let lists = Column::new(ColumnData::Dictionary(index, Box::new(entries.finish())), None);
+        to.iter().for_each(|name| made.set_column(name, lists.clone()));
+        made
+    }
+}
+
 impl Stage for Lookup {
     fn push(&mut self, rows: Block) -> Result<Flow> {
-        self.rows.push(rows);
+        match self.spec.columns_of(&rows)? {
+            Some(values) => self.columns = ByColumns { rows, values, ..ByColumns::default() },
+            None => self.rows.push(rows),
+        }
         Ok(Flow::Continue)
     }
 
@@ -232,6 +373,9 @@ impl Stage for Lookup {
         let mut rows = std::mem::take(&mut self.rows);
         let taken = rows.take(&mut |doc| self.row(doc));
         self.rows = rows;
-        taken
+        match taken? {
+            Some(taken) => Ok(Some(taken)),
+            None => self.by_columns(),
+        }
     }
 }

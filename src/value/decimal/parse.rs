@@ -4,7 +4,7 @@
 
 use std::cmp::Ordering;
 
-use kernels::scale;
+use kernels::{digits, reading, scale};
 
 use super::model::Decimal;
 use crate::env::Env;
@@ -242,6 +242,9 @@ pub fn parse(text: &str) -> Option<Decimal> {
 
 /// The double in a text; `None` if there is none or it is too large.
 pub fn parse_double(text: &str, env: &dyn Env) -> Option<f64> {
+    if let Some(x) = reading::double(text.as_bytes()) {
+        return Some(x);
+    }
     match special(text) {
         Some(special) => Some(special.near_double()),
         None => Some(Digits::parse(text)?.double(env)).filter(|x| x.is_finite()),
@@ -257,7 +260,8 @@ pub fn to_double(decimal: Decimal) -> Option<f64> {
 /// The shortest digits that identify a finite double.
 fn shortest(x: f64, env: &dyn Env) -> Digits {
     let negative = x.is_sign_negative();
-    if let Some((digits, places)) = scale::shortest(x.abs()) {
+    let long = || digits::long(x.abs()).map(|(digits, places)| (digits, places.cast_signed()));
+    if let Some((digits, places)) = scale::shortest(x.abs()).or_else(long) {
         let short = Digits::of(Decimal::Finite { negative, coefficient: digits.into(), exponent: -places });
         return short.unwrap_or(Digits { negative, digits: Vec::new(), exponent: 0 });
     }
@@ -296,6 +300,9 @@ pub fn from_double(x: f64) -> Decimal {
             (digits, exponent) = (10 * digits, exponent - 1);
         }
         return Decimal::Finite { negative, coefficient: digits.into(), exponent };
+    }
+    if let Some((digits, places)) = digits::fifteen(x.abs()) {
+        return Decimal::Finite { negative, coefficient: digits.into(), exponent: -places.cast_signed() };
     }
     if x.is_nan() {
         return Decimal::NaN;

@@ -1,5 +1,8 @@
 //! Reads dates from text, field by field, in the forms that people write.
 
+use kernels::reading;
+use kernels::written::DatePart;
+
 use super::super::globals::Globals;
 use super::calendar::{DAY_MS, days_of};
 use super::parts::day_of_week;
@@ -85,27 +88,35 @@ impl Fields {
     }
 }
 
-/// The date in a text as `Date.prototype.toISOString` writes it, with or without milliseconds. `None` for other texts, which
-/// may still be dates.
+static ISO: [DatePart; 14] = [
+    DatePart::Year,
+    DatePart::Same(b'-'),
+    DatePart::Month,
+    DatePart::Same(b'-'),
+    DatePart::Day,
+    DatePart::Same(b'T'),
+    DatePart::Hour,
+    DatePart::Same(b':'),
+    DatePart::Minute,
+    DatePart::Same(b':'),
+    DatePart::Second,
+    DatePart::Same(b'.'),
+    DatePart::Millisecond,
+    DatePart::Same(b'Z'),
+];
+
+/// The date in a text as `Date.prototype.toISOString` writes it, or its start as a date, or as a date and a time without a time zone. `None`
+/// for other texts, which may still be dates.
 pub fn iso_ms(text: &[u8]) -> Option<i64> {
-    let (ms, shape): (_, &[u8]) = match text {
-        [start @ .., b'.', a, b, c, b'Z'] if start.len() == 19 => (digits(&[*a, *b, *c])?, start),
-        [start @ .., b'Z'] if start.len() == 19 => (0, start),
+    let text = if text.len() == 20 { text.strip_suffix(b"Z")? } else { text };
+    let parts = match text.len() {
+        24 => ISO.len(),
+        23 => ISO.len() - 1,
+        19 => ISO.len() - 3,
+        10 => ISO.len() - 9,
         _ => return None,
     };
-    let [y @ .., b'-', m0, m1, b'-', d0, d1, b'T', h0, h1, b':', i0, i1, b':', s0, s1] = shape else { return None };
-    let pair = |tens: &u8, ones: &u8, most: i64| digits(&[*tens, *ones]).filter(|number| *number <= most);
-    let (year, month, day) = (digits(y)?, pair(m0, m1, 12)?, pair(d0, d1, 31)?);
-    let (hour, minute, second) = (pair(h0, h1, 23)?, pair(i0, i1, 59)?, pair(s0, s1, 59)?);
-    let days = days_of(year, month, day);
-    if month == 0 || day == 0 || days >= days_of(year, month + 1, 1) {
-        return None;
-    }
-    Some(days * DAY_MS + ((hour * 60 + minute) * 60 + second) * 1000 + ms)
-}
-
-fn digits(text: &[u8]) -> Option<i64> {
-    text.iter().try_fold(0, |number, digit| digit.is_ascii_digit().then(|| number * 10 + i64::from(digit - b'0')))
+    reading::date(text, ISO.get(..parts)?)
 }
 
 /// The rest of a text.

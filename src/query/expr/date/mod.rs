@@ -15,8 +15,8 @@ mod zone;
 pub use calendar::TimeUnit;
 pub(super) use calendar::civil;
 pub(super) use columns::{DateCells, cells_of_dates, differences, iso_texts, shifted};
-pub(super) use parts::part_of;
-pub(super) use text::{instead, read};
+pub(super) use parts::{part_names, part_of};
+pub(super) use text::{instead, read, shapes_of};
 pub(super) use units::{bin_slack_ms, is_alike, is_monotonic};
 pub(super) use zone::{Zone, Zones};
 

@@ -78,6 +78,11 @@ fn to_parts(operator: &Operator, arguments: Arguments<'_, '_>, globals: &Globals
     Ok(container(Kind::Object, writer))
 }
 
+/// The names of the fields that `$dateToParts` gives.
+pub fn part_names() -> impl Iterator<Item = &'static str> {
+    CALENDAR.iter().map(|(name, _)| *name)
+}
+
 /// The operator that gives a field of what `operator` gives, if that is `$dateToParts`. Both fail for the same arguments.
 pub fn part_of(operator: &Operator, by_week: bool, field: &str) -> Option<&'static Operator> {
     if operator.name() != "$dateToParts" {

@@ -156,6 +156,28 @@ pub(super) fn parts_of(format: &str) -> Option<Vec<DatePart>> {
     Some(parts)
 }
 
+/// ISO 8601 as programs write it.
+const ISO_FORMATS: [&str; 6] = [
+    "%Y-%m-%dT%H:%M:%S.%LZ",
+    "%Y-%m-%dT%H:%M:%SZ",
+    "%Y-%m-%d %H:%M:%S",
+    "%Y-%m-%dT%H:%M:%S",
+    "%Y-%m-%d %H:%M:%S.%L",
+    "%Y-%m-%d",
+];
+
+/// The parts of texts that `read` reads alike if they have all digits. `None` for formats that need more than a date and a time of day in numbers.
+pub fn shapes_of(format: Option<&str>) -> Option<Vec<Vec<DatePart>>> {
+    match format {
+        Some(format) => {
+            let parts = parts_of(format)?;
+            let has_all = [DatePart::Year, DatePart::Month, DatePart::Day].iter().all(|part| parts.contains(part));
+            has_all.then(|| vec![parts])
+        }
+        None => ISO_FORMATS.into_iter().map(parts_of).collect(),
+    }
+}
+
 fn of_format(code: ErrorCode, problem: &str) -> Error {
     failure(code, "The format of a date", problem)
 }

@@ -290,6 +290,8 @@ mod tests {
             bson!({ "$sortArray": { "input": "$l", "sortBy": 1 } }),
             bson!({ "$sortArray": { "input": "$l", "sortBy": -1 } }),
             bson!({ "$sortArray": { "input": "$l", "sortBy": { "x": 1 } } }),
+            bson!({ "$sortArray": { "input": "$l", "sortBy": { "x": -1 } } }),
+            bson!({ "$sortArray": { "input": "$l", "sortBy": { "y": 1, "x": -1 } } }),
             bson!({ "$concatArrays": ["$l", [1, "x"], { "$slice": ["$l", -1] }] }),
             bson!({ "$concatArrays": ["$l"] }),
             bson!({ "$range": [0, len()] }),
@@ -318,6 +320,59 @@ mod tests {
                 bson!({ "$arrayElemAt": [made.clone(), { "$subtract": [len(), 1] }] }),
             ]);
             all.push(made);
+        }
+        let of = |name: &str, key: Bson, value: Bson| bson!({ "$arrayToObject": { "$map": { "input": name, "in": { "k": key, "v": value } } } });
+        let key = || bson!({ "$toString": { "$ifNull": ["$$this.y.z", 0] } });
+        let range = bson!({ "$range": [0, len()] });
+        let named = |array: Bson| bson!({ "$arrayToObject": { "$map": { "input": array, "in": { "k": "f", "v": "$$this" } } } });
+        for array in [bson!([{ "$first": "$l" }]), bson!([{ "x": len() }]), bson!([["$l"]])] {
+            let inner =
+                bson!({ "$let": { "vars": { "o": named(array.clone()) }, "in": ["$$o.f.x", "$$o.f.y", "$$o.f"] } });
+            all.extend([inner, named(array)]);
+        }
+        let numbered = bson!({ "$map": { "input": range, "in": { "k": { "$toString": "$$this" }, "v": { "$add": ["$$this", len()] } } } });
+        let object = || bson!({ "x": len(), "y": { "$first": "$l" }, "z": 0.5 });
+        let pairs = || bson!({ "$objectToArray": object() });
+        all.extend([
+            of("$l", key(), bson!("$$this.x")),
+            of("$l", key(), len()),
+            of("$l.x", bson!("same"), bson!("$$this")),
+            bson!({ "$arrayToObject": numbered }),
+            bson!({ "$arrayToObject": [[["a", len()], ["b", { "$first": "$l" }]]] }),
+            bson!({ "$arrayToObject": pairs() }),
+            bson!({ "$arrayToObject": { "$map": { "input": pairs(), "in": { "k": "$$this.k", "v": { "$type": "$$this.v" } } } } }),
+            bson!({ "$filter": { "input": pairs(), "cond": { "$gt": ["$$this.v", 1] } } }),
+            bson!({ "$mergeObjects": [object(), { "w": 1, "x": "text" }] }),
+            bson!({ "$mergeObjects": [{ "w": 1 }, object(), { "v": [1] }] }),
+            bson!({ "$unsetField": { "field": "x", "input": object() } }),
+            bson!({ "$unsetField": { "field": "none", "input": object() } }),
+            bson!({ "$unsetField": { "field": "x", "input": { "x": len() } } }),
+            bson!([len(), { "$first": "$l" }, "$none", 0.5]),
+            bson!({ "$map": { "input": [len(), { "$last": "$l" }, "$l"], "in": { "$isArray": "$$this" } } }),
+        ]);
+        for wanted in [bson!({ "$first": "$l" }), len(), bson!("$none"), bson!(null)] {
+            all.push(bson!({ "$in": [wanted, [len(), { "$last": "$l" }, 0.5, "$none"]] }));
+        }
+        for [a, b] in [["$l", "$l"], ["$l", "$l.x"]] {
+            let inputs = bson!([a, { "$slice": [b, 2] }]);
+            all.extend([
+                bson!({ "$zip": { "inputs": inputs.clone() } }),
+                bson!({ "$zip": { "inputs": [a, [1, 2.5, "x"], b] } }),
+                bson!({ "$zip": { "inputs": inputs.clone(), "useLongestLength": true } }),
+                bson!({ "$zip": { "inputs": inputs.clone(), "useLongestLength": true, "defaults": [0, 1] } }),
+                bson!({ "$map": { "input": { "$zip": { "inputs": inputs } }, "in": { "$ifNull": [{ "$last": "$$this" }, "$$this"] } } }),
+            ]);
+        }
+        for input in [
+            bson!("$l"),
+            or_empty(),
+            bson!([len(), { "$first": "$l" }, 2.5]),
+            bson!({ "$map": { "input": or_empty(), "in": 3 } }),
+        ] {
+            for method in ["approximate", "continuous"] {
+                all.push(bson!({ "$median": { "input": input.clone(), "method": method } }));
+                all.push(bson!({ "$percentile": { "input": input.clone(), "p": [0.0, 0.3, 1], "method": method } }));
+            }
         }
         for list in [bson!("$l"), or_empty(), bson!({ "$map": { "input": or_empty(), "in": "$$this.x" } })] {
             for wanted in

@@ -194,7 +194,7 @@ fn rows<T: Copy + PartialEq>(x: &Values<'_, T>, y: &Values<'_, T>) -> Option<usi
 }
 
 /// The order of each row's two values: -1, 0 or 1.
-fn orders(a: &Vector<'_>, b: &Vector<'_>, rows: usize, collation: &Collation) -> Option<Vec<f64>> {
+pub fn orders(a: &Vector<'_>, b: &Vector<'_>, rows: usize, collation: &Collation) -> Option<Vec<f64>> {
     let less = truths(CompareOp::Lt, a, b, rows, collation)?;
     let greater = truths(CompareOp::Gt, a, b, rows, collation)?;
     let bit = |rows: &Bitmap, row: usize| f64::from(u8::from(rows.get(row)));

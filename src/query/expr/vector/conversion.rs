@@ -1,5 +1,7 @@
-//! Conversions of columns: `$toDouble`, `$toInt`, `$toLong`, `$toDate`, `$toBool`, `$toString`. Values that have no such type
-//! are left out.
+//! Conversions of columns: `$toDouble`, `$toInt`, `$toLong`, `$toDate`, `$toBool`, `$toString`, `$toDecimal`. Values that
+//! have no such type are left out.
+
+use std::borrow::Cow;
 
 use kernels::Operand as Side;
 use kernels::arithmetic::{self, Arithmetic};
@@ -8,19 +10,24 @@ use kernels::written;
 use super::cells::{Cells, Int32s, Vector};
 use super::mask::Mask;
 use super::numbers::{Operand, coefficients, doubles, finished, typed};
+use super::reading;
 use super::run::VectorArguments;
 use super::texts::of_new;
 use super::truth::{of_bitmap, truths};
+use crate::block::{Column, ColumnData, VarData};
 use crate::query::expr::date::iso_texts;
 use crate::query::expr::operators::Operator;
-use crate::value::Number;
+use crate::value::{Number, decimal};
 
 /// Below this, every double has an integer next to it.
 pub(super) const TWO_TO_53: f64 = 9_007_199_254_740_992.0;
 
-/// `None` for other operators, and for values other than numbers, dates and booleans.
+/// `None` for other operators, and for values other than numbers, dates, booleans and texts.
 pub fn converted<'a>(operator: &Operator, arguments: &VectorArguments<'_, 'a>) -> Option<Vector<'a>> {
     let [vector] = arguments.vectors else { return None };
+    if let Some(read) = reading::converted(operator, vector, arguments.rows) {
+        return Some(read);
+    }
     if let (Cells::Truths(cells), "$toDouble" | "$toInt") = (&vector.cells, operator.name()) {
         let int32s = if operator.name() == "$toInt" { Int32s::All } else { Int32s::None };
         let cells = (0..arguments.rows).map(|row| f64::from(u8::from(cells.get(row)))).collect();
@@ -79,10 +86,21 @@ pub fn converted<'a>(operator: &Operator, arguments: &VectorArguments<'_, 'a>) -
         ("$toDate", Operand::Longs(cells) | Operand::Dates(cells)) => {
             (Cells::Dates(cells.cells(rows).into_owned().into()), Mask::NONE)
         }
-        // Few integers differ, so that their texts are computed once for rows that are alike.
-        ("$toString", Operand::Numbers(cells, Int32s::None)) => {
+        ("$toString", Operand::Numbers(cells, Int32s::None | Int32s::All)) => {
             let (texts, beyond) = written::doubles(&cells.cells(rows));
             (of_new(texts, None), Mask::of_rows(rows, &beyond))
+        }
+        ("$toDecimal", Operand::Numbers(cells, int32s @ (Int32s::None | Int32s::All))) => {
+            let mut decimals = VarData::default();
+            for x in &*cells.cells(rows) {
+                let decimal = match int32s {
+                    Int32s::All => (*x as i64).into(),
+                    _ => decimal::from_double(*x),
+                };
+                decimal::to_value(decimal).view().append_tagged(&mut decimals.bytes);
+                decimals.seal();
+            }
+            (Cells::Any(Cow::Owned(Column::new(ColumnData::Bson(decimals), None))), Mask::NONE)
         }
         ("$toString", Operand::Dates(cells)) => (of_new(iso_texts(&cells.cells(rows))?, None), Mask::NONE),
         _ => return None,

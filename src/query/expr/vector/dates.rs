@@ -1,6 +1,9 @@
 //! Dates of columns: fields, bins, texts, and dates that are moved. What stays the same for a while, such as an hour, is
 //! computed once in a row of dates.
 
+use std::borrow::Cow;
+use std::rc::Rc;
+
 use super::cells::{Cells, Int32s, Vector};
 use super::conversion::TWO_TO_53;
 use super::mask::Mask;
@@ -8,11 +11,10 @@ use super::numbers::{Operand, finished, operand, whole};
 use super::run::VectorArguments;
 use super::texts::of_new;
 use crate::block::{Column, ColumnData};
-use crate::query::expr::date::{DateCells, cells_of_dates, differences, shifted};
+use crate::query::expr::date::{DateCells, cells_of_dates, differences, part_names, part_of, shifted};
 use crate::query::expr::datum::is_nullish;
 use crate::query::expr::globals::Globals;
 use crate::query::expr::operators::{Op, Operator};
-use std::rc::Rc;
 
 /// The results of an operator on a column of dates, if its other arguments are constant.
 pub fn of_dates<'a>(operator: &Operator, arguments: &VectorArguments<'_, 'a>, globals: &Globals) -> Option<Vector<'a>> {
@@ -21,6 +23,9 @@ pub fn of_dates<'a>(operator: &Operator, arguments: &VectorArguments<'_, 'a>, gl
     }
     let vector = arguments.at(0)?;
     let Cells::Dates(times) = &vector.cells else { return None };
+    if operator.name() == "$dateToParts" {
+        return in_parts(operator, arguments, times, globals);
+    }
     let Some(constants) = arguments.constants(&[0]) else { return moved(operator, arguments, times, globals) };
     let is_given = |at: usize| arguments.is_given(at);
     let mut beyond = Vec::new();
@@ -36,6 +41,33 @@ pub fn of_dates<'a>(operator: &Operator, arguments: &VectorArguments<'_, 'a>, gl
     };
     let beyond = Mask::of_rows(times.len(), &beyond);
     Some(finished(cells, vector.absent(), vector.left.clone(), beyond))
+}
+
+/// `$dateToParts` by the calendar.
+fn in_parts<'a>(
+    operator: &Operator,
+    arguments: &VectorArguments<'_, 'a>,
+    times: &[i64],
+    globals: &Globals,
+) -> Option<Vector<'a>> {
+    let constants = arguments.constants(&[0])?;
+    let by_week = constants.get(2).copied()?;
+    if by_week.is_some_and(|by_week| by_week.as_bool() != Some(false))
+        || arguments.is_given(1) && constants.get(1)?.is_none()
+    {
+        return None;
+    }
+    let (mut fields, mut beyond) = (Vec::new(), Vec::new());
+    for name in part_names() {
+        let part = part_of(operator, false, name)?;
+        let cells =
+            cells_of_dates(part, constants.get(..2)?, &|at| arguments.is_given(at), globals, times, &mut beyond)?;
+        let DateCells::Int32s(cells) = cells else { return None };
+        fields.push((name, Column::new(ColumnData::I32(cells), None)));
+    }
+    let (vector, objects) = (arguments.at(0)?, Column::of_fields(fields)?);
+    let beyond = Mask::of_rows(times.len(), &beyond);
+    Some(finished(Cells::Any(Cow::Owned(objects)), vector.absent(), vector.left.clone(), beyond))
 }
 
 /// `$dateAdd` and `$dateSubtract` of an amount of each row.

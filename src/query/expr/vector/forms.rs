@@ -69,6 +69,9 @@ const CASES: &[&str] = &[
     r#"{"$toDouble":"$i"}"#,
     r#"{"$toString":"$a"}"#,
     r#"{"$toString":"$d"}"#,
+    r#"{"$toString":"$i"}"#,
+    r#"{"$toDecimal":"$a"}"#,
+    r#"{"$toDecimal":"$i"}"#,
     r#"{"$toDate":"$l"}"#,
     r#"{"$toBool":"$a"}"#,
     r#"{"$convert":{"input":"$a","to":"int"}}"#,
@@ -103,6 +106,20 @@ const CASES: &[&str] = &[
     r#"{"$substrBytes":["$s",1,2]}"#,
     r#"{"$indexOfCP":["$s","of"]}"#,
     r#"{"$indexOfBytes":["$s","of"]}"#,
+    r#"{"$indexOfCP":["$s","of",3]}"#,
+    r#"{"$indexOfBytes":["$s","of",3,9]}"#,
+    r#"{"$trim":{"input":"$s"}}"#,
+    r#"{"$ltrim":{"input":"$s","chars":"te"}}"#,
+    r#"{"$rtrim":{"input":"$s"}}"#,
+    r#"{"$replaceOne":{"input":"$s","find":"of","replacement":"-"}}"#,
+    r#"{"$replaceAll":{"input":"$s","find":" ","replacement":""}}"#,
+    r#"{"$split":["$s"," "]}"#,
+    r#"{"$strcasecmp":["$s","$t"]}"#,
+    r#"{"$toInt":"$t"}"#,
+    r#"{"$toDouble":"$t"}"#,
+    r#"{"$toLong":"$t"}"#,
+    r#"{"$toDate":"$u"}"#,
+    r#"{"$dateFromString":{"dateString":"$u","format":"%Y-%m-%d %H:%M:%S"}}"#,
     r#"{"$arrayElemAt":[{"$split":["$s"," "]},1]}"#,
     r#"{"$max":["$a","$b"]}"#,
     r#"{"$min":["$a","$i"]}"#,
@@ -121,6 +138,16 @@ const CASES: &[&str] = &[
     r#"{"$concatArrays":[["$a"],["$b"]]}"#,
     r#"{"$setUnion":[["$a"],["$b"]]}"#,
     r#"{"$setIntersection":[["$a","$b"],["$b"]]}"#,
+    r#"{"$zip":{"inputs":[["$a","$b"],["$i","$l"]]}}"#,
+    r#"{"$arrayToObject":{"$objectToArray":{"x":"$a","y":"$i"}}}"#,
+    r#"{"$unsetField":{"field":"x","input":{"x":"$a","y":"$b"}}}"#,
+    r#"{"$mergeObjects":[{"x":"$a"},{"y":1}]}"#,
+    r#"{"$dateToParts":{"date":"$d","timezone":"Europe/London"}}"#,
+    r#"{"$atan2":["$a","$b"]}"#,
+    r#"{"$bitNot":"$i"}"#,
+    r#"{"$in":["$i",["$l","$a",3]]}"#,
+    r#"{"$binarySize":"$s"}"#,
+    r#"{"$type":{"x":"$a"}}"#,
     r#"{"$range":[0,"$i"]}"#,
     r#"{"$maxN":{"input":["$a","$b"],"n":1}}"#,
     r#"{"$indexOfArray":[["$a","$b"],1]}"#,
@@ -140,6 +167,7 @@ fn expressions_of_typed_columns_call_no_operator_for_rows() {
     set("d", &|row| OwnedValue::date(1_700_000_000_000 + i64::from(row) * 3_600_001));
     set("e", &|row| OwnedValue::date(1_700_000_000_000 + i64::from(row) * 7_200_007));
     set("s", &|row| OwnedValue::string(&format!("text {row} of many")));
+    set("u", &|row| OwnedValue::string(&format!("2024-03-{:02} 01:02:03", 1 + row % 31)));
     set("t", &|row| OwnedValue::string(&format!("{row}")));
     for case in CASES {
         let case = of_json(&serde_json::from_str(case).unwrap());

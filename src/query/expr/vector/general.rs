@@ -8,7 +8,7 @@ use super::cells::{Cells, Int32s, Scratch, Vector, push};
 use super::distinct::AlikeRows;
 use super::mask::Mask;
 use super::run::VectorArguments;
-use crate::block::{Bitmap, Column, ColumnBuilder, ColumnData};
+use crate::block::{ArrayElements, Bitmap, Column, ColumnBuilder, ColumnData};
 use crate::error::Result;
 use crate::listed::IntoList;
 use crate::query::expr::arguments::is_null_call;
@@ -215,6 +215,17 @@ pub fn container<'a>(kind: Kind, fields: &[(&str, Rc<Vector<'a>>)], rows: usize)
     })
 }
 
+/// Arrays of one value of each vector.
+fn list_of(items: &[(&str, Rc<Vector<'_>>)], rows: usize) -> Option<ArrayElements> {
+    let mut all = ColumnBuilder::with_capacity(rows * items.len());
+    for (_, vector) in items {
+        all.extend(&Vector::clone(vector).into_column(rows)?, 0..rows);
+    }
+    let places = (0..rows).flat_map(|row| (0..items.len()).map(move |item| (item * rows + row) as u32));
+    let ends = (1..=rows).map(|row| (row * items.len()) as u32).listed();
+    Some(ArrayElements::new(all.finish().gather(&places.listed()), ends))
+}
+
 /// As `container`, without a look for rows that are alike: of times and doubles, few are.
 fn each_container<'a>(kind: Kind, fields: &[(&str, Rc<Vector<'a>>)], rows: usize) -> Vector<'a> {
     let none = (kind == Kind::Array).then_some(Value::NULL);
@@ -224,6 +235,11 @@ fn each_container<'a>(kind: Kind, fields: &[(&str, Rc<Vector<'a>>)], rows: usize
         if let Some(column) = columns.listed_if_all().and_then(Column::of_fields) {
             return Vector::made(column, Mask::NONE);
         }
+    }
+    if kind == Kind::Array
+        && let Some(list) = list_of(fields, rows)
+    {
+        return Cells::Lists(Rc::new(list)).whole();
     }
     let mut builder = ColumnBuilder::with_capacity(rows);
     let (mut writer, mut scratch) = (DocWriter::new(), Scratch::default());

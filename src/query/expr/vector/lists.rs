@@ -3,12 +3,13 @@
 
 // Loaded later.
 
+use std::borrow::Cow;
 use std::ops::Range;
 use std::rc::Rc;
 
 use kernels::parts;
 
-use super::arrays::elements_of;
+use super::arrays::{elements_of, reached};
 use super::cells::{Cells, Int32s, Vector};
 use super::mask::Mask;
 use super::run::VectorArguments;
@@ -39,18 +40,32 @@ pub fn of_lists<'a>(
             Some(arguments.lists(sliced, 0))
         }
         ("$sortArray", _) => {
-            let descends = match arguments.constants(&[0])?.get(1).copied()??.as_integer()? {
+            let by = arguments.constants(&[0])?.get(1).copied()??;
+            let (list, only) = (list(0)?, by.as_doc().filter(|fields| fields.iter().count() == 1));
+            // By a field of objects, or by the elements themselves.
+            let (keys, by) = match only.and_then(|fields| fields.iter().next()) {
+                Some((path, by)) => {
+                    // Other names are refused.
+                    if path.is_empty() || path.starts_with('$') || path.contains('.') {
+                        return None;
+                    }
+                    let found = reached(&list, &[path.into()]).filter(|found| found.ends == list.ends)?;
+                    (&found.values.clone(), by)
+                }
+                None => (&list.values, by),
+            };
+            let descends = match by.as_integer()? {
                 1 => false,
                 -1 => true,
                 _ => return None,
             };
-            Some(arguments.lists(sorted(&*list(0)?, descends)?, 0))
+            Some(arguments.lists(sorted(&list, keys, descends)?, 0))
         }
         (name @ ("$firstN" | "$lastN" | "$minN" | "$maxN"), 2) => {
             let n = integer(arguments.constants(&[1])?.first().copied()?).filter(|n| *n > 0)?;
             let (from_end, list) = (name == "$lastN", whole(1)?);
             let list = match name {
-                "$minN" | "$maxN" => Rc::new(sorted(&list, name == "$maxN")?),
+                "$minN" | "$maxN" => Rc::new(sorted(&list, &list.values, name == "$maxN")?),
                 _ => list,
             };
             Some(arguments.lists(cut(&list, if from_end { -n } else { 0 }, n), 1))
@@ -132,15 +147,18 @@ fn slices(list: &ArrayElements, numbers: &[Option<Value<'_>>]) -> Option<ArrayEl
     })
 }
 
-/// Arrays of doubles or int32s in order.
-fn sorted(list: &ArrayElements, descend: bool) -> Option<ArrayElements> {
-    let places = match (list.values.data(), list.values.presence()) {
-        (ColumnData::F64(cells), None) => parts::sorted(cells, &list.ends, descend),
-        (ColumnData::I32(cells), None) => {
-            parts::sorted(&kernels::convert::doubles_of_int32s(cells), &list.ends, descend)
-        }
+/// The doubles or int32s of a column, as doubles.
+pub fn doubles_of(column: &Column) -> Option<Cow<'_, [f64]>> {
+    match (column.data(), column.presence()) {
+        (ColumnData::F64(cells), None) => Some(cells.into()),
+        (ColumnData::I32(cells), None) => Some(kernels::convert::doubles_of_int32s(cells).into()),
         _ => None,
-    }?;
+    }
+}
+
+/// Arrays in the order of keys of all elements, which are doubles or int32s.
+fn sorted(list: &ArrayElements, keys: &Column, descend: bool) -> Option<ArrayElements> {
+    let places = parts::sorted(&doubles_of(keys)?, &list.ends, descend)?;
     Some(ArrayElements { values: list.values.gather(&places), ends: list.ends.clone() })
 }
 
@@ -159,14 +177,14 @@ pub(super) struct Arrays {
 
 impl Arrays {
     /// `None` if an argument must be looked at row by row.
-    pub fn of(arguments: &VectorArguments<'_, '_>) -> Option<Arrays> {
+    pub fn of(vectors: &[Rc<Vector<'_>>], rows: usize) -> Option<Arrays> {
         let (mut all, mut parts) = (ColumnBuilder::new(), Vec::new());
         let (mut absent, mut left, mut count) = (Mask::NONE, Mask::NONE, 0);
-        for vector in arguments.vectors {
+        for vector in vectors {
             let first = all.len();
             if let Cells::Constant(Some(array)) = &vector.cells {
                 array.view().as_array()?.iter().for_each(|(_, element)| all.push(element));
-                count += (all.len() - first) * arguments.rows;
+                count += (all.len() - first) * rows;
                 parts.push((first..all.len(), None));
             } else {
                 let list = elements_of(vector)?;
@@ -178,20 +196,41 @@ impl Arrays {
         }
         (count <= ELEMENTS_MAX).then(|| Arrays { elements: all.finish(), parts, count, absent, left })
     }
+
+    /// The places of the elements of each argument in a row.
+    fn ranges(&self, row: usize) -> impl Iterator<Item = Range<usize>> {
+        self.parts.iter().map(move |(same, list)| {
+            list.as_ref().map_or(same.clone(), |list| {
+                let range = list.range(row);
+                same.start + range.start..same.start + range.end
+            })
+        })
+    }
+}
+
+/// `$zip` of so many elements of each array as the shortest one has.
+pub fn zipped<'a>(vectors: &[Rc<Vector<'_>>], rows: usize) -> Option<Vector<'a>> {
+    let arrays = Arrays::of(vectors, rows)?;
+    let (mut places, mut inner, mut ends) = (Vec::new(), Vec::new(), Vec::with_capacity(rows));
+    for row in 0..rows {
+        let shortest = arrays.ranges(row).map(|range| range.len()).min().unwrap_or_default();
+        for at in 0..shortest {
+            places.extend(arrays.ranges(row).map(|range| (range.start + at) as u32));
+            inner.push(places.len() as u32);
+        }
+        ends.push(inner.len() as u32);
+    }
+    let tuples = ArrayElements::new(arrays.elements.gather(&places), inner);
+    let list = ArrayElements { values: tuples.arrays(|_| false), ends };
+    Some(Cells::Lists(Rc::new(list)).with(Mask::NONE, arrays.absent, arrays.left))
 }
 
 /// `$concatArrays`.
 fn joined<'a>(arguments: &VectorArguments<'_, 'a>) -> Option<Vector<'a>> {
-    let arrays = Arrays::of(arguments)?;
+    let arrays = Arrays::of(arguments.vectors, arguments.rows)?;
     let (mut places, mut ends) = (Vec::with_capacity(arrays.count), Vec::with_capacity(arguments.rows));
     for row in 0..arguments.rows {
-        for (same, list) in &arrays.parts {
-            let range = list.as_ref().map_or(same.clone(), |list| {
-                let range = list.range(row);
-                same.start + range.start..same.start + range.end
-            });
-            places.extend(range.start as u32..range.end as u32);
-        }
+        arrays.ranges(row).for_each(|range| places.extend(range.start as u32..range.end as u32));
         ends.push(places.len() as u32);
     }
     let list = ArrayElements::new(arrays.elements.gather(&places), ends);

@@ -13,7 +13,7 @@ use crate::value::{Collation, Kind, Number, OwnedValue, Value, sort_by};
 /// The type of a missing value.
 const MISSING: &str = "missing";
 
-/// `$type` of a column of numbers, dates or booleans.
+/// `$type` of a column of one type, or of numbers of two.
 pub fn types<'a>(arguments: &VectorArguments<'_, 'a>) -> Option<Vector<'a>> {
     let [vector] = arguments.vectors else { return None };
     let kinds = match &vector.cells {
@@ -22,7 +22,11 @@ pub fn types<'a>(arguments: &VectorArguments<'_, 'a>) -> Option<Vector<'a>> {
         Cells::Dates(_) => [Kind::Date; 2],
         Cells::Truths(_) => [Kind::Bool; 2],
         Cells::Lists(_) => [Kind::Array; 2],
-        _ => return None,
+        Cells::Any(column) => match column.data() {
+            ColumnData::Objects(_) => [Kind::Object; 2],
+            _ => [column.kind()?; 2],
+        },
+        Cells::Constant(_) | Cells::Indexed(..) | Cells::Either(..) => return None,
     };
     let mut names = ColumnBuilder::new();
     for name in [kinds.first()?.alias(), kinds.last()?.alias(), Kind::Null.alias(), MISSING] {
@@ -73,6 +77,7 @@ pub fn of_kinds<'a>(
                 let byte = |row: usize| Some(*cells.get(row).first()?);
                 Bitmap::from_fn(rows, |row| byte(row).and_then(Kind::from_byte).is_some_and(is))
             }
+            ColumnData::Objects(_) => all(Kind::Object),
             _ => all(column.kind()?),
         },
         Cells::Indexed(index, entries) => {

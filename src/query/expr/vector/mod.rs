@@ -25,15 +25,19 @@ mod mask;
 mod membership;
 mod numbers;
 mod objects;
-mod parts;
+mod pairs;
 mod program;
+mod reading;
 mod run;
 #[cfg(test)]
 mod samples;
 mod sets;
 mod several;
+mod specific;
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod text_tests;
 mod texts;
 mod truth;
 

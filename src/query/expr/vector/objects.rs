@@ -1,26 +1,27 @@
-//! Operators on objects that are columns: `$getField`, `$mergeObjects`, `$setField`, `$objectToArray`. Other objects are left to
+//! Operators on objects that are columns: `$getField`, `$mergeObjects`, `$setField`, `$unsetField`. Other objects are left to
 //! `general`.
-
-use kernels::elements::{push_named, push_text};
 
 use super::cells::{Cells, Int32s, Vector};
 use super::general::scalar_of;
 use super::mask::Mask;
+use super::pairs;
 use super::run::VectorArguments;
-use crate::block::{Column, ColumnData, VarData};
+use crate::block::{Column, ColumnData};
 use crate::listed::IntoList;
 use crate::query::expr::operators::Operator;
-use crate::value::Kind;
+use crate::value::{Kind, Value};
 
-/// FieldColumns, and a column for each.
-type FieldColumns<'v> = Vec<(&'v str, Column)>;
+/// Names of fields, and a column for each.
+pub type FieldColumns<'v> = Vec<(&'v str, Column)>;
 
 /// `None` for other operators.
 pub fn of_objects<'a>(operator: &Operator, arguments: &VectorArguments<'_, '_>) -> Option<Vector<'a>> {
     match operator.name() {
         "$mergeObjects" => merged(arguments),
-        "$objectToArray" => pairs(arguments),
+        "$objectToArray" => pairs::of_object(arguments),
+        "$arrayToObject" => pairs::of_array(arguments),
         "$setField" => with_field(arguments),
+        "$unsetField" => without_field(arguments),
         _ => None,
     }
 }
@@ -35,7 +36,7 @@ pub fn field<'a>(arguments: &VectorArguments<'_, '_>) -> Option<Vector<'a>> {
 fn merged<'a>(arguments: &VectorArguments<'_, '_>) -> Option<Vector<'a>> {
     let mut all = FieldColumns::new();
     for vector in arguments.vectors {
-        for (name, column) in fields_in(vector)? {
+        for (name, column) in fields_in(vector, arguments.rows)? {
             put(&mut all, name, column)?;
         }
     }
@@ -45,15 +46,16 @@ fn merged<'a>(arguments: &VectorArguments<'_, '_>) -> Option<Vector<'a>> {
 fn with_field<'a>(arguments: &VectorArguments<'_, '_>) -> Option<Vector<'a>> {
     let [name, objects, value] = arguments.vectors else { return None };
     let name = text(name).filter(|name| !name.contains('\0'))?;
-    let mut all = fields_in(objects)?;
+    let mut all = fields_in(objects, arguments.rows)?;
     put(&mut all, name, Vector::clone(value).into_column(arguments.rows)?)?;
     Some(Vector::made(Column::of_fields(all)?, Mask::NONE))
 }
 
 /// The number of fields that each object has.
 pub fn field_counts<'a>(objects: &Vector<'_>) -> Option<Vector<'a>> {
-    let mut counts = vec![0.0; objects_in(objects)?.len()];
-    for (_, column) in fields_in(objects)? {
+    let rows = objects_in(objects)?.len();
+    let mut counts = vec![0.0; rows];
+    for (_, column) in fields_in(objects, rows)? {
         match column.presence() {
             None => counts.iter_mut().for_each(|count| *count += 1.0),
             Some(present) => present.iter().for_each(|row| {
@@ -64,46 +66,14 @@ pub fn field_counts<'a>(objects: &Vector<'_>) -> Option<Vector<'a>> {
     Some(Cells::Numbers(counts.into(), Int32s::All).whole())
 }
 
-/// `$objectToArray`.
-fn pairs<'a>(arguments: &VectorArguments<'_, '_>) -> Option<Vector<'a>> {
-    let fields = fields_in(arguments.at(0)?)?;
-    let head = |name: &str| {
-        let (mut text, mut head) = (Vec::new(), vec![0; LENGTH_BYTES]);
-        push_text(&mut text, name.as_bytes());
-        push_named(&mut head, Kind::String.byte(), b"k", &text);
-        head
-    };
-    let heads: Vec<Vec<u8>> = fields.iter().map(|(name, _)| head(name)).listed();
-    let numbers: Vec<String> = (0..fields.len()).map(|number| number.to_string()).listed();
-    let mut cells = VarData::default();
-    let (mut array, mut pair, mut scratch) = (Vec::new(), Vec::new(), Vec::new());
-    for row in 0..arguments.rows {
-        array.clear();
-        array.resize(LENGTH_BYTES, 0);
-        let mut next = numbers.iter();
-        for ((_, column), head) in fields.iter().zip(&heads) {
-            let Some(value) = column.value(row, &mut scratch) else { continue };
-            pair.clear();
-            pair.extend_from_slice(head);
-            push_named(&mut pair, value.kind().byte(), b"v", value.bytes());
-            end(&mut pair);
-            push_named(&mut array, Kind::Object.byte(), next.next()?.as_bytes(), &pair);
-        }
-        end(&mut array);
-        cells.bytes.push(Kind::Array.byte());
-        cells.push(&array);
-    }
-    Some(Vector::made(Column::new(ColumnData::Bson(cells), None), Mask::NONE))
-}
-
-/// The length of a document, which stands in front of it.
-const LENGTH_BYTES: usize = 4;
-
-/// Ends a document.
-fn end(document: &mut Vec<u8>) {
-    document.push(0);
-    let length = u32::try_from(document.len()).unwrap_or(u32::MAX).to_le_bytes();
-    document.iter_mut().zip(length).for_each(|(byte, new)| *byte = new);
+/// `$unsetField`.
+fn without_field<'a>(arguments: &VectorArguments<'_, '_>) -> Option<Vector<'a>> {
+    let [name, objects] = arguments.vectors else { return None };
+    let (name, mut all) = (text(name)?, fields_in(objects, arguments.rows)?);
+    all.retain(|(known, _)| *known != name);
+    // Objects without fields are no column.
+    let column = Column::of_fields(all).filter(|column| column.presence().is_none())?;
+    Some(Vector::made(column, Mask::NONE))
 }
 
 /// Replaces or adds a field. `None` if a row may keep the value that it has, or has the field in another place than others.
@@ -128,7 +98,13 @@ fn objects_in<'v>(vector: &'v Vector<'_>) -> Option<&'v Column> {
     (is_whole && matches!(column.data(), ColumnData::Objects(_))).then_some(column)
 }
 
-fn fields_in<'v>(vector: &'v Vector<'_>) -> Option<FieldColumns<'v>> {
+/// The fields of objects, which may be the same for all rows.
+pub fn fields_in<'v>(vector: &'v Vector<'_>, rows: usize) -> Option<FieldColumns<'v>> {
+    if let (Cells::Constant(Some(object)), true) = (&vector.cells, vector.left.is_none()) {
+        let is_scalar = |value: &Value<'_>| !matches!(value.kind(), Kind::Object | Kind::Array);
+        let column = |value| Some(value).filter(is_scalar).map(|value| Column::constant(value, rows));
+        return object.view().as_doc()?.iter().map(|(name, value)| Some((name, column(value)?))).listed_if_all();
+    }
     let ColumnData::Objects(objects) = objects_in(vector)?.data() else { return None };
     objects.fields()
 }

@@ -1,8 +1,8 @@
 //! Compiles an expression: steps in the order in which they are computed, each once, however often the expression has it.
 
 use super::elements::{EachElement, ElementsUse};
-use super::parts::of_split;
 use super::run::Run;
+use super::specific::{self, Specific};
 use crate::block::{Bitmap, Block, Column};
 use crate::error::Result;
 use crate::listed::IntoList;
@@ -38,8 +38,8 @@ pub enum ExprStep {
     NotNull(usize),
     /// The same value, which becomes null where it is missing, as in an array.
     OrNull(usize),
-    /// The part of split texts with a number: the text, the separator, the number, and the same for values of other types.
-    Part(usize, Box<str>, i32, usize),
+    /// What is computed of a value, and the same for values of other types.
+    Specific(usize, Box<Specific>, usize),
     /// `$map`, `$filter` or `$reduce` of arrays, the value with which that begins, and the variables from outside that it reads.
     Elements(usize, Vec<usize>, Box<EachElement>),
     /// An expression that is evaluated row by row: what has arrays to go through, asks the host, or is random.
@@ -110,7 +110,11 @@ impl Compiler<'_> {
         if let Some(step) = self.compiled(expr, bound) {
             return Some(step);
         }
-        // Without variables around it, it can be evaluated by itself.
+        self.single(expr, bound)
+    }
+
+    /// The step that evaluates `expr` row by row. `None` with variables around it.
+    fn single(&mut self, expr: &Expr, bound: &[usize]) -> Option<usize> {
         if !bound.is_empty() {
             return None;
         }
@@ -171,11 +175,22 @@ impl Compiler<'_> {
                     }
                     return Some(self.push(ExprStep::Call(operator, vec![input]), reads));
                 }
-                if let Some((text, separator, number)) = of_split(operator, arguments) {
-                    let text = self.add(text, bound)?;
-                    let (steps, reads) = self.all(arguments, bound)?;
-                    let others = self.push(ExprStep::Call(operator, steps), reads);
-                    return Some(self.push(ExprStep::Part(text, separator.into(), number, others), reads));
+                if let Some((what, input, leaves_null)) = specific::of_call(operator, arguments) {
+                    let mut input = self.add(input, bound)?;
+                    let others = if matches!(operator.run, Evaluation::Eager { .. }) {
+                        let (steps, reads) = self.all(arguments, bound)?;
+                        self.push(ExprStep::Call(operator, steps), reads)
+                    } else {
+                        self.single(expr, bound)?
+                    };
+                    let reads = self.reads(input);
+                    if leaves_null {
+                        input = self.push(ExprStep::NotNull(input), reads);
+                    }
+                    return Some(self.push(ExprStep::Specific(input, Box::new(what), others), reads));
+                }
+                if let Some(step) = self.among_made(operator, arguments, bound) {
+                    return Some(step);
                 }
                 if let Some(step) = self.over_made(operator, arguments, bound) {
                     return Some(step);
@@ -198,10 +213,34 @@ impl Compiler<'_> {
         }
     }
 
+    /// The step of `$in` an array that the expression makes: comparisons with each element.
+    fn among_made(&mut self, operator: &Operator, arguments: &[Expr], bound: &mut Vec<usize>) -> Option<usize> {
+        let ("$in", [wanted, Expr::Array(items)]) = (operator.name(), arguments) else { return None };
+        if items.len() > MADE_ITEMS_MAX {
+            return None;
+        }
+        let (equal, any) = (Operator::named("$eq").ok()?, Operator::named("$or").ok()?);
+        let wanted = self.add(wanted, bound)?;
+        let (mut items, reads) = self.all(items, bound)?;
+        let reads = reads.with(self.reads(wanted));
+        let mut tests = Vec::with_capacity(items.len());
+        for item in &items {
+            let element = self.push(ExprStep::OrNull(*item), self.reads(*item));
+            let reads = self.reads(element).with(self.reads(wanted));
+            tests.push(self.push(ExprStep::Call(equal, vec![wanted, element]), reads));
+        }
+        items.push(wanted);
+        let found = self.push(ExprStep::Call(any, tests), reads);
+        Some(self.checked(found, &items))
+    }
+
     /// The step of an operator over the elements of an array that the expression makes, so that the array need not be made.
     fn over_made(&mut self, operator: &'static Operator, arguments: &[Expr], bound: &mut Vec<usize>) -> Option<usize> {
         let (name, (array, others)) = (operator.name(), arguments.split_first()?);
         let is_one = |name: &str| ["$arrayElemAt", "$map", "$reduce"].contains(&name);
+        if name == "$arrayToObject" {
+            return self.object_of_pairs(array, bound);
+        }
         let is_total = others.is_empty() && ["$avg", "$max", "$min", "$sum"].contains(&name);
         if !is_total && !is_one(name) || matches!(array, Expr::Field(..) | Expr::Constant(_)) {
             return None;
@@ -251,6 +290,24 @@ impl Compiler<'_> {
             }
             _ => None,
         }
+    }
+
+    /// The step of the object that `$arrayToObject` makes of pairs of a constant name and a value.
+    fn object_of_pairs(&mut self, array: &Expr, bound: &mut Vec<usize>) -> Option<usize> {
+        let Expr::Array(pairs) = array else { return None };
+        let (mut fields, mut reads) = (Vec::<(Box<str>, usize)>::new(), Reads::Nothing);
+        for pair in pairs {
+            let Expr::Array(pair) = pair else { return None };
+            let [Expr::Constant(Some(name)), value] = pair.as_slice() else { return None };
+            let name = name.view().as_str().filter(|name| !name.contains('\0'))?;
+            if fields.iter().any(|(known, _)| **known == *name) {
+                return None;
+            }
+            let value = self.add(value, bound)?;
+            reads = reads.with(self.reads(value));
+            fields.push((name.into(), self.push(ExprStep::OrNull(value), self.reads(value))));
+        }
+        Some(self.push(ExprStep::Object(fields), reads))
     }
 
     /// The step of an operator that goes through the elements of arrays.
@@ -350,7 +407,9 @@ impl Compiler<'_> {
                 let step = self.field(step, "hour", false).unwrap_or(step);
                 return to.push(step);
             }
-            Some((ExprStep::Single(_) | ExprStep::Elements(..) | ExprStep::Part(..), _)) => return to.push(step),
+            Some((ExprStep::Single(_) | ExprStep::Elements(..) | ExprStep::Specific(..), _)) => {
+                return to.push(step);
+            }
             Some((ExprStep::Constant(_) | ExprStep::Column(_) | ExprStep::Root, _)) | None => return,
         };
         inner.into_iter().for_each(|step| self.failing(step, to));

@@ -12,8 +12,8 @@ use super::distinct::{self, AlikeRows};
 use super::mask::Mask;
 use super::program::{ExprStep, Program, Reads};
 use super::{
-    arrays, bucket, choice, comparison, conversion, dates, general, lists, membership, numbers, objects, parts, sets,
-    several, texts, truth,
+    arrays, bucket, choice, comparison, conversion, dates, general, lists, membership, numbers, objects, sets, several,
+    texts, truth,
 };
 use crate::block::{Bitmap, Block, Column, ColumnBuilder, ColumnData};
 use crate::error::Result;
@@ -255,12 +255,10 @@ impl<'a> Run<'a> {
                     _ => Vector { missing: Mask::NONE, null: value.absent(), ..(*value).clone() },
                 }
             }
-            ExprStep::Part(text, separator, number, others) => {
-                match parts::part(&self.value(*text, frame).flat(), separator, *number, rows) {
-                    Some(parts) => parts,
-                    None => return self.value(*others, frame),
-                }
-            }
+            ExprStep::Specific(value, what, others) => match what.computed(&self.value(*value, frame).flat(), rows) {
+                Some(found) => found,
+                None => return self.value(*others, frame),
+            },
             ExprStep::Elements(arrays, outer, each) => {
                 let arrays = self.value(*arrays, frame).flat();
                 let outer = outer.iter().map(|step| {
@@ -290,7 +288,8 @@ impl<'a> Run<'a> {
             }
             ExprStep::Call(operator, steps) => {
                 let known = self.compared_type(operator, steps, frame);
-                if let Some(found) = known.or_else(|| self.counted_fields(operator, steps, frame)) {
+                let known = known.or_else(|| self.counted_fields(operator, steps, frame));
+                if let Some(found) = known.or_else(|| self.zipped(operator, steps, frame)) {
                     return Rc::new(found);
                 }
                 let vectors: Vec<_> = steps.iter().map(|step| self.value(*step, frame)).listed();
@@ -315,6 +314,18 @@ impl<'a> Run<'a> {
             is.invert();
         }
         Some(found)
+    }
+
+    /// `$zip` of arrays that need no array around them.
+    fn zipped(&self, operator: &Operator, steps: &[usize], frame: usize) -> Option<Vector<'a>> {
+        let [inputs, longest, defaults] = steps else { return None };
+        let step = |step: &usize| self.program.steps.get(*step).map(|(step, _)| step);
+        let are_omitted = [longest, defaults].iter().all(|at| step(at) == Some(&ExprStep::Constant(None)));
+        let Some(ExprStep::Array(items)) = step(inputs).filter(|_| are_omitted && operator.name() == "$zip") else {
+            return None;
+        };
+        let vectors: Vec<_> = items.iter().map(|item| self.value(*item, frame).flat()).listed();
+        lists::zipped(&vectors, self.frame(frame).rows())
     }
 
     /// The length of what `$objectToArray` would make.

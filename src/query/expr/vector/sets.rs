@@ -39,7 +39,7 @@ pub fn of_sets<'a>(
         "$setEquals" | "$setIsSubset" => None,
         _ => return None,
     };
-    let arrays = Arrays::of(arguments)?;
+    let arrays = Arrays::of(arguments.vectors, arguments.rows)?;
     let words = words_of(&arrays.elements, collation)?;
     let parts = arrays.parts.iter().map(|(places, list)| Parts {
         first: places.start as u32,

@@ -1,5 +1,5 @@
 //! Functions of several numbers of a row: `$max`, `$min`, `$sum`, `$avg`, `$stdDevPop`, `$stdDevSamp`; `$pow`, `$log`;
-//! `$bitAnd`, `$bitOr`, `$bitXor`.
+//! `$atan2`; `$bitAnd`, `$bitOr`, `$bitXor`, `$bitNot`.
 
 use std::borrow::Cow;
 use std::rc::Rc;
@@ -33,9 +33,11 @@ pub fn of_several<'a>(operator: &Operator, arguments: &VectorArguments<'_, 'a>) 
         "$stdDevSamp" => deviations(arguments, 1.0),
         "$pow" => powers(arguments),
         "$log" => logarithms(arguments),
-        "$bitAnd" => bits(arguments, |a, b| a & b),
-        "$bitOr" => bits(arguments, |a, b| a | b),
-        "$bitXor" => bits(arguments, |a, b| a ^ b),
+        "$atan2" => angles(arguments),
+        "$bitAnd" => bits(arguments, 0, |a, b| a & b),
+        "$bitOr" => bits(arguments, 0, |a, b| a | b),
+        "$bitXor" => bits(arguments, 0, |a, b| a ^ b),
+        "$bitNot" => bits(arguments, -1, |n, _| n),
         _ => None,
     }
 }
@@ -209,6 +211,18 @@ fn powers<'a>(arguments: &VectorArguments<'_, 'a>) -> Option<Vector<'a>> {
     Some(finished(Cells::Numbers(cells, Int32s::None), null, all_left(arguments), beyond))
 }
 
+/// `$atan2`.
+fn angles<'a>(arguments: &VectorArguments<'_, 'a>) -> Option<Vector<'a>> {
+    let [y, x] = arguments.vectors else { return None };
+    let doubles = |vector| match operand(vector)? {
+        Operand::Numbers(cells, _) => Some(cells.cells(arguments.rows)),
+        Operand::Longs(_) | Operand::Dates(_) => None,
+    };
+    let cells = doubles(y)?.iter().zip(&*doubles(x)?).map(|(y, x)| math::atan2(*y, *x)).listed();
+    let null = y.absent().with(&x.absent());
+    Some(finished(Cells::Numbers(cells.into(), Int32s::None), null, all_left(arguments), Mask::NONE))
+}
+
 /// `$log` to a constant base.
 fn logarithms<'a>(arguments: &VectorArguments<'_, 'a>) -> Option<Vector<'a>> {
     let [vector, base] = arguments.vectors else { return None };
@@ -218,8 +232,8 @@ fn logarithms<'a>(arguments: &VectorArguments<'_, 'a>) -> Option<Vector<'a>> {
     each_double(vector, arguments.rows, &|x| if x <= 0.0 { None } else { Some(math::ln(x) / base) })
 }
 
-/// Bitwise operators of integers of one type.
-fn bits<'a>(arguments: &VectorArguments<'_, 'a>, step: fn(i64, i64) -> i64) -> Option<Vector<'a>> {
+/// Bitwise operators of integers of one type. The bits in `inverted` of the first integers are inverted.
+fn bits<'a>(arguments: &VectorArguments<'_, 'a>, inverted: i64, step: fn(i64, i64) -> i64) -> Option<Vector<'a>> {
     let [first, rest @ ..] = arguments.vectors else { return None };
     let integers = |vector| match operand(vector)? {
         Operand::Numbers(cells, Int32s::All) => Some((cells.whole().cells(arguments.rows).into_owned(), true)),
@@ -228,6 +242,7 @@ fn bits<'a>(arguments: &VectorArguments<'_, 'a>, step: fn(i64, i64) -> i64) -> O
     };
     let (mut all, mut is_narrow) = integers(first)?;
     let mut null = first.absent();
+    all.iter_mut().for_each(|n| *n ^= inverted);
     for vector in rest {
         let (others, narrow) = integers(vector)?;
         is_narrow &= narrow;

@@ -99,12 +99,12 @@ fn expression() -> impl Strategy<Value = Bson> {
     leaf.prop_recursive(4, 24, 4, |inner| {
         let unary = vec![
             "$abs", "$ceil", "$floor", "$sqrt", "$not", "$type", "$isNumber", "$toDouble", "$toInt", "$toString", "$toLong", "$toDate",
-            "$toBool", "$exp", "$ln", "$year", "$month", "$dayOfMonth", "$hour", "$minute", "$second", "$millisecond", "$isoWeek",
-            "$isoWeekYear", "$dayOfWeek", "$week", "$toUpper", "$toLower", "$strLenCP", "$strLenBytes", "$sin", "$acosh", "$log10", "$sigmoid", "$bitNot", "$add", "$multiply", "$isArray", "$round", "$trunc",
+            "$toBool", "$toDecimal", "$exp", "$ln", "$year", "$month", "$dayOfMonth", "$hour", "$minute", "$second", "$millisecond", "$isoWeek",
+            "$isoWeekYear", "$dayOfWeek", "$week", "$toUpper", "$toLower", "$strLenCP", "$strLenBytes", "$sin", "$acosh", "$log10", "$sigmoid", "$bitNot", "$add", "$multiply", "$isArray", "$binarySize", "$objectToArray", "$round", "$trunc",
         ];
         let binary = vec![
             "$subtract", "$divide", "$mod", "$eq", "$ne", "$gt", "$gte", "$lt", "$lte", "$cmp", "$add", "$multiply", "$ifNull", "$and",
-            "$or", "$concat", "$pow", "$max", "$min", "$sum", "$avg", "$bitAnd", "$bitXor", "$log", "$stdDevPop", "$stdDevSamp",
+            "$or", "$concat", "$pow", "$max", "$min", "$sum", "$avg", "$bitAnd", "$bitXor", "$log", "$stdDevPop", "$stdDevSamp", "$atan2",
         ];
         let zone = prop::sample::select(vec!["UTC", "Europe/London", "+05:30", "Nowhere"]);
         let unit = prop::sample::select(vec!["hour", "day", "week", "month", "minute", "second", "year", "never"]);
@@ -182,6 +182,15 @@ fn expression() -> impl Strategy<Value = Bson> {
                     false => call("$getField", doc! { "field": field, "input": all }),
                 }
             }),
+            1 => (prop_oneof![Just(Bson::from("$d")), inner.clone()], zone.clone(), 0..3).prop_map(|(date, zone, form)| match form {
+                0 => call("$dateToParts", doc! { "date": date }),
+                _ => call("$dateToParts", doc! { "date": date, "timezone": zone, "iso8601": form == 1 }),
+            }),
+            1 => (prop::sample::select(vec!["$o", "$p", "$m"]), prop::sample::select(vec!["x", "y", "none"]))
+                .prop_map(|(object, field)| call("$unsetField", doc! { "field": field, "input": object })),
+            1 => prop::sample::select(vec!["$o", "$p", "$m"]).prop_map(|object| call("$mergeObjects", vec![Bson::from(object), doc! { "n": 1, "x": "t" }.into()])),
+            1 => [inner.clone(), inner.clone(), inner.clone()].prop_map(|[x, y, z]| call("$in", vec![x, vec![y, z].into()])),
+            1 => [inner.clone(), inner.clone()].prop_map(|[x, y]| call("$median", doc! { "input": [x, y, "$a"], "method": "approximate" })),
             1 => (inner.clone(), prop::collection::vec(constant(), 0..5)).prop_map(|(x, list)| call("$in", vec![x, list.into()])),
             1 => (inner.clone(), unit.clone(), 1..3_i32, zone.clone()).prop_map(|(date, unit, size, zone)| {
                 call("$dateTrunc", doc! { "date": date, "unit": unit, "binSize": size, "timezone": zone })

@@ -1,20 +1,23 @@
 //! Operators on columns of texts: `$concat`, `$substrCP`, `$substrBytes`, `$substr`, `$toLower`, `$toUpper`, `$strLenCP`,
-//! `$strLenBytes`, `$indexOfCP`, `$indexOfBytes`.
+//! `$strLenBytes`, `$indexOfCP`, `$indexOfBytes`, `$trim`, `$ltrim`, `$rtrim`, `$replaceOne`, `$replaceAll`, `$split`, `$strcasecmp`, `$binarySize`.
 
 use std::borrow::Cow;
 use std::ops::Range;
+use std::rc::Rc;
 
+use kernels::edits::{self, Trimmed};
 use kernels::texts::{self, NewTexts, Part, Texts};
 
 use super::cells::{Cells, Int32s, Vector};
+use super::comparison;
 use super::distinct::ROWS_A_VALUE_MIN;
 use super::mask::Mask;
 use super::numbers::{Operand, finished, operand};
 use super::run::VectorArguments;
-use crate::block::{Bitmap, Column, ColumnData, VarData};
+use crate::block::{ArrayElements, Bitmap, Column, ColumnData, VarData};
 use crate::query::expr::operators::Operator;
-use crate::query::expr::string::count;
-use crate::value::Kind;
+use crate::query::expr::string::{SPACES, count, first_of};
+use crate::value::{Collation, Kind, Number, OwnedValue};
 
 /// If more than one of so many rows differs, computing the texts of all takes less time than finding these and computing theirs.
 const ROWS_A_TEXT_MIN: usize = 16;
@@ -43,34 +46,26 @@ pub fn of_texts<'a>(
         return None;
     }
     let name = operator.name();
-    if name == "$concat" {
-        return joined(flat);
+    match name {
+        "$concat" => return joined(flat),
+        "$strcasecmp" => return compared(flat),
+        "$indexOfCP" | "$indexOfBytes" => return places(name, flat),
+        _ => {}
     }
     let vector = flat.at(0)?;
     let cells = texts_of(vector)?;
     let absent = vector.absent();
-    if let "$strLenCP" | "$strLenBytes" = name {
+    if let "$strLenCP" | "$strLenBytes" | "$binarySize" = name {
         let lens = match name {
             "$strLenCP" if !texts::is_ascii(cells.bytes) => cells.iter().map(|text| count(text) as f64).collect(),
             _ => texts::lengths(cells),
         };
-        // A value that is missing has no length.
-        return Some(finished(Cells::Numbers(lens.into(), Int32s::All), Mask::NONE, vector.left.clone(), absent));
+        // A value that is missing has no length; its size is null.
+        let (null, beyond) = if name == "$binarySize" { (absent, Mask::NONE) } else { (Mask::NONE, absent) };
+        return Some(finished(Cells::Numbers(lens.into(), Int32s::All), null, vector.left.clone(), beyond));
     }
-    if let "$indexOfCP" | "$indexOfBytes" = name {
-        // From the beginning, and to the end.
-        if arguments.vectors.len() > 2 {
-            return None;
-        }
-        let Cells::Constant(Some(wanted)) = &flat.at(1)?.cells else { return None };
-        let wanted = wanted.view().as_str()?.as_bytes();
-        let has_characters = name == "$indexOfCP" && !texts::is_ascii(cells.bytes);
-        let place = |text: &[u8]| {
-            let Some(at) = texts::find(text, wanted, 0, false) else { return -1.0 };
-            (if has_characters { count(text.get(..at).unwrap_or_default()) } else { at }) as f64
-        };
-        let places: Vec<f64> = cells.iter().map(place).collect();
-        return Some(finished(Cells::Numbers(places.into(), Int32s::All), absent, vector.left.clone(), Mask::NONE));
+    if let "$trim" | "$ltrim" | "$rtrim" | "$replaceOne" | "$replaceAll" | "$split" = name {
+        return edited(name, cells, flat);
     }
     let holes = column_of(vector)?.presence().map_or(Mask::NONE, Mask::outside);
     if absent != holes {
@@ -93,6 +88,78 @@ pub fn of_texts<'a>(
         _ => return None,
     };
     Some(finished(of_new(made, None), Mask::NONE, vector.left.clone().with(&left), Mask::NONE))
+}
+
+/// The text in an argument that all rows share.
+fn same_text<'v>(arguments: &'v VectorArguments<'_, '_>, at: usize) -> Option<&'v str> {
+    let Cells::Constant(Some(text)) = &arguments.vectors.get(at)?.cells else { return None };
+    text.view().as_str()
+}
+
+/// Texts without their ends, with parts replaced, or split. The other arguments are the same for all rows.
+fn edited<'a>(name: &str, cells: Texts<'_>, arguments: &VectorArguments<'_, 'a>) -> Option<Vector<'a>> {
+    let vector = arguments.at(0)?;
+    let of = |cells: Cells<'a>| Some(finished(cells, vector.absent(), vector.left.clone(), Mask::NONE));
+    let made = match name {
+        "$split" => {
+            let separator = same_text(arguments, 1).filter(|separator| !separator.is_empty())?;
+            let ((offsets, bytes), ends) = edits::split(cells, separator.as_bytes());
+            let values = Column::new(ColumnData::String(VarData { offsets, bytes }), None);
+            return of(Cells::Lists(Rc::new(ArrayElements { values, ends })));
+        }
+        "$replaceOne" | "$replaceAll" => {
+            let wanted = same_text(arguments, 1).filter(|wanted| !wanted.is_empty())?;
+            edits::replaced(cells, wanted.as_bytes(), same_text(arguments, 2)?.as_bytes(), name == "$replaceAll")
+        }
+        _ => {
+            let chars = if arguments.is_given(1) { same_text(arguments, 1)? } else { SPACES };
+            edits::trimmed(cells, &Trimmed { chars, start: name != "$rtrim", end: name != "$ltrim" })
+        }
+    };
+    of(of_new(made, None))
+}
+
+/// `$indexOfCP` and `$indexOfBytes` of a text that all rows share, between places that they share.
+fn places<'a>(name: &str, arguments: &VectorArguments<'_, 'a>) -> Option<Vector<'a>> {
+    let (vector, wanted) = (arguments.at(0)?, same_text(arguments, 1)?);
+    let mut range = [0, usize::MAX];
+    for (at, (place, vector)) in range.iter_mut().zip(arguments.vectors.get(2..)?).enumerate() {
+        let Cells::Constant(value) = &vector.cells else { return None };
+        match value {
+            Some(value) => *place = usize::try_from(Number::of(value.view())?.whole()?).ok()?,
+            // The end may be omitted.
+            None if arguments.is_given(at + 2) => return None,
+            None => {}
+        }
+    }
+    let cells = texts_of(vector)?;
+    let has_characters = name == "$indexOfCP" && !texts::is_ascii(cells.bytes);
+    let places: Vec<f64> =
+        cells.iter().map(|text| f64::from(first_of(text, wanted.as_bytes(), range, has_characters))).collect();
+    Some(finished(Cells::Numbers(places.into(), Int32s::All), vector.absent(), vector.left.clone(), Mask::NONE))
+}
+
+/// `$strcasecmp` of texts: the order of the texts in upper case.
+fn compared<'a>(arguments: &VectorArguments<'_, 'a>) -> Option<Vector<'a>> {
+    let in_case = |vector: &Rc<Vector<'a>>| {
+        if !vector.absent().is_none() {
+            return None;
+        }
+        let cells = match &vector.cells {
+            Cells::Constant(Some(text)) => {
+                Cells::Constant(Some(OwnedValue::string(&text.view().as_str()?.to_ascii_uppercase())))
+            }
+            _ => {
+                let cells = texts_of(vector)?;
+                of_new((cells.offsets.to_vec(), texts::in_case(cells.bytes, true)), None)
+            }
+        };
+        Some(cells.with(Mask::NONE, Mask::NONE, vector.left.clone()))
+    };
+    let [a, b] = arguments.vectors else { return None };
+    let (a, b) = (in_case(a)?, in_case(b)?);
+    let orders = comparison::orders(&a, &b, arguments.rows, &Collation::default())?;
+    Some(Cells::Numbers(orders.into(), Int32s::All).with(Mask::NONE, Mask::NONE, a.left.with(&b.left)))
 }
 
 /// Places of characters.
