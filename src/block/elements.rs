@@ -44,12 +44,12 @@ impl Column {
 }
 
 impl Objects {
-    /// The arrays to which a path leads in all objects, and which rows have one. `None` if it leads elsewhere, or if more than scalars are in
-    /// the arrays.
+    /// The arrays to which a path leads in all objects, and which rows have one. `None` if it leads elsewhere, or if something else than
+    /// scalars, or else than objects, is in the arrays.
     // Loaded later.
     #[inline(never)]
     pub fn arrays(&self, path: &[&str]) -> Option<(ArrayElements, Bitmap)> {
-        let items = self.items(path)?;
+        let Some(items) = self.items(path) else { return self.arrays_of_objects(path) };
         let doubles = items.iter().map(|item| match (item.data(), item.presence()) {
             (ColumnData::F64(cells), None) => Some(cells.as_slice()),
             _ => None,
@@ -69,6 +69,22 @@ impl Objects {
             values.len() > before
         });
         Some((ArrayElements { values: values.finish(), ends }, present))
+    }
+
+    /// The same for arrays of objects.
+    fn arrays_of_objects(&self, path: &[&str]) -> Option<(ArrayElements, Bitmap)> {
+        let (items, rows) = (self.object_items(path)?, self.rows());
+        let (mut places, mut ends) = (Vec::new(), Vec::with_capacity(rows));
+        let present = Bitmap::from_fn(rows, |row| {
+            let before = places.len();
+            let of_row =
+                items.iter().enumerate().filter(|(_, item)| item.presence().is_none_or(|present| present.get(row)));
+            places.extend(of_row.map(|(number, _)| (number * rows + row) as u32));
+            ends.push(places.len() as u32);
+            places.len() > before
+        });
+        let items = items.into_iter().map(Some).listed();
+        Some((ArrayElements { values: joined(&items, rows)?.gather(&places), ends }, present))
     }
 
     /// The element with a number in the arrays to which a path leads in all objects. `None` if it leads elsewhere, or if no array has one.
@@ -157,4 +173,47 @@ impl ArrayElements {
         };
         Column::new(ColumnData::Bson(VarData { offsets, bytes }), None)
     }
+}
+
+/// Columns of so many rows one behind the other; `None` stands for absent cells. Objects whose fields have the same order stay columns.
+fn joined(columns: &[Option<Column>], rows: usize) -> Option<Column> {
+    let fields = columns.iter().flatten().map(|column| match column.data() {
+        ColumnData::Objects(objects) => objects.fields(),
+        _ => None,
+    });
+    if let Some(fields) = fields.listed_if_all() {
+        let mut names: Vec<&str> = Vec::new();
+        for (name, _) in fields.iter().flatten() {
+            if !names.contains(name) {
+                names.push(name);
+            }
+        }
+        let are_ordered = fields.iter().all(|fields| {
+            let mut rest = names.iter();
+            fields.iter().all(|(name, _)| rest.any(|known| known == name))
+        });
+        if are_ordered && !names.is_empty() {
+            let of_name = |name: &str| {
+                let mut of_columns = fields.iter();
+                let parts = columns.iter().map(|column| {
+                    column
+                        .as_ref()
+                        .and_then(|_| of_columns.next())
+                        .and_then(|fields| fields.iter().find(|(known, _)| *known == name))
+                        .map(|(_, field)| field.clone())
+                });
+                joined(&parts.listed(), rows)
+            };
+            let fields = names.iter().map(|name| Some((*name, of_name(name)?))).listed_if_all()?;
+            return Column::of_fields(fields);
+        }
+    }
+    let mut builder = ColumnBuilder::with_capacity(rows * columns.len());
+    for column in columns {
+        match column {
+            Some(column) => builder.extend(column, 0..rows),
+            None => builder.push_absent(rows),
+        }
+    }
+    Some(builder.finish())
 }

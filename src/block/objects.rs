@@ -143,6 +143,27 @@ impl Objects {
         are_numbered.then_some(scalars)
     }
 
+    /// The objects with each number in the arrays to which a path leads in all objects, of which none may be empty, neither an array nor
+    /// an object in it. `None` if it leads elsewhere, or if others than objects are in the arrays.
+    pub(super) fn object_items(&self, path: &[&str]) -> Option<Vec<Column>> {
+        let Found { at, end, numbers, rest } = self.find(path)??;
+        let (Some(ShapePart::Open(Kind::Array, _)), Some(ShapePart::Close(false))) =
+            (self.parts.get(at), self.parts.get(end))
+        else {
+            return None;
+        };
+        let (mut items, mut at, mut number) = (Vec::new(), at + 1, numbers.start);
+        while at < end {
+            let (name, last, behind) = self.field_at(at, number)?;
+            if name.parse() != Ok(items.len()) {
+                return None;
+            }
+            items.push(self.inner(at..last + 1, number..behind)?);
+            (at, number) = (last + 1, behind);
+        }
+        Some(items).filter(|items| !items.is_empty() && rest.is_empty())
+    }
+
     /// The objects that these parts and scalars are inside of these. `None` if one may be empty: its parts alone would not
     /// say where it is absent.
     fn inner(&self, parts: Range<usize>, scalars: Range<usize>) -> Option<Column> {

@@ -24,8 +24,13 @@ impl Test {
             self.narrow_column(element, &[], rows);
             return true;
         }
-        let Some((list, present)) = objects.arrays(&names) else { return false };
-        let Some(mut passing) = self.select_lists(&list) else { return false };
+        let found = (1..=names.len()).rev().find_map(|len| Some((len, objects.arrays(names.get(..len)?)?)));
+        let Some((len, (list, present))) = found else { return false };
+        let passing = match rest.get(len..) {
+            Some(below @ [_, ..]) => self.select_in(&list, below),
+            _ => self.select_lists(&list),
+        };
+        let Some(mut passing) = passing else { return false };
         passing.and(&present);
         if self.matches(None) {
             let mut absent = present;
@@ -50,10 +55,17 @@ impl Test {
     /// The rows in which a path leads through the objects of an array to a value that passes, if all values are arrays. `None` if rows must be
     /// tested one by one, as where the path may lead to a position.
     pub(super) fn select_below(&self, column: &Column, rest: &[Component]) -> Option<Bitmap> {
-        if !column.begins_with_array() || rest.first()?.index().is_some() || matches!(self, Test::Whole(_)) {
+        if !column.begins_with_array() {
             return None;
         }
-        let list = column.elements()?;
+        self.select_in(&*column.elements()?, rest)
+    }
+
+    /// The same for lists.
+    fn select_in(&self, list: &ArrayElements, rest: &[Component]) -> Option<Bitmap> {
+        if rest.first()?.index().is_some() || matches!(self, Test::Whole(_)) {
+            return None;
+        }
         // No other element is on the path, not even as a missing value.
         let mut passing = of_kind(&list.values, Kind::Object);
         self.narrow_column(&list.values, rest, &mut passing);

@@ -390,6 +390,18 @@ pub fn check_below(path: &str, values: &[RawBson], filters: &[RawBson]) {
         block.set_column("v", column);
         check_all(&block, &[path], filters);
     }
+    // In objects that are columns, if they have one shape.
+    let object = |row: usize| {
+        let mut writer = DocWriter::new();
+        writer.int32("n", 1);
+        if let Some(value) = cell(row) {
+            writer.value("v", value.view());
+        }
+        Some(OwnedValue::doc(writer.finish().view()))
+    };
+    let mut block = Block::new(200);
+    block.set_column("o", crate::column::read_again(&column_of(&(0..200).map(object).collect::<Vec<_>>())));
+    check_all(&block, &[&format!("o.{path}")], filters);
 }
 
 /// Filters on these paths select the rows that they match one by one.

@@ -45,13 +45,26 @@ pub fn of_arrays<'a>(operator: &Operator, arguments: &VectorArguments<'_, 'a>) -
     }
 }
 
-/// The elements of a column of arrays, of which some may be missing.
+/// The elements of a column of arrays, of which some may be missing. Those have no elements.
 pub fn elements_of(vector: &Vector<'_>) -> Option<Rc<ArrayElements>> {
-    match &vector.cells {
-        Cells::Lists(list) => Some(Rc::clone(list)),
-        Cells::Any(column) => column.elements(),
-        _ => None,
+    let list = match &vector.cells {
+        Cells::Lists(list) => Rc::clone(list),
+        Cells::Any(column) => column.elements()?,
+        _ => return None,
+    };
+    // The entry of a dictionary to which rows without a value refer may have some.
+    let absent = vector.absent();
+    if absent.iter().all(|row| list.range(row).is_empty()) {
+        return Some(list);
     }
+    let (mut places, mut ends) = (Vec::new(), Vec::with_capacity(list.ends.len()));
+    for row in 0..list.ends.len() {
+        if !absent.has(row) {
+            places.extend(list.range(row).map(|at| at as u32));
+        }
+        ends.push(places.len() as u32);
+    }
+    Some(Rc::new(ArrayElements { values: list.values.gather(&places), ends }))
 }
 
 /// The element with a number of each array, counted from the end if it is negative. Nothing where there is none.
@@ -353,6 +366,46 @@ mod tests {
         for wanted in [bson!({ "$first": "$l" }), len(), bson!("$none"), bson!(null)] {
             all.push(bson!({ "$in": [wanted, [len(), { "$last": "$l" }, 0.5, "$none"]] }));
         }
+        for number in [
+            len(),
+            bson!({ "$subtract": [1, len()] }),
+            bson!({ "$cond": [{ "$gt": [len(), 1] }, 2, null] }),
+            bson!({ "$add": [len(), 0.5] }),
+        ] {
+            all.extend([
+                bson!({ "$slice": ["$l", number.clone()] }),
+                bson!({ "$slice": [or_empty(), number.clone(), 2] }),
+                bson!({ "$slice": ["$l", -2, number] }),
+            ]);
+        }
+        for each in [
+            bson!({ "$slice": ["$l", "$$this"] }),
+            bson!({ "$slice": [or_empty(), "$$this", 2] }),
+            bson!({ "$in": ["$$this", or_empty()] }),
+            bson!({ "$in": [{ "$arrayElemAt": [or_empty(), "$$this"] }, or_empty()] }),
+            bson!({ "$indexOfArray": ["$l", "$$this"] }),
+            bson!({ "$indexOfArray": ["$l", { "$arrayElemAt": [or_empty(), "$$this"] }] }),
+        ] {
+            all.push(bson!({ "$map": { "input": { "$range": [-2, 3] }, "in": each } }));
+        }
+        for wanted in [
+            bson!({ "$last": "$l" }),
+            len(),
+            bson!({ "$ifNull": [{ "$first": "$l.x" }, "text"] }),
+            bson!({ "$max": "$l" }),
+        ] {
+            all.push(bson!({ "$in": [wanted.clone(), or_empty()] }));
+            all.push(bson!({ "$indexOfArray": ["$l", wanted] }));
+        }
+        let joined = |input: Bson| bson!({ "$reduce": { "input": input, "initialValue": [], "in": { "$concatArrays": ["$$value", "$$this"] } } });
+        for input in [
+            bson!("$l"),
+            bson!({ "$map": { "input": "$l", "in": ["$$this", 1] } }),
+            bson!({ "$map": { "input": or_empty(), "in": { "$ifNull": ["$$this.y", []] } } }),
+            bson!(["$l", "$l"]),
+        ] {
+            all.push(joined(input));
+        }
         for [a, b] in [["$l", "$l"], ["$l", "$l.x"]] {
             let inputs = bson!([a, { "$slice": [b, 2] }]);
             all.extend([
@@ -405,12 +458,13 @@ mod tests {
     }
 
     /// The same expression of the arrays in objects.
-    fn within(case: &Bson) -> Bson {
+    fn within(case: &Bson, object: &str) -> Bson {
         match case {
-            Bson::String(path) if path.starts_with("$l") => path.replacen("$l", "$o.l", 1).into(),
-            Bson::Array(items) => items.iter().map(within).collect::<Vec<_>>().into(),
+            Bson::String(path) if path.starts_with("$l") => path.replacen("$l", &format!("${object}.l"), 1).into(),
+            Bson::Array(items) => items.iter().map(|item| within(item, object)).collect::<Vec<_>>().into(),
             Bson::Document(fields) => {
-                fields.iter().map(|(name, field)| (name.clone(), within(field))).collect::<bson::Document>().into()
+                let fields = fields.iter().map(|(name, field)| (name.clone(), within(field, object)));
+                fields.collect::<bson::Document>().into()
             }
             other => other.clone(),
         }
@@ -448,8 +502,17 @@ mod tests {
             let names = ["0", "1", "2"].map(|name| ShapePart::Scalar(name.into()));
             let parts = [&[ShapePart::Open(Kind::Array, "l".into())], names.as_slice(), &[ShapePart::Close(false)]].concat();
             block.set_column("o", Column::of_objects(Objects::new(parts.into(), items.collect())));
+            // And as they are read from storage: objects in arrays are columns as well.
+            let mut stored = ColumnBuilder::new();
+            for row in &rows {
+                let mut object = doc! { "n": 1 };
+                row.iter().for_each(|list| _ = object.insert("l", list.clone()));
+                let object = RawDocumentBuf::try_from(&doc! { "o": object }).unwrap();
+                stored.push(Doc::parse(object.as_bytes()).unwrap().get("o").unwrap());
+            }
+            block.set_column("q", crate::column::read_again(&stored.finish()));
             let cases = expressions().into_iter().skip(some).step_by(16);
-            for case in cases.flat_map(|case| [within(&case), case]) {
+            for case in cases.flat_map(|case| [within(&case, "o"), within(&case, "q"), case]) {
                 let expression = RawDocumentBuf::try_from(&doc! { "": case.clone() }).unwrap();
                 let expr = Expr::parse(Doc::parse(expression.as_bytes()).unwrap().get("").unwrap(), &globals()).unwrap();
                 let expr = BoundExpr::new(expr, globals());

@@ -8,7 +8,7 @@ use super::cells::{Cells, Int32s, Scratch, Vector, push};
 use super::distinct::AlikeRows;
 use super::mask::Mask;
 use super::run::VectorArguments;
-use crate::block::{ArrayElements, Bitmap, Column, ColumnBuilder, ColumnData};
+use crate::block::{ArrayElements, Bitmap, Column, ColumnBuilder, ColumnData, Objects};
 use crate::error::Result;
 use crate::listed::IntoList;
 use crate::query::expr::arguments::is_null_call;
@@ -140,7 +140,7 @@ pub fn path<'a>(start: &Vector<'_>, path: &[Box<str>], rows: usize) -> Vector<'a
     }
     if let Cells::Any(column) = &start.cells
         && let ColumnData::Objects(objects) = column.data()
-        && let Some((list, present)) = objects.arrays(&path.iter().map(|name| &**name).listed())
+        && let Some((list, present)) = arrays_in(objects, path)
     {
         return Cells::Lists(Rc::new(list)).with(Mask::outside(&present).with(&start.absent()), Mask::NONE, left);
     }
@@ -160,6 +160,18 @@ pub fn path<'a>(start: &Vector<'_>, path: &[Box<str>], rows: usize) -> Vector<'a
         }
     }
     Vector::made(builder.finish(), left)
+}
+
+/// The arrays to which a path leads in all objects, or what its end reaches in their elements.
+fn arrays_in(objects: &Objects, path: &[Box<str>]) -> Option<(ArrayElements, Bitmap)> {
+    let names: Vec<&str> = path.iter().map(|name| &**name).listed();
+    (1..=path.len()).rev().find_map(|len| {
+        let (list, present) = objects.arrays(names.get(..len)?)?;
+        match path.get(len..)? {
+            [] => Some((list, present)),
+            below => Some((arrays::reached(&list, below)?, present)),
+        }
+    })
 }
 
 /// What a path reaches in each value of a BSON column.

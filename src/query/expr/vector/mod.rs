@@ -40,6 +40,7 @@ mod tests;
 mod text_tests;
 mod texts;
 mod truth;
+mod varying;
 
 pub use general::reached;
 pub(super) use program::compile_if_loaded;

@@ -13,7 +13,7 @@ use super::mask::Mask;
 use super::program::{ExprStep, Program, Reads};
 use super::{
     arrays, bucket, choice, comparison, conversion, dates, general, lists, membership, numbers, objects, sets, several,
-    texts, truth,
+    texts, truth, varying,
 };
 use crate::block::{Bitmap, Block, Column, ColumnBuilder, ColumnData};
 use crate::error::Result;
@@ -355,6 +355,9 @@ impl<'a> Run<'a> {
             return found;
         }
         let program = self.program;
+        if let Some(found) = varying::of_varying(operator, vectors, rows, program.globals.collation()) {
+            return found;
+        }
         let vectors: Vec<_> = vectors.iter().map(Rc::clone).listed();
         let arguments = VectorArguments { vectors: &vectors, rows, program, steps };
         let alike = distinct::few_texts(&vectors, rows);

@@ -1,5 +1,5 @@
 //! Calls with constants that have a form of their own for the values of one step: a part of texts that are split, dates in texts, and
-//! quantiles of arrays. Values of other types are left to the operator itself.
+//! quantiles of arrays, and arrays in arrays joined. Values of other types are left to the operator itself.
 
 use std::rc::Rc;
 
@@ -12,9 +12,10 @@ use super::mask::Mask;
 use super::reading;
 use super::texts::{of_new, texts_of};
 use crate::block::{ArrayElements, Bitmap, Column, ColumnData};
+use crate::listed::IntoList;
 use crate::query::expr::operators::Operator;
 use crate::query::expr::quantiles::{is_continuous, percentiles_of, quantile};
-use crate::query::expr::tree::Expr;
+use crate::query::expr::tree::{Expr, Variable};
 use crate::value::Number;
 
 /// What is computed.
@@ -28,6 +29,8 @@ pub enum Specific {
     Quantiles(Vec<f64>, bool),
     /// The same of one median.
     Median(bool),
+    /// The elements of arrays in arrays.
+    Flat,
 }
 
 /// What an operator computes of an argument, and that argument. True if rows where it is null are evaluated one by one.
@@ -53,6 +56,15 @@ pub fn of_call<'e>(operator: &Operator, arguments: &'e [Expr]) -> Option<(Specif
             let is_continuous = is_continuous(Some(method.view())).ok()?;
             (Specific::Quantiles(percentiles_of(shares).ok()?, is_continuous), array, true)
         }
+        ("$reduce", [input, Expr::Constant(Some(initial)), Expr::Call(concat, arrays)])
+            if concat.name() == "$concatArrays" && !matches!(input, Expr::Array(_)) =>
+        {
+            let is = |expr: &Expr, hops| matches!(expr, Expr::Field(Variable::Bound(of), path) if *of == hops && path.is_empty());
+            // What was joined so far, and the next element.
+            let [before, next] = arrays.as_slice() else { return None };
+            let is_empty = initial.view().as_array().is_some_and(|array| array.is_empty());
+            return (is_empty && is(before, 1) && is(next, 0)).then_some((Specific::Flat, input, true));
+        }
         _ => return None,
     })
 }
@@ -73,6 +85,7 @@ impl Specific {
             Specific::Dates(format) => reading::dates(vector, format.as_deref(), rows),
             Specific::Quantiles(shares, is_continuous) => quantiles(vector, shares, *is_continuous),
             Specific::Median(is_continuous) => median(vector, *is_continuous),
+            Specific::Flat => flat(vector),
         }
     }
 }
@@ -107,6 +120,16 @@ fn quantiles_of(list: &ArrayElements, shares: &[f64], is_continuous: bool) -> Op
         found.extend(shares.iter().map(|share| quantile(places.len(), &at, *share, is_continuous).unwrap_or_default()));
     }
     Some((found, Mask::from_fn(list.ends.len(), |array| list.range(array).is_empty())))
+}
+
+/// The elements of the arrays in each array. `None` if an element is no array.
+fn flat<'a>(vector: &Vector<'_>) -> Option<Vector<'a>> {
+    let list = elements_of(vector)?;
+    let inner = list.values.elements()?;
+    let end = |end: &u32| end.checked_sub(1).map_or(Some(0), |last| inner.ends.get(last as usize).copied());
+    let ends = list.ends.iter().map(end).listed_if_all()?;
+    let flat = ArrayElements { values: inner.values.clone(), ends };
+    Some(Cells::Lists(Rc::new(flat)).with(Mask::NONE, vector.absent(), vector.left.clone()))
 }
 
 fn median<'a>(vector: &Vector<'_>, is_continuous: bool) -> Option<Vector<'a>> {

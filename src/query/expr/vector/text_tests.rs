@@ -101,7 +101,9 @@ fn expression() -> impl Strategy<Value = Bson> {
 }
 
 /// The values of a column; the code of an error.
-fn shown(column: Result<Column>) -> std::result::Result<Vec<Option<(Kind, Vec<u8>)>>, i32> {
+type Shown = std::result::Result<Vec<Option<(Kind, Vec<u8>)>>, i32>;
+
+fn shown(column: Result<Column>) -> Shown {
     let column = column.map_err(|error| error.code as i32)?;
     let cell = |row| column.value(row, &mut Vec::new()).map(|value| (value.kind(), value.bytes().to_vec()));
     Ok((0..ROWS).map(cell).collect())
