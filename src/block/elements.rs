@@ -205,7 +205,7 @@ fn joined(columns: &[Option<Column>], rows: usize) -> Option<Column> {
                 joined(&parts.listed(), rows)
             };
             let fields = names.iter().map(|name| Some((*name, of_name(name)?))).listed_if_all()?;
-            return Column::of_fields(fields);
+            return Column::of_some_fields(fields);
         }
     }
     let mut builder = ColumnBuilder::with_capacity(rows * columns.len());

@@ -8,6 +8,7 @@ use kernels::elements;
 
 use super::bitmap::Bitmap;
 use super::column::{Column, ColumnData};
+use crate::listed::IntoList;
 use crate::value::Kind;
 
 /// One step through the shape of an object, with names that it owns or borrows.
@@ -164,6 +165,34 @@ impl Objects {
         Some(items).filter(|items| !items.is_empty() && rest.is_empty())
     }
 
+    /// Objects with an element in the place of the array to which a path leads, for each element, and where those of each object end.
+    /// Objects without an array are left out. `None` as for `arrays`.
+    // Loaded later.
+    #[inline(never)]
+    pub fn unwound(&self, path: &[&str]) -> Option<(Column, Vec<u32>)> {
+        let (list, _) = self.arrays(path)?;
+        let Found { at, end, numbers, .. } = self.find(path)??;
+        let Some(ShapePart::Open(_, name)) = self.parts.get(at) else { return None };
+        let rows = (0..self.rows()).flat_map(|row| std::iter::repeat_n(row as u32, list.range(row).len())).listed();
+        let mut parts = self.parts.get(..at)?.to_vec();
+        let mut scalars = self.scalars.get(..numbers.start)?.iter().map(|scalar| scalar.gather(&rows)).listed();
+        match list.values.data() {
+            ColumnData::Objects(elements) => {
+                parts.push(ShapePart::Open(Kind::Object, name.clone()));
+                parts.extend_from_slice(&elements.parts);
+                parts.push(ShapePart::Close(false));
+                scalars.extend_from_slice(&elements.scalars);
+            }
+            _ => {
+                parts.push(ShapePart::Scalar(name.clone()));
+                scalars.push(list.values.clone());
+            }
+        }
+        parts.extend_from_slice(self.parts.get(end + 1..)?);
+        scalars.extend(self.scalars.get(numbers.end..)?.iter().map(|scalar| scalar.gather(&rows)));
+        Some((Column::of_objects(Objects::new(parts.into(), scalars)), list.ends))
+    }
+
     /// The objects that these parts and scalars are inside of these. `None` if one may be empty: its parts alone would not
     /// say where it is absent.
     fn inner(&self, parts: Range<usize>, scalars: Range<usize>) -> Option<Column> {
@@ -235,6 +264,11 @@ impl Column {
     /// absent. `None` as well if a field is an object that is absent in some rows, and would not say so by its parts.
     pub fn of_fields(fields: Vec<(&str, Column)>) -> Option<Column> {
         fields.iter().find(|(_, column)| column.presence().is_none())?;
+        Column::of_some_fields(fields)
+    }
+
+    /// The same, where objects without any of these fields are absent.
+    pub(super) fn of_some_fields(fields: Vec<(&str, Column)>) -> Option<Column> {
         let (mut parts, mut scalars) = (Vec::new(), Vec::new());
         for (name, column) in fields {
             let ColumnData::Objects(objects) = column.data() else {

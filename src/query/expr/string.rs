@@ -1,7 +1,10 @@
 //! Strings: concatenation, length, search, trimming, splitting, replacing, substrings, and case.
 
 use std::borrow::Cow;
+use std::iter;
 
+use kernels::edits::{self, Trimmed};
+use kernels::texts::Texts;
 use kernels::{elements, texts};
 
 use super::arguments::{Arguments, Want::*, argument, failure, natural, number, text};
@@ -36,8 +39,8 @@ pub(super) static TABLE: &[Operator] = &[
     named(Op::More, "$ltrim", &TRIM, TRIM_WANTS, |_, a| trim(a, true, false)),
     named(Op::More, "$rtrim", &TRIM, TRIM_WANTS, |_, a| trim(a, false, true)),
     null_in(Op::More, "$split", &[(Text, Location40085), (Text, Location40086)], split),
-    named(Op::More, "$replaceOne", &REPLACE, REPLACE_WANTS, |_, a| replace(a, 1)),
-    named(Op::More, "$replaceAll", &REPLACE, REPLACE_WANTS, |_, a| replace(a, usize::MAX)),
+    named(Op::More, "$replaceOne", &REPLACE, REPLACE_WANTS, |_, a| replace(a, false)),
+    named(Op::More, "$replaceAll", &REPLACE, REPLACE_WANTS, |_, a| replace(a, true)),
     asking_of(Op::More, "$substrBytes", PART_WANTS, part),
     asking_of(Op::More, "$substr", PART_WANTS, part),
     asking_of(Op::More, "$substrCP", CHARACTER_WANTS, characters),
@@ -99,22 +102,16 @@ pub(super) fn first_of(text: &[u8], wanted: &[u8], [start, stop]: [usize; 2], by
     at.and_then(|at| i32::try_from(at).ok()).unwrap_or(-1)
 }
 
-fn trim(arguments: Arguments<'_, '_>, left: bool, right: bool) -> Result<Datum<'static>> {
-    let chars = argument(arguments, 1).and_then(Value::as_str).unwrap_or(SPACES);
-    let goes = |letter: char| chars.chars().any(|other| other == letter);
-    let mut rest = text(arguments, 0);
-    if left {
-        rest = rest.trim_start_matches(goes);
-    }
-    if right {
-        rest = rest.trim_end_matches(goes);
-    }
-    Ok(Datum::string(rest))
+/// One text as those of rows.
+fn texts_of(text: &str) -> ([u32; 2], &[u8]) {
+    ([0, u32::try_from(text.len()).unwrap_or(u32::MAX)], text.as_bytes())
 }
 
-/// The offset of a string in another, from an offset on.
-fn find(text: &str, wanted: &str, from: usize) -> Option<usize> {
-    texts::find(text.as_bytes(), wanted.as_bytes(), from, false)
+fn trim(arguments: Arguments<'_, '_>, start: bool, end: bool) -> Result<Datum<'static>> {
+    let chars = argument(arguments, 1).and_then(Value::as_str).unwrap_or(SPACES);
+    let (offsets, bytes) = texts_of(text(arguments, 0));
+    let (_, trimmed) = edits::trimmed(Texts { offsets: &offsets, bytes }, &Trimmed { chars, start, end });
+    Ok(Datum::joined(iter::once(trimmed.as_slice())))
 }
 
 fn split(_: &Operator, arguments: Arguments<'_, '_>) -> Result<Datum<'static>> {
@@ -122,32 +119,22 @@ fn split(_: &Operator, arguments: Arguments<'_, '_>) -> Result<Datum<'static>> {
     if by.is_empty() {
         return Err(failure(Location40087, "$split", "requires a non-empty separator"));
     }
+    let (offsets, bytes) = texts_of(whole);
+    let ((offsets, bytes), _) = edits::split(Texts { offsets: &offsets, bytes }, by.as_bytes());
     let (mut parts, mut part) = (ArrayWriter::new(), Vec::new());
-    let mut start = 0;
-    loop {
-        let end = find(whole, by, start);
+    for text in (Texts { offsets: &offsets, bytes: &bytes }).iter() {
         part.clear();
-        elements::push_text(&mut part, whole.as_bytes().get(start..end.unwrap_or(whole.len())).unwrap_or_default());
+        elements::push_text(&mut part, text);
         parts.push(Some(Value::new_checked(Kind::String, &part)));
-        let Some(end) = end else { return Ok(parts.finish()) };
-        start = end + by.len();
     }
+    Ok(parts.finish())
 }
 
-fn replace(arguments: Arguments<'_, '_>, count: usize) -> Result<Datum<'static>> {
-    let (whole, wanted, new) = (text(arguments, 0), text(arguments, 1), text(arguments, 2));
-    let (mut made, mut start, mut from, mut left) = (String::new(), 0, 0, count);
-    while let Some(at) = find(whole, wanted, from).filter(|_| left > 0) {
-        // The empty string occurs between any two characters.
-        if whole.is_char_boundary(at) {
-            made.push_str(whole.get(start..at).unwrap_or_default());
-            made.push_str(new);
-            (start, left) = (at + wanted.len(), left - 1);
-        }
-        from = at + wanted.len().max(1);
-    }
-    made.push_str(whole.get(start..).unwrap_or_default());
-    Ok(Datum::string(&made))
+fn replace(arguments: Arguments<'_, '_>, everywhere: bool) -> Result<Datum<'static>> {
+    let (wanted, new) = (text(arguments, 1).as_bytes(), text(arguments, 2).as_bytes());
+    let (offsets, bytes) = texts_of(text(arguments, 0));
+    let (_, replaced) = edits::replaced(Texts { offsets: &offsets, bytes }, wanted, new, everywhere);
+    Ok(Datum::joined(iter::once(replaced.as_slice())))
 }
 
 /// A string, or the text of a number or a date; empty for null.

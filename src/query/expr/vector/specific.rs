@@ -109,7 +109,8 @@ fn parts_of<'a>(vector: &Vector<'_>, separator: &str, number: i32, rows: usize) 
 /// The quantiles of each array one after another; those of arrays without elements have no value, and are 0.
 fn quantiles_of(list: &ArrayElements, shares: &[f64], is_continuous: bool) -> Option<(Vec<f64>, Mask)> {
     let cells = doubles_of(&list.values)?;
-    if cells.iter().any(|x| x.is_nan()) {
+    // Two zeros are one to the kernel, but the negative one comes first.
+    if cells.iter().any(|x| x.is_nan() || x.to_bits() == (-0.0_f64).to_bits()) {
         return None;
     }
     let order = parts::sorted(&cells, &list.ends, false)?;

@@ -108,7 +108,7 @@ fn edited<'a>(name: &str, cells: Texts<'_>, arguments: &VectorArguments<'_, 'a>)
             return of(Cells::Lists(Rc::new(ArrayElements { values, ends })));
         }
         "$replaceOne" | "$replaceAll" => {
-            let wanted = same_text(arguments, 1).filter(|wanted| !wanted.is_empty())?;
+            let wanted = same_text(arguments, 1)?;
             edits::replaced(cells, wanted.as_bytes(), same_text(arguments, 2)?.as_bytes(), name == "$replaceAll")
         }
         _ => {

@@ -213,13 +213,19 @@ impl Unwound {
     /// Errors: 40390.
     fn of(spec: &UnwindSpec, column: Option<&Column>, count: usize, wanted: &mut WantedNames) -> Result<Unwound> {
         let below = spec.path.get(1..).unwrap_or_default();
-        let is_plain = below.is_empty() && !spec.keeps_empty && spec.from == UnwoundFrom::Array;
-        if let Some(elements) = column.filter(|_| is_plain).and_then(Column::elements) {
-            let mut places = Vec::new();
-            if spec.index.is_some() {
-                (0..elements.ends.len()).for_each(|row| places.extend((0_i64..).take(elements.range(row).len())));
+        let is_plain = !spec.keeps_empty && spec.from == UnwoundFrom::Array;
+        let made = column.filter(|_| is_plain).and_then(|column| match (column.data(), below) {
+            (_, []) => column.elements().map(|list| (list.values.clone(), list.ends.clone())),
+            (ColumnData::Objects(objects), _) => objects.unwound(&below.iter().map(|name| &**name).listed()),
+            _ => None,
+        });
+        if let Some((cells, ends)) = made {
+            let (mut places, mut start) = (Vec::new(), 0);
+            for end in ends.iter().filter(|_| spec.index.is_some()) {
+                places.extend((0_i64..).take((end - start) as usize));
+                start = *end;
             }
-            return Ok(Unwound { cells: elements.values.clone(), places, ends: elements.ends.clone() });
+            return Ok(Unwound { cells, places, ends });
         }
         let (mut cells, mut places, mut ends) = (ColumnBuilder::new(), Vec::new(), Vec::new());
         let mut scratch = Vec::new();
@@ -398,6 +404,62 @@ mod tests {
         let mut stage = Unwind { spec: Rc::new(spec), made: None, wanted: WantedNames::default() };
         let _ = stage.push(block.clone()).unwrap();
         shown(&stage.take().unwrap().unwrap_or_default())
+    }
+
+    #[test]
+    fn arrays_in_objects_that_are_columns_are_unwound_as_those_of_documents() {
+        let element = |n: i32| rawbson!({ "id": "e", "q": n, "more": { "x": 0.5 } });
+        let lists = [
+            rawbson!([element(1), { "id": "f", "q": 2 }]),
+            rawbson!([element(3)]),
+            rawbson!([1.5, 2.5]),
+            rawbson!(["a"]),
+        ];
+        for path in [vec!["v", "l"], vec!["v", "z", "l"], vec!["v", "l", "q"], vec!["v", "none"]] {
+            for of in [0..2, 2..3, 3..4] {
+                let rows = |read: fn(&crate::block::Column) -> crate::block::Column| {
+                    let row = |n: usize| {
+                        let list = lists[of.clone()][n % of.len()].clone();
+                        let mut object = rawdoc! { "first": n as i32, "a": { "b": 1, "c": "text" } };
+                        if n % 5 > 0 {
+                            object.append(bson::cstr!("l"), list.clone());
+                            object.append(bson::cstr!("last"), 7);
+                        }
+                        if path.contains(&"z") {
+                            object.append(bson::cstr!("z"), rawdoc! { "l": list });
+                        }
+                        Some(value(RawBson::Document(object)))
+                    };
+                    let mut block = Block::new(40);
+                    block.set_column("v", read(&column_of(&(0..40).map(row).collect::<Vec<_>>())));
+                    block.set_column(
+                        "n",
+                        column_of(&(0..40).map(|n| Some(value(RawBson::Int32(n)))).collect::<Vec<_>>()),
+                    );
+                    block
+                };
+                let (plain, columns) = (rows(crate::block::Column::clone), rows(crate::column::read_again));
+                assert!(matches!(columns.column("v").unwrap().data(), ColumnData::Objects(_)));
+                for index in [None, Some(vec!["i".into()])] {
+                    let made = [plain.clone(), columns.clone()].map(|block| {
+                        let spec = UnwindSpec {
+                            path: path.iter().map(|name| (*name).into()).collect(),
+                            index: index.clone(),
+                            keeps_empty: false,
+                            from: UnwoundFrom::Array,
+                            names: Filter::all(),
+                        };
+                        let mut stage = Unwind { spec: Rc::new(spec), made: None, wanted: WantedNames::default() };
+                        let _ = stage.push(block).unwrap();
+                        stage.take().unwrap().unwrap_or_default()
+                    });
+                    let is_column =
+                        |block: &Block| matches!(block.column("v").map(Column::data), Some(ColumnData::Objects(_)));
+                    assert_eq!(is_column(&made[1]), path.ends_with(&["l"]), "{path:?}");
+                    assert_eq!(shown(&made[0]), shown(&made[1]), "{path:?}");
+                }
+            }
+        }
     }
 
     /// The same, row by row.
