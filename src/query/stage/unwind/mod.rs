@@ -421,7 +421,7 @@ mod tests {
                     let row = |n: usize| {
                         let list = lists[of.clone()][n % of.len()].clone();
                         let mut object = rawdoc! { "first": n as i32, "a": { "b": 1, "c": "text" } };
-                        if n % 5 > 0 {
+                        if !n.is_multiple_of(5) {
                             object.append(bson::cstr!("l"), list.clone());
                             object.append(bson::cstr!("last"), 7);
                         }
