@@ -6,6 +6,7 @@ mod downsample;
 mod explained;
 mod facets;
 mod gaps;
+mod lookups;
 mod others;
 mod refused;
 mod small_buckets;

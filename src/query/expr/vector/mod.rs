@@ -7,6 +7,8 @@
 
 // Loaded later.
 
+#[cfg(test)]
+mod array_tests;
 mod arrays;
 mod bucket;
 mod cells;
