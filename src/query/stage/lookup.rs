@@ -5,7 +5,6 @@
 //! The rest of the pipeline is also parsed once, and runs for each row with its values, but only once for rows with the
 //! same values. Rows of further collections are read in advance by the same rule.
 
-use std::ops::Range;
 use std::rc::Rc;
 
 use super::equal_rows::EqualRows;
@@ -26,6 +25,9 @@ use crate::query::expr::{BoundExpr, Expr, Globals, Variable};
 use crate::query::filter::Filter;
 use crate::query::plan::Origin;
 use crate::value::{Doc, DocBuf, DocWriter, Interner, Kind, Leaf, OwnedValue, Path, Value, check_path, walk_doc};
+
+/// Rows whose lists have more bytes together go on in several blocks: an `$unwind` makes rows of all elements of a block.
+const LISTS_BYTES_MAX: usize = 4 << 20;
 
 /// The specification of a `$lookup`.
 struct LookupSpec {
@@ -161,8 +163,12 @@ struct ByColumns {
     rows: Block,
     /// What the first path reaches, if there is one, and the values of the variables.
     values: Vec<Column>,
-    /// The list of each row so far, and of each entry of a single dictionary.
+    /// How many rows have gone on.
+    begun: usize,
+    /// The list of each row behind these so far, and the bytes that they have together.
     numbers: Vec<usize>,
+    list_bytes: usize,
+    /// The list of each entry, if the values are a dictionary.
     of_entries: Vec<Option<usize>>,
 }
 
@@ -251,37 +257,39 @@ impl Lookup {
         Ok((with(doc, &self.spec.to, list), is_new))
     }
 
-    /// Goes on with the rows whose lists become a column: an empty block once a list was looked up, all of them with their lists at the end.
+    /// Goes on with the rows whose lists become a column: an empty block once a list was looked up, otherwise rows with their lists.
     fn by_columns(&mut self) -> Result<Option<Block>> {
         let mut scratch = Vec::new();
         let mut rows = std::mem::take(&mut self.columns);
-        while rows.numbers.len() < rows.rows.rows() {
-            if self.lists.size_bytes > STAGE_SIZE_BYTES_MAX {
-                let (done, count) = (rows.numbers.len(), rows.rows.rows());
-                if done > 0 {
-                    let made = rows.with_lists(0..done, &self.spec.to, &self.lists.found);
-                    self.columns = ByColumns {
-                        rows: rows.rows.slice(done..count),
-                        values: rows.values.iter().map(|column| column.slice(done..count)).listed(),
-                        ..ByColumns::default()
-                    };
+        while rows.next() < rows.rows.rows() {
+            let is_full = self.lists.size_bytes > STAGE_SIZE_BYTES_MAX;
+            if is_full || rows.list_bytes > LISTS_BYTES_MAX {
+                let made = rows.with_lists(&self.spec.to, &self.lists.found);
+                if is_full {
                     self.lists = LookupLists::default();
+                    rows.of_entries.clear();
+                }
+                if made.rows() > 0 {
+                    self.columns = rows;
                     return Ok(Some(made));
                 }
-                self.lists = LookupLists::default();
             }
-            let row = rows.numbers.len();
+            let row = rows.next();
             let entry = rows.entry(row);
-            if let Some(number) = entry.and_then(|entry| rows.of_entries.get(entry).copied().flatten()) {
-                rows.numbers.push(number);
-                continue;
-            }
-            let mut values =
-                rows.values.iter().map(|column| column.value(row, &mut scratch).map(Value::to_owned)).listed();
-            let wanted = self.spec.fields.is_some().then(|| vec![values.remove(0).unwrap_or(OwnedValue::null())]);
-            let (number, is_new) = self.ask(wanted, values)?;
+            let known = entry.and_then(|entry| rows.of_entries.get(entry).copied().flatten());
+            let (number, is_new) = match known {
+                Some(number) => (number, false),
+                None => {
+                    let values = rows.values.iter().map(|column| column.value(row, &mut scratch).map(Value::to_owned));
+                    let mut values = values.listed();
+                    let wanted =
+                        self.spec.fields.is_some().then(|| vec![values.remove(0).unwrap_or(OwnedValue::null())]);
+                    self.ask(wanted, values)?
+                }
+            };
             rows.numbers.push(number);
-            if let Some(entry) = entry {
+            rows.list_bytes += self.lists.found.get(number).map_or(0, |list| list.tagged().len());
+            if let (Some(entry), None) = (entry, known) {
                 rows.of_entries.resize(rows.of_entries.len().max(entry + 1), None);
                 rows.of_entries.get_mut(entry).into_iter().for_each(|known| *known = Some(number));
             }
@@ -290,10 +298,7 @@ impl Lookup {
                 return Ok(Some(Block::default()));
             }
         }
-        Ok(match rows.numbers.len() {
-            0 => None,
-            count => Some(rows.with_lists(0..count, &self.spec.to, &self.lists.found)),
-        })
+        Ok(Some(rows.with_lists(&self.spec.to, &self.lists.found)).filter(|made| made.rows() > 0))
     }
 
     /// The rows that match a row; `wanted` is the filter for equal fields.
@@ -339,8 +344,13 @@ impl ByColumns {
         index.get(row).map(|entry| *entry as usize)
     }
 
-    /// The first rows with their lists. Equal lists are one entry of a dictionary.
-    fn with_lists(&self, range: Range<usize>, to: &[Box<str>], lists: &[OwnedValue]) -> Block {
+    /// The next row that has no list yet.
+    fn next(&self) -> usize {
+        self.begun + self.numbers.len()
+    }
+
+    /// The rows that have lists, with these, which are then done. Equal lists are one entry of a dictionary.
+    fn with_lists(&mut self, to: &[Box<str>], lists: &[OwnedValue]) -> Block {
         let (mut entries, mut places, mut index) = (ColumnBuilder::new(), vec![None; lists.len()], Vec::new());
         for number in &self.numbers {
             let (Some(place), Some(list)) = (places.get_mut(*number), lists.get(*number)) else { continue };
@@ -349,9 +359,15 @@ impl ByColumns {
                 (entries.len() - 1) as u32
             }));
         }
-        let mut made = self.rows.slice(range);
+        let are_all = self.begun == 0 && self.next() == self.rows.rows();
+        let mut made = match are_all {
+            true => std::mem::take(&mut self.rows),
+            false => self.rows.slice(self.begun..self.next()),
+        };
         let lists = Column::new(ColumnData::Dictionary(index, Box::new(entries.finish())), None);
         to.iter().for_each(|name| made.set_column(name, lists.clone()));
+        (self.begun, self.list_bytes) = (self.next(), 0);
+        self.numbers.clear();
         made
     }
 }

@@ -44,3 +44,28 @@ fn lists_that_become_a_column_are_those_of_rows_one_by_one() {
         }
     });
 }
+
+#[test]
+fn long_lists_go_on_in_several_blocks() {
+    let text = "0123456789".repeat(40);
+    let rows = (0..400).map(|n| row(n, ["a", "b"][n as usize % 2], doc! { "n": n, "text": &*text }));
+    with_rows(rows.collect(), async |db| {
+        // 200 rows of each station, more than 80 KB, for 400 rows.
+        let lookup = doc! { "from": "weather", "localField": "station", "foreignField": "station", "as": "found" };
+        let of_rows = doc! { "$project": { "n": 1, "size": { "$size": "$found" }, "first": { "$min": "$found.n" } } };
+        let rows = run(db, vec![doc! { "$sort": { "at": 1 } }, doc! { "$lookup": lookup.clone() }, of_rows]).await;
+        assert_eq!(rows.len(), 400);
+        for (n, row) in rows.iter().enumerate() {
+            assert_eq!(row.get_i64("n").unwrap(), n as i64);
+            assert_eq!((row.get_i32("size").unwrap(), row.get_i64("first").unwrap()), (200, n as i64 % 2));
+        }
+        let counted = doc! { "$group": { "_id": "$station", "n": { "$sum": 1 }, "sum": { "$sum": "$found.n" } } };
+        let by_station = doc! { "$sort": { "_id": 1 } };
+        let groups = run(db, vec![doc! { "$lookup": lookup }, doc! { "$unwind": "$found" }, counted, by_station]).await;
+        let sums = [(0..400).step_by(2).sum::<i64>(), (1..400).step_by(2).sum()];
+        for (group, sum) in groups.iter().zip(sums) {
+            assert_eq!((group.get_i32("n").unwrap(), group.get_i64("sum").unwrap()), (40_000, 200 * sum));
+        }
+        assert_eq!(groups.len(), 2);
+    });
+}

@@ -181,7 +181,7 @@ impl Compiler<'_> {
                         let (steps, reads) = self.all(arguments, bound)?;
                         self.push(ExprStep::Call(operator, steps), reads)
                     } else {
-                        self.single(expr, bound)?
+                        self.elements(operator, arguments, bound).or_else(|| self.single(expr, bound))?
                     };
                     let reads = self.reads(input);
                     if leaves_null {
