@@ -215,8 +215,19 @@ impl Operator {
 // Loaded later.
 #[inline(never)]
 fn operator_if_loaded(name: &str) -> Option<&'static Operator> {
+    tables().iter().find_map(|table| table.iter().find(|operator| operator.name() == name))
+}
+
+/// The names of all operators.
+#[cfg(test)]
+pub(super) fn names_of_all() -> Vec<&'static str> {
+    OPERATORS.iter().chain(tables().into_iter().flatten()).map(Operator::name).collect()
+}
+
+#[inline(always)]
+fn tables() -> [&'static [Operator]; 12] {
     let [units, parts, texts] = date::TABLES;
-    let tables = [
+    [
         string::TABLE,
         array::TABLE,
         objects::TABLE,
@@ -229,8 +240,7 @@ fn operator_if_loaded(name: &str) -> Option<&'static Operator> {
         convert::TABLE,
         patterns::TABLE,
         quantiles::TABLE,
-    ];
-    tables.iter().find_map(|table| table.iter().find(|operator| operator.name() == name))
+    ]
 }
 
 impl fmt::Debug for Operator {

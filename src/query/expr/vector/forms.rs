@@ -1,4 +1,5 @@
-//! Which expressions run over columns: no operator of theirs is called for rows one by one. Rows that a step leaves out are not counted.
+//! Which expressions run over columns: no operator of theirs is called for rows one by one, and none is evaluated on documents. Rows that a
+//! step leaves out are not counted.
 
 use bson::{Bson, Document};
 
@@ -6,6 +7,7 @@ use super::general;
 use super::samples::column;
 use super::tests::bound;
 use crate::block::Block;
+use crate::query::expr::operators::names_of_all;
 use crate::value::OwnedValue;
 
 fn of_json(value: &serde_json::Value) -> Bson {
@@ -21,6 +23,36 @@ fn of_json(value: &serde_json::Value) -> Bson {
         }
     }
 }
+
+/// Operators without a form for columns, and why.
+const WITHOUT: &[(&str, &str)] = &[
+    ("$rand", "differs in each row by chance"),
+    ("$regexMatch", "a text is matched step by step; equal texts once"),
+    ("$regexFind", "as $regexMatch"),
+    ("$regexFindAll", "as $regexMatch"),
+    ("$bsonSize", "the objects must be written"),
+    ("$dateFromParts", "each of its eleven arguments may be a column, or omitted"),
+    ("$toObjectId", "no typed column holds what programs compute with ids"),
+    ("$toUUID", "as $toObjectId"),
+    ("$tsSecond", "timestamps have no typed column"),
+    ("$tsIncrement", "as $tsSecond"),
+];
+
+/// Functions of one double.
+const OF_DOUBLES: &[&str] = &[
+    "$acos",
+    "$acosh",
+    "$asin",
+    "$asinh",
+    "$atan",
+    "$atanh",
+    "$cos",
+    "$cosh",
+    "$tan",
+    "$tanh",
+    "$sinh",
+    "$radiansToDegrees",
+];
 
 /// Expressions with a form for columns.
 const CASES: &[&str] = &[
@@ -60,6 +92,37 @@ const CASES: &[&str] = &[
     r#"{"$type":"$a"}"#,
     r#"{"$isNumber":"$a"}"#,
     r#"{"$isArray":"$a"}"#,
+    r#"{"$ne":["$a","$b"]}"#,
+    r#"{"$gte":["$a","$i"]}"#,
+    r#"{"$lt":["$d","$e"]}"#,
+    r#"{"$lte":["$i",5]}"#,
+    r#"{"$and":[{"$gt":["$a",5]},"$i"]}"#,
+    r#"{"$or":[{"$gt":["$a",5]},"$i"]}"#,
+    r#"{"$bitXor":["$i",7]}"#,
+    r#"{"$dayOfMonth":"$d"}"#,
+    r#"{"$dayOfYear":"$d"}"#,
+    r#"{"$second":"$d"}"#,
+    r#"{"$millisecond":"$d"}"#,
+    r#"{"$isoWeekYear":"$d"}"#,
+    r#"{"$isoDayOfWeek":"$d"}"#,
+    r#"{"$substr":["$s",1,2]}"#,
+    r#"{"$stdDevSamp":["$a","$b","$i"]}"#,
+    r#"{"$map":{"input":["$a","$b"],"in":{"$add":["$$this",1]}}}"#,
+    r#"{"$filter":{"input":["$a","$b"],"cond":{"$gt":["$$this",1]}}}"#,
+    r#"{"$reduce":{"input":["$a","$b"],"initialValue":0,"in":{"$add":["$$this","$$value"]}}}"#,
+    r#"{"$anyElementTrue":[["$a","$b"]]}"#,
+    r#"{"$allElementsTrue":[["$a","$b"]]}"#,
+    r#"{"$first":[["$a","$b"]]}"#,
+    r#"{"$last":[["$a","$b"]]}"#,
+    r#"{"$firstN":{"input":["$a","$b"],"n":1}}"#,
+    r#"{"$lastN":{"input":["$a","$b"],"n":1}}"#,
+    r#"{"$minN":{"input":["$a","$b"],"n":1}}"#,
+    r#"{"$setDifference":[["$a","$b"],["$b"]]}"#,
+    r#"{"$setEquals":[["$a","$b"],["$b"]]}"#,
+    r#"{"$setIsSubset":[["$a","$b"],["$b"]]}"#,
+    r#"{"$setField":{"field":"x","input":{"x":"$a"},"value":"$b"}}"#,
+    r#"{"$median":{"input":["$a","$b"],"method":"approximate"}}"#,
+    r#"{"$percentile":{"input":["$a","$b"],"p":[0.5],"method":"approximate"}}"#,
     r#"{"$not":["$a"]}"#,
     r#"{"$ifNull":["$a",1]}"#,
     r#"{"$cond":[{"$gt":["$a",5]},"$a","$b"]}"#,
@@ -94,7 +157,7 @@ const CASES: &[&str] = &[
     r#"{"$dateSubtract":{"startDate":"$d","unit":"day","amount":1}}"#,
     r#"{"$dateToString":{"date":"$d","format":"%Y-%m-%d"}}"#,
     r#"{"$dateToString":{"date":"$d"}}"#,
-    r#"{"$dateFromString":{"dateString":"$s","onError":null}}"#,
+    r#"{"$dateFromString":{"dateString":"$u","onError":null}}"#,
     r#"{"$subtract":["$e","$d"]}"#,
     r#"{"$add":["$d",1000]}"#,
     r#"{"$concat":["$s","-","$t"]}"#,
@@ -169,11 +232,25 @@ fn expressions_of_typed_columns_call_no_operator_for_rows() {
     set("s", &|row| OwnedValue::string(&format!("text {row} of many")));
     set("u", &|row| OwnedValue::string(&format!("2024-03-{:02} 01:02:03", 1 + row % 31)));
     set("t", &|row| OwnedValue::string(&format!("{row}")));
-    for case in CASES {
-        let case = of_json(&serde_json::from_str(case).unwrap());
+    let of_doubles = OF_DOUBLES.iter().map(|name| {
+        let field = if *name == "$acosh" { "i" } else { "b" };
+        format!(r#"{{"{name}":"${field}"}}"#)
+    });
+    for case in CASES.iter().map(|case| (*case).to_owned()).chain(of_doubles) {
+        let case = of_json(&serde_json::from_str(&case).unwrap());
         let expr = bound(&case).unwrap();
         general::CALLS.set(0);
         expr.column(&block).unwrap();
         assert_eq!(general::CALLS.get(), 0, "{case}");
+    }
+}
+
+#[test]
+fn every_operator_has_a_form_for_columns_or_a_reason_why_not() {
+    for name in names_of_all() {
+        let quoted = format!("\"{name}\"");
+        let has_form = OF_DOUBLES.contains(&name) || CASES.iter().any(|case| case.contains(&quoted));
+        let reason = WITHOUT.iter().find(|(known, _)| *known == name);
+        assert!(has_form != reason.is_some(), "{name}: {reason:?}");
     }
 }

@@ -84,7 +84,7 @@ fn each_row<'a>(
 
 #[cfg(test)]
 thread_local! {
-    /// How often an operator without a form for its columns was called for rows.
+    /// How often an operator without a form for its columns was called for rows, or an expression evaluated on documents.
     pub static CALLS: std::cell::Cell<usize> = const { std::cell::Cell::new(0) };
 }
 

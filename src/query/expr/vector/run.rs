@@ -270,6 +270,8 @@ impl<'a> Run<'a> {
                 made.unwrap_or_else(|| Vector::nothing(rows))
             }
             ExprStep::Single(expr) => {
+                #[cfg(test)]
+                general::CALLS.set(general::CALLS.get() + 1);
                 let alike = if expr.is_random() || expr.fields().is_all() {
                     AlikeRows::each(rows)
                 } else {
