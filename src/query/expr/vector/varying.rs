@@ -71,12 +71,12 @@ pub fn of_varying<'a>(
         return sliced(&arrays, &others, rows, absent, left);
     }
     let wanted = others.first()?;
-    let find = finder(&arrays, wanted, collation);
+    let mut find = finder(&arrays, wanted, collation);
     if operator.name() == "$indexOfArray" {
         let places = (0..rows).map(|row| find(row).map_or(-1.0, |place| place as f64));
         return Some(Cells::Numbers(places.collect(), Int32s::All).with(Mask::NONE, arrays.absent.clone(), left));
     }
-    let found = || truth::of_bitmap(Bitmap::from_fn(rows, |row| find(row).is_some()), left.clone());
+    let found = || truth::of_bitmap(Bitmap::from_fn(rows, |row| find(row).is_some()), left);
     arrays.absent.is_none().then(found)
 }
 
@@ -131,7 +131,7 @@ fn finder<'f>(
     arrays: &'f ArraysOfRows,
     wanted: &'f Vector<'_>,
     collation: &'f Collation,
-) -> Box<dyn Fn(usize) -> Option<usize> + 'f> {
+) -> Box<dyn FnMut(usize) -> Option<usize> + 'f> {
     let absent = wanted.absent();
     if let (Cells::Numbers(wanted, _), Some(cells), true) =
         (&wanted.cells, doubles_of(&arrays.list.values), absent.is_none())
@@ -142,8 +142,8 @@ fn finder<'f>(
             cells.get(arrays.range(row))?.iter().position(is_it)
         });
     }
+    let (mut scratch, mut element) = (Scratch::default(), Vec::new());
     Box::new(move |row| {
-        let (mut scratch, mut element) = (Scratch::default(), Vec::new());
         let wanted = wanted.value(row, &mut scratch)?;
         let is_it = |at| arrays.list.values.value(at, &mut element).is_some_and(|value| collation.equal(value, wanted));
         arrays.range(row).position(is_it)
