@@ -6,9 +6,6 @@ use std::ops::Range;
 /// The most decimals of a number that is read.
 pub const PLACES_MAX: u32 = 19;
 
-/// Doubles represent these powers of ten.
-const EXACT_POWER_MAX: u32 = 22;
-
 /// Doubles represent all integers up to here.
 const EXACT_INTEGER_MAX: u64 = 1 << 53;
 
@@ -23,8 +20,8 @@ pub(crate) fn nearest(digits: u64, places: u32) -> f64 {
     if places == 0 {
         return digits as f64;
     }
-    if digits <= EXACT_INTEGER_MAX && places <= EXACT_POWER_MAX {
-        // One operation on two exact numbers.
+    if digits <= EXACT_INTEGER_MAX {
+        // One operation on two exact numbers: doubles represent the powers of ten up to the 22nd.
         return digits as f64 / power(places) as f64;
     }
     divided(digits, places)

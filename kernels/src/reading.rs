@@ -80,14 +80,14 @@ fn read<T: Default>(texts: Texts<'_>, of: &dyn Fn(&[u8]) -> Option<T>) -> (Vec<T
     (texts.iter().enumerate().map(each).collect(), others)
 }
 
-/// The days from the epoch to the first day of a month. The thirteenth is the next January.
-#[inline(always)]
-fn first_day(year: i64, month: i64) -> i64 {
+/// The days from the epoch to the first day of a month, which may be any number: 0 is the December before. Saturates far beyond all dates.
+#[inline(never)]
+pub fn first_day(year: i64, month: i64) -> i64 {
     // Years that begin in March end with the leap day.
-    let months = year * 12 + month - 3;
+    let months = year.saturating_mul(12).saturating_add(month - 3);
     let (year, month) = (months.div_euclid(12), months.rem_euclid(12));
     let leaps = year.div_euclid(4) - year.div_euclid(100) + year.div_euclid(400);
-    year * 365 + leaps + (153 * month + 2) / 5 - 719_468
+    year.saturating_mul(365).saturating_add(leaps + (153 * month + 2) / 5 - 719_468)
 }
 
 /// The times of texts that have exactly these parts, in milliseconds since the epoch, if they are dates; `shapes` has more than one

@@ -1,5 +1,7 @@
 //! The calendar: days since the epoch, months, weeks.
 
+use kernels::reading::first_day;
+
 /// Milliseconds per day.
 pub(super) const DAY_MS: i64 = 86_400_000;
 /// Days from the epoch to the start of 2000, a Saturday.
@@ -27,11 +29,7 @@ pub fn civil(days: i64) -> (i64, i64, i64) {
 
 /// Days from the epoch to a date. The month may be any number: 0 is the December before.
 pub(super) fn days_of(year: i64, month: i64, day: i64) -> i64 {
-    let from_march = year.saturating_mul(12).saturating_add(month - 3);
-    let (year, month) = (from_march.div_euclid(12), from_march.rem_euclid(12));
-    let (era, of_era) = (year.div_euclid(400), year.rem_euclid(400));
-    let of_year = (153 * month + 2) / 5 + day - 1;
-    era.saturating_mul(ERA_DAYS).saturating_add(of_era * 365 + of_era / 4 - of_era / 100 + of_year - 719_468)
+    first_day(year, month).saturating_add(day - 1)
 }
 
 /// The weekday, with Sunday as 0.
